@@ -16,6 +16,7 @@ from hostwright.cli.tasks.options import REACHED, ends, helps
         "batch",
         "max_fail",
         archive="a file of `docker save`, gzipped or not, or an OCI layout as a tar archive",
+        registry="send it to one host, which puts it into the registry of these hosts; the others fetch it there",
     ),
     iterable=["inventory"],
     auto_shortflags=False,
@@ -25,6 +26,7 @@ def push(
     c: Context,  # noqa: ARG001 - Invoke's
     hosts: str = "",
     archive: str = "",
+    registry: bool = False,
     inventory: list[str] | None = None,
     json: bool = False,
     ask_become_pass: bool = False,
@@ -34,15 +36,16 @@ def push(
     batch: str = "",
     max_fail: str = "",
 ) -> int:
-    """Bring the images of an archive to the Docker of hosts that lack them, without a registry."""
+    """Bring the images of an archive to the Docker of hosts that lack them."""
     from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
-    from hostwright.standard.roles.container.images import verbs
+    from hostwright.standard.roles.container.images import pushing
 
-    return verbs.push(
+    return pushing.push(
         Selection(hosts, tuple(inventory or ())),
         ConnectionOptions(ask_become_pass, accept_new),
         ChangeOptions(rollout=RolloutOptions(canary, batch, max_fail)),
         archive,
+        registry=registry,
         check=check,
         as_json=json,
     )

@@ -1,4 +1,4 @@
-"""``images.push`` and ``images.audit``: an archive's images on hosts, and what hosts have."""
+"""``images.audit``: which images and containers hosts have, how old they are, and what a scanner knows of them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,14 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.apply.rollout.rollout import on_each
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
-from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import errors_json, show_errors
 from hostwright.common.errors import HostError, InputError
 from hostwright.common.text import count, printable, shown_bytes
-from hostwright.common.userpaths import expanded
-from hostwright.fleet import Member
-from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.observing import ask
-from hostwright.standard.roles.container.images.contents import read_contents
-from hostwright.standard.roles.container.images.loaded import ImagesLoaded
 from hostwright.standard.roles.container.images.look import LOOK, ImageFacts, read_look
 from hostwright.standard.roles.container.images.scanning import (
     NO_SCANNER,
@@ -35,57 +28,6 @@ from hostwright.standard.roles.container.images.scanning import (
 ROLE = "container"
 NOT_LOOKED = "known vulnerabilities were not looked for (--no-scan)"
 INSTALL = "for known vulnerabilities of packages, install trivy or grype on a host or here"
-
-
-@dataclass(frozen=True)
-class Brought:
-    """The goal of ``images.push``: every host has the archive's images, and nothing else of it changes."""
-
-    state: ImagesLoaded
-
-    def desired(self, member: Member) -> Desired:
-        """The images alone; their archive is a file of the stack for this run."""
-        artifact = self.state.artifact
-        stack = member.stack.model_copy(update={"artifacts": {**member.stack.artifacts, artifact.name: artifact}})
-        return Desired(
-            member.name, stack, (DesiredRole(ROLE, (), (self.state,)),), apart=True, occupancy=member.occupancy
-        )
-
-    def departs(self, member: Member) -> bool:  # noqa: ARG002 - of no host
-        """What Hostwright keeps on a host stays there."""
-        return False
-
-
-def push(
-    selection: Selection,
-    connection: ConnectionOptions,
-    change: ChangeOptions,
-    archive: str,
-    *,
-    check: bool = False,
-    as_json: bool = False,
-) -> int:
-    """``images.push``. The archive is read whole before any host is asked."""
-    if not archive:
-        raise InputError("name the archive: --archive FILE, from `docker save -o FILE NAME:TAG`", "--archive")
-    fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
-    path = expanded(archive)
-    state = ImagesLoaded.of(read_contents(path))
-    files = {state.artifact.name: path}
-    options = {"archive": str(path), "images": [tag for image in state.images for tag in image.tags]}
-    return changes.reach(
-        "images.push",
-        Brought(state),
-        fleet,
-        members,
-        connection=connection,
-        change=change,
-        files=files,
-        options=options,
-        check=check,
-        as_json=as_json,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.files import Absent
 
 AUTHORITY = "authority.crt"  #: beside it: what people give their browsers
@@ -25,6 +26,7 @@ class OwnCertificate:
 
     directory: str
     names: tuple[str, ...]  #: beside those that the host knows itself
+    purpose: str = field(default="proxy", metadata=NO_IDENTITY)  #: whose it is: a role's name
 
     @property
     def file(self) -> str:
@@ -42,10 +44,13 @@ class OwnCertificate:
         problems = answer.strip().splitlines() if answer.ok else ["absent"]
         if not problems:
             return None
-        script = f"{self._script()}{sh_file(__file__, 'sh/make.sh', directory=self.directory)}(make)"
+        script = f"{self._script()}{self._make()}(make)"
         want = "of the host's own authority, for all its names"
         return Change(f"certificate {self.file}", ", ".join(dict.fromkeys(problems)), want, (Step(script),))
 
+    def _make(self) -> str:
+        return sh_file(__file__, "sh/make.sh", directory=self.directory, purpose=self.purpose)
+
     def removal(self) -> tuple[Resource, ...]:
         files = (self.file, f"{self.directory}/authority.pem", f"{self.directory}/{AUTHORITY}")
-        return tuple(Absent(file, "the proxy goes") for file in files)
+        return tuple(Absent(file, f"the {self.purpose} goes") for file in files)

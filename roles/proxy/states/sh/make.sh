@@ -1,6 +1,7 @@
 # make: a new certificate, of the authority that is there where that may vouch for all names and lasts long enough.
 # The functions of certificate.sh stand before it.
 : "${directory:?}"
+: "${purpose:?}"
 make() {
   umask 077
   new=$(mktemp -d -p "$directory")
@@ -11,7 +12,7 @@ make() {
     alternatives="$alternatives${alternatives:+,}$(kind "$name"):$name"
     [ "$(kind "$name")" = IP ] || permitted="$permitted,permitted;DNS:$name"
   done
-  [ -n "$alternatives" ] || { echo 'the host has no name and no address: set proxy_names' >&2; return 1; }
+  [ -n "$alternatives" ] || { echo 'the host has no name and no address: set '"${purpose}_names" >&2; return 1; }
   if ! openssl x509 -in "$authority" -noout -checkend $((leaf_days * 86400)) >/dev/null 2>&1 || ! signed; then
     new_authority
     signed
@@ -32,7 +33,7 @@ distinguished_name = name
 x509_extensions = authority
 prompt = no
 [name]
-CN = hostwright proxy of $(hostname | cut -c1-40)
+CN = hostwright $purpose of $(hostname | cut -c1-40)
 [authority]
 basicConstraints = critical,CA:true,pathlen:0
 keyUsage = critical,keyCertSign
@@ -53,7 +54,7 @@ keyUsage = critical,digitalSignature
 extendedKeyUsage = serverAuth
 subjectAltName = $alternatives
 TEXT
-  openssl req -new -key "$new/key" -subj /CN=workspaces -out "$new/request" &&
+  openssl req -new -key "$new/key" -subj "/CN=hostwright $purpose" -out "$new/request" &&
     openssl x509 -req -sha256 -in "$new/request" -CA "$authority" -CAkey "$authority" -days "$leaf_days" \
       -set_serial "0x1$(openssl rand -hex 15)" -extfile "$new/extensions" -out "$new/certificate" 2>/dev/null &&
     cat "$new/key" "$new/certificate" >"$new/host.pem" && leads "$new/host.pem"

@@ -1,0 +1,167 @@
+"""``images.push``: an archive on each host, or on one of them, which shares it through a registry with the others."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.verbs import changes
+from hostwright.cli.views.shared import warn
+from hostwright.common.errors import HostError, InputError
+from hostwright.common.userpaths import expanded
+from hostwright.fleet import Fleet, Member, Members
+from hostwright.plan.desired import Desired, DesiredRole
+from hostwright.plan.model import Resource
+from hostwright.plan.observing import ask
+from hostwright.stack.stack import Artifact
+from hostwright.standard.roles.container.images.contents import read_contents
+from hostwright.standard.roles.container.images.loaded import ImagesLoaded
+from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed, PushedImage
+
+ROLE, REGISTRY = "container", "registry"
+VERB = "images.push"
+
+
+@dataclass(frozen=True)
+class Brought:
+    """The goal of ``images.push``: these states, and nothing else of a host changes."""
+
+    states: tuple[Resource, ...]
+    artifacts: Mapping[str, Artifact] = field(default_factory=dict)  #: files of the stack for this run
+
+    def desired(self, member: Member) -> Desired:
+        """The images alone."""
+        stack = member.stack.model_copy(update={"artifacts": {**member.stack.artifacts, **self.artifacts}})
+        return Desired(
+            member.name, stack, (DesiredRole(ROLE, (), self.states),), apart=True, occupancy=member.occupancy
+        )
+
+    def departs(self, member: Member) -> bool:  # noqa: ARG002 - of no host
+        """What Hostwright keeps on a host stays there."""
+        return False
+
+
+@dataclass(frozen=True)
+class _Push:
+    """A call of the verb: what it brings, and how."""
+
+    fleet: Fleet
+    members: Members
+    connection: ConnectionOptions
+    change: ChangeOptions
+    archive: Path
+    loaded: ImagesLoaded
+    check: bool
+    as_json: bool
+
+    def reach(self, members: Members, *states: Resource, at: str = "") -> int:
+        """Bring hosts to these states; the exit status."""
+        names = {"registry": at} if at else {}
+        return changes.reach(
+            VERB,
+            Brought(states, {self.loaded.artifact.name: self.loaded.artifact}),
+            self.fleet,
+            members,
+            connection=self.connection,
+            change=self.change,
+            files={self.loaded.artifact.name: self.archive},
+            options={
+                "archive": str(self.archive),
+                "images": [tag for i in self.loaded.images for tag in i.tags],
+                **names,
+            },
+            check=self.check,
+            as_json=self.as_json,
+        )
+
+
+def push(
+    selection: Selection,
+    connection: ConnectionOptions,
+    change: ChangeOptions,
+    archive: str,
+    *,
+    registry: bool = False,
+    check: bool = False,
+    as_json: bool = False,
+) -> int:
+    """``images.push``. The archive is read whole before any host is asked."""
+    if not archive:
+        raise InputError("name the archive: --archive FILE, from `docker save -o FILE NAME:TAG`", "--archive")
+    fleet = open_fleet(selection, connection)
+    members = members_of(fleet, selection)
+    at = registry_of(members) if registry else ""
+    path = expanded(archive)
+    loaded = ImagesLoaded.of(read_contents(path))
+    one = _Push(fleet, members, connection, change, path, loaded, check, as_json)
+    return _through(one, at) if at else one.reach(members, loaded)
+
+
+def registry_of(members: Members) -> str:
+    """The registry of all these hosts. Raises ``InputError`` where one has none, or another."""
+    from hostwright.standard.roles.registry import Registry  # the role above, which only this needs
+
+    found: dict[str, list[str]] = {}
+    for member in members:
+        v = member.variables.get(REGISTRY)
+        found.setdefault(v.at if isinstance(v, Registry) else "", []).append(member.name)
+    if "" in found:
+        sentence = (
+            f"{', '.join(found[''])} {'has' if len(found['']) == 1 else 'have'} no registry: add the role registry to "
+            "hostwright_roles, say registry_at, run `invoke registry.trust`, and provision"
+        )
+        raise InputError(sentence, "--registry")
+    if len(found) > 1:
+        raise InputError(
+            f"these hosts have several registries ({', '.join(sorted(found))}): push to each", "--registry"
+        )
+    return next(iter(found))
+
+
+def _through(one: _Push, at: str) -> int:
+    """One host gets the archive and puts it into the registry; the others fetch it there by its digests."""
+    first = pusher_of(one.members)
+    others = tuple(member for member in one.members if member.name != first.name)
+    pushed = ImagesPushed(at, one.loaded.images)
+    said = io.StringIO()
+    if one.as_json:  # one document is printed: that of the other hosts, unless it does not come to that
+        with redirect_stdout(said):
+            status = one.reach(replace(one.members, chosen=(first,)), one.loaded, pushed, at=at)
+    else:
+        status = one.reach(replace(one.members, chosen=(first,)), one.loaded, pushed, at=at)
+    if status == DIFFERS and others:
+        warn(f"then {', '.join(member.name for member in others)} would fetch from {at} what they lack")
+    if status != AS_DESIRED or not others:
+        print(said.getvalue(), end="")
+        return status
+    state = ImagesPulled(at, _there(one, first, pushed), one.loaded.unpacked)
+    return one.reach(replace(one.members, chosen=others), state, at=at)
+
+
+def pusher_of(members: Members) -> Member:
+    """The host that gets the archive: the registry's own where it has Docker, so that it goes over the network once."""
+    able = [member for member in members if _serves(member) and ROLE in {role.name for role in member.of_host}]
+    return able[0] if able else next(iter(members))
+
+
+def _serves(member: Member) -> bool:
+    return bool(getattr(member.variables.get(REGISTRY), "serve", False))
+
+
+def _there(one: _Push, first: Member, pushed: ImagesPushed) -> tuple[PushedImage, ...]:
+    """What the registry has of the archive. Raises ``HostError`` where that is not all of it."""
+    with Connections(ask_password(one.connection)).connect(first) as shell:
+        images = pushed.pushed(ask(shell, pushed.probes()))
+    missing = {tag for image in one.loaded.images for tag in image.tags} - {image.name for image in images}
+    if missing:
+        sentence = f"the registry {pushed.at} has lost {', '.join(sorted(missing))} meanwhile: run this again"
+        raise HostError(first.name, sentence)
+    return images

@@ -1,0 +1,111 @@
+"""Images that go through a registry: one host puts them there, the others fetch them by their digests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hostwright.common.quoting import sh_file
+from hostwright.common.text import shown_bytes
+from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.resources.files.paths import ABSENT, few
+from hostwright.standard.roles.container.images.contents import ArchivedImage
+from hostwright.standard.roles.container.images.loaded import LOAD_TIMEOUT_S, UNKNOWN
+from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
+
+
+@dataclass(frozen=True, slots=True)
+class PushedImage:
+    """An image in a registry: its ID, one of its names, and the digest under which the registry has it."""
+
+    id: str
+    name: str
+    reference: str  #: ``reg01:5000/tensorflow/tensorflow@sha256:…``
+
+
+@dataclass(frozen=True, slots=True)
+class ImagesPushed:
+    """A registry has these images, from the Docker of this host, which has them."""
+
+    at: str
+    images: tuple[ArchivedImage, ...]
+
+    @property
+    def _pairs(self) -> list[tuple[str, str]]:
+        return [(image.id, tag) for image in self.images for tag in image.tags]
+
+    @property
+    def pushed_probe(self) -> Probe:
+        """Which of the images the registry has."""
+        return Probe(sh_file(__file__, "sh/pushed.sh", at=self.at, images=_words(self._pairs)), root=True)
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (LOOK, self.pushed_probe)
+
+    def pushed(self, facts: Facts) -> tuple[PushedImage, ...]:
+        """Those that it has."""
+        rows = [line.split() for line in facts[self.pushed_probe].text.splitlines()]
+        return tuple(PushedImage(*row) for row in rows if len(row) == 3 and tuple(row[:2]) in self._pairs)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        look = read_look(facts)
+        what, want = f"registry {self.at}", few([tag for _, tag in self._pairs])
+        if trouble := look.trouble or (CONTAINERD if look.store else ""):
+            return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}: no image can go through it")
+        there = {(image.id, image.name) for image in self.pushed(facts)}
+        missing = [pair for pair in self._pairs if pair not in there]
+        if not missing:
+            return None
+        told = sh_file(__file__, "sh/told.sh", at=self.at)
+        script = told + sh_file(__file__, "sh/push.sh", at=self.at, images=_words(missing))
+        return Change(what, "without these images from here", want, (Step(script, timeout_s=LOAD_TIMEOUT_S),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # others may pull them
+
+
+@dataclass(frozen=True, slots=True)
+class ImagesPulled:
+    """Docker has these images under their names, from a registry, by their digests."""
+
+    at: str
+    images: tuple[PushedImage, ...]
+    unpacked: int  #: bytes that they take at least
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (LOOK,)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        look = read_look(facts)
+        names = [image.name for image in self.images]
+        what, want = f"image {few(names)}", few([image.id[7:19] for image in self.images])
+        if trouble := look.trouble or (CONTAINERD if look.store else ""):
+            return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}: no image can be brought to it")
+        missing = [image for image in self.images if look.tags.get(image.name) != image.id]
+        if not missing:
+            return None
+        known = {image.id for image in look.images}
+        if self.unpacked > look.free and any(image.id not in known for image in missing):
+            sentence = (
+                f"the images take {shown_bytes(self.unpacked)}, and {shown_bytes(look.free)} are free where Docker "
+                "keeps images: make room (`docker image prune`)"
+            )
+            return Refusal(what, ABSENT, want, "images-room", sentence)
+        have = few([look.tags[image.name][7:19] if image.name in look.tags else ABSENT for image in missing])
+        moved = tuple(
+            f"the name {image.name} leads to the image {look.tags[image.name][7:19]} now, which keeps its containers "
+            "and loses it"
+            for image in missing
+            if image.name in look.tags
+        )
+        told = sh_file(__file__, "sh/told.sh", at=self.at)
+        rows = [(image.id, image.name, image.reference) for image in missing]
+        script = told + sh_file(__file__, "sh/pull.sh", at=self.at, images=_words(rows))
+        return Change(what, have, want, (Step(script, timeout_s=LOAD_TIMEOUT_S),), warnings=moved)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # an image is somebody's work, and `docker image prune` knows which nobody uses
+
+
+def _words(rows: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(" ".join(row) for row in rows)

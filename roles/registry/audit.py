@@ -1,0 +1,19 @@
+"""The values of the registry that audits compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.plan.roles.auditvalue import DISTRIBUTION, AuditValue, PackageVersion, Snippet, UnitProperty
+from hostwright.plan.roles.role import Wanted
+from hostwright.standard.roles.registry import UNIT, Registry
+
+CERTIFICATE = Snippet.beside(__file__, "audit_root.sh", "registry", root=True)
+
+
+def audit_values(v: Registry, host: Wanted) -> Iterator[AuditValue]:
+    """On the host that has it: the program, its service, and whether its certificate lasts."""
+    if v.serve:
+        yield AuditValue("docker-registry", PackageVersion("docker-registry"), among=DISTRIBUTION)
+        yield AuditValue("registry service", UnitProperty(UNIT), "active")
+        yield AuditValue("certificate", CERTIFICATE.line("certificate"), "valid")

@@ -1,0 +1,87 @@
+"""``registry.trust``: the authority of a registry, from its host over SSH into the inventory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hostwright.apply.rollout.connections import Connections
+from hostwright.cli import console
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.opening import ask_password, open_fleet
+from hostwright.common.errors import InputError
+from hostwright.common.places import write_whole
+from hostwright.common.quoting import sh
+from hostwright.common.text import printable
+from hostwright.fleet import Fleet
+from hostwright.inventory import definitions, load
+from hostwright.standard.roles.proxy.states.certificate import AUTHORITY
+from hostwright.standard.roles.registry import STATE, Registry
+from hostwright.standard.roles.registry.authority import authority_of
+
+ROLE, VARIABLE = "registry", "registry_authority"
+FILE = "registry-authority.yml"  #: of the inventory; the verb alone writes it
+_HEAD = (
+    "# Written by `invoke registry.trust`: hosts that pull from the registry believe this authority. It is no secret.\n"
+)
+
+
+def trust(selection: Selection, connection: ConnectionOptions) -> int:
+    """``registry.trust``. The hosts get it at their next provision."""
+    fleet = open_fleet(selection, connection)
+    hosts = fleet.select(selection.hosts) if selection.hosts else []
+    if len(hosts) != 1:
+        raise InputError("name the one host that has the registry, such as --host reg01", "--host")
+    member = fleet.member(hosts[0])
+    v = member.variables.get(ROLE)
+    if not isinstance(v, Registry) or not v.serve:
+        sentence = "has no registry: give it the role registry (hostwright_roles) and registry_serve: true"
+        raise InputError(f"{member.name} {sentence}", "--host")
+    if v.certificate:
+        sentence = f"has a certificate of yours ({v.certificate}): write the authority that signed it to {VARIABLE}"
+        raise InputError(f"the registry on {member.name} {sentence}", "--host")
+    path = _place(fleet)
+    with Connections(ask_password(connection)).connect(member) as shell:
+        failure = f"the registry's authority cannot be read (invoke provision --hosts {member.name} makes it)"
+        text = shell.run(sh("cat -- %s", f"{STATE}/{AUTHORITY}"), timeout_s=30, failure=failure).stdout.decode("ascii")
+    try:
+        authority = authority_of(text)
+    except ValueError as error:
+        raise InputError(f"{STATE}/{AUTHORITY}: {error}", member.name) from error
+    _write(path, text)
+    _refuse_overruled(fleet)
+    out = console.make_console()
+    for line in (
+        f"{path}: the authority of {v.at} on {member.name}, until {authority.ends:%Y-%m-%d}",
+        f"  SHA-256 {authority.fingerprint}",
+        "hosts with the role registry get it with `invoke provision --hosts all --roles registry`",
+    ):
+        out.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+    return 0
+
+
+def _place(fleet: Fleet) -> Path:
+    """The file, which must be ours if it is there."""
+    if not fleet.path.is_dir():
+        sentence = f"the inventory is no directory, and the authority is written to {FILE} in it: give a directory"
+        raise InputError(sentence, str(fleet.path))
+    path = fleet.path / FILE
+    if path.exists() and not path.read_text("utf-8").startswith(_HEAD):
+        raise InputError(f"somebody else wrote it: move what is in it, or write {VARIABLE} yourself", str(path))
+    return path
+
+
+def _write(path: Path, text: str) -> None:
+    lines = "".join(f"      {line}\n" for line in text.strip().splitlines())
+    try:
+        write_whole(path, f"{_HEAD}all:\n  vars:\n    {VARIABLE}: |\n{lines}".encode(), mode=0o644)
+    except OSError as error:
+        raise InputError(f"it cannot be written: {os.strerror(error.errno or 0)}", str(path)) from error
+
+
+def _refuse_overruled(fleet: Fleet) -> None:
+    """Raise ``InputError`` where another file says another authority for a host."""
+    for host in load(fleet.path).hosts.values():
+        for definition in definitions(host, ROLE, "authority"):
+            if definition.wins and Path(definition.origin.file).name != FILE:
+                raise InputError(f"it gives {host.name} another authority: take it out", str(definition.origin))
