@@ -25,11 +25,14 @@ from hostwright.standard.roles.workspaces.declared.promises import PortRange
 from hostwright.standard.roles.workspaces.declared.workspace import STATE, Workspace, checked_together, workspaces_of
 from hostwright.standard.roles.workspaces.states.arguments import network_of
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt, tag_of
-from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
+from hostwright.standard.roles.workspaces.states.running import CLOSED, WorkspaceRuns
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 
 BATCH = "/usr/local/lib/hostwright/workspace-batch"  #: the program that runs a batch workspace to its end
 UNITS, BATCH_UNIT = "/etc/systemd/system", "hostwright-batch@.service"
+#: Docker's start closes the networks of workspaces to other hosts: its rules are gone after a reboot
+AT_DOCKERS_START = f"{UNITS}/docker.service.d/hostwright-workspaces.conf"
+RELOADS = "reloads systemd, which takes the GPUs from containers"
 
 
 def _range(text: str) -> str:
@@ -68,8 +71,12 @@ def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
     yield Directory(STATE, mode="711")
     yield Directory(v.directory)
     yield File(BATCH, "#!/bin/sh\n" + sh_file(__file__, "states/sh/batch.sh"), mode="755", check="sh -n %s")
-    unit = File(f"{UNITS}/{BATCH_UNIT}", host.render(f"workspaces/{BATCH_UNIT}.j2"), then=("systemctl daemon-reload",))
-    yield Disturbing(unit, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())
+    yield File(CLOSED, "#!/bin/sh\n" + sh_file(__file__, "states/sh/closed.sh"), mode="755", check="sh -n %s")
+    reload = ("systemctl daemon-reload",)
+    start = File(AT_DOCKERS_START, f"# Written by Hostwright.\n[Service]\nExecStartPost=-{CLOSED}\n", then=reload)
+    yield Disturbing(start, RELOADS, ReloadTakesGpus())
+    unit = File(f"{UNITS}/{BATCH_UNIT}", host.render(f"workspaces/{BATCH_UNIT}.j2"), then=reload)
+    yield Disturbing(unit, RELOADS, ReloadTakesGpus())
     runs = runs_of(v, host)
     networks = sorted({network_of(state.workspace.owner) for state in runs})
     images = {state.built: _built(state.workspace, v, host) for state in runs if state.built}

@@ -119,6 +119,19 @@ def test_its_port_is_on_the_loopback_alone(root_run, spaces, containers):
         assert f"127.0.0.1:{space.port}" in listening, f"{space.name} does not listen on {space.port}"
 
 
+def test_other_hosts_do_not_reach_it(root_run, spaces, containers):
+    """Nobody reaches its container from another host by a route to its address, as Docker before 28 allows."""
+    rule = root_run(
+        "iptables -w -C DOCKER-USER -o %s -m conntrack %s --ctstate RELATED,ESTABLISHED -j DROP", "hww-+", "!"
+    )
+    assert rule.rc in (0, 127), "Docker's chain DOCKER-USER lacks the rule of workspaces: restart Docker, which sets it"
+    for space in spaces:
+        network = containers[space.name]["HostConfig"]["NetworkMode"]
+        bridge = root_run("docker network inspect --format %s %s", "{{json .Options}}", network).stdout
+        name = json.loads(bridge or "{}").get("com.docker.network.bridge.name", "")
+        assert name.startswith("hww-"), f"{space.name} is in {network} on the bridge {name or 'that Docker named'}"
+
+
 def test_jupyter_asks_for_its_token(root_run, spaces):
     """Jupyter answers with its token, and with nothing else; only its user may read the token."""
     for space in spaces:

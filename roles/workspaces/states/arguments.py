@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -43,6 +44,11 @@ class Placed:
 def network_of(user: str) -> str:
     """The network of a person's containers, in which they reach no other container."""
     return f"hostwright-{user}"
+
+
+def bridge_of(user: str) -> str:
+    """The bridge of a person's network, by whose name the host's rule knows it (``sh/closed.sh``)."""
+    return f"hww-{hashlib.sha256(user.encode()).hexdigest()[:10]}"
 
 
 def docker_arguments(space: Workspace, placed: Placed) -> tuple[str, ...]:

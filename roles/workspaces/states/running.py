@@ -13,13 +13,14 @@ from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refus
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
-from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments, network_of
+from hostwright.standard.roles.workspaces.states.arguments import Placed, bridge_of, docker_arguments, network_of
 from hostwright.standard.roles.workspaces.states.cards import card_probes, cards_of_host, give_cards
 from hostwright.standard.roles.workspaces.states.look import LOOK, NEW, OLD, SpaceContainer, WorkspaceFacts, read_look
 from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_probes
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 
 UNABLE = "not possible"
+CLOSED = "/usr/local/lib/hostwright/workspace-networks"  #: the program that closes their networks to other hosts
 PATIENCE_S = 120  #: for a program to answer after its start: Jupyter with TensorFlow's image on a busy disk
 
 
@@ -107,8 +108,8 @@ class WorkspaceRuns:
         space = self.workspace
         script = sh_file(
             __file__, "sh/create.sh", name=self.name, user=space.owner, uid=placed.uid, gid=placed.gid,
-            directory=space.directory, state=space.state, network=network_of(space.owner), image=placed.image,
-            kind=space.entry.kind,
+            directory=space.directory, state=space.state, network=network_of(space.owner),
+            bridge=bridge_of(space.owner), closed=CLOSED, image=placed.image, kind=space.entry.kind,
             pull="yes" if space.entry.pull else "", files=[part for file in self.files for part in file],
             sources=[mount.split(":")[0] for mount in space.entry.mounts],
             arguments=docker_arguments(space, placed),

@@ -17,22 +17,47 @@ case $user:$directory in [0-9]*:[0-9]*:/*) ;; *)
 esac
 
 as_user() { setpriv --reuid="${user%:*}" --regid="${user#*:}" --clear-groups -- "$@"; } # its files are the person's own
+soon() { timeout 30 setpriv --reuid="${user%:*}" --regid="${user#*:}" --clear-groups -- "$@"; } # whatever they put there
 # shellcheck disable=SC2016  # the inner shell's
-keep() { as_user sh -c 'umask 077 && cat >"$1.new" && mv -f -- "$1.new" "$1"' keep "$directory/$1"; }
+keep() { soon sh -c 'umask 077 && rm -f -- "$1.new" && cat >"$1.new" && mv -f -- "$1.new" "$1"' keep "$directory/$1"; }
+told() { # STATE: whether batch.json says so of this very run
+  case $(soon cat -- "$directory/batch.json" 2>/dev/null) in
+  *"\"definition\":\"$(label definition)\",\"state\":\"$1\""*) ;;
+  *) return 1 ;;
+  esac
+}
 tell() { # STATE, with what Docker knows
   field "{\"workspace\":\"$name\",\"definition\":\"$(label definition)\",\"state\":\"$1\",\"status\":$2,\
 \"out_of_memory\":{{.State.OOMKilled}},\"started\":{{json .State.StartedAt}},\"ended\":{{json .State.FinishedAt}}}" |
     keep batch.json
 }
 
+record() { # what it prints, also after a restart of Docker that it outlives (live-restore)
+  while :; do
+    # shellcheck disable=SC2016
+    docker logs -f --since "$since" "$container" 2>&1 |
+      as_user sh -c 'umask 077 && exec cat >>"$1"' log "$directory/batch.log"
+    since=$(date +%s.%N)
+    until state=$(field '{{.State.Running}}') && [ "$state" != unknown ]; do sleep 1; done
+    [ "$state" = true ] || return 0
+  done
+}
+
 follow() {
-  # shellcheck disable=SC2016
-  docker logs -f "$container" 2>&1 | as_user sh -c 'umask 077 && exec cat >"$1"' log "$directory/batch.log" &
+  if told running; then # the host or this program was ended meanwhile: what is kept stays, what followed is added
+    since=$(date -r "$directory/batch.log" +%s.%N 2>/dev/null || echo 0)
+  else
+    since=0
+    soon rm -f -- "$directory/batch.log"
+    tell running null
+  fi
+  record &
   log=$!
   while [ "$(field '{{.State.Running}}')" != false ]; do
     docker wait "$container" >/dev/null 2>&1 || sleep 2 # Docker itself may be restarted meanwhile
   done
-  wait "$log" || :
+  # The next in the queue does not wait for whoever put something else in the log's place.
+  timeout 60 tail -s 0.2 -f --pid "$log" /dev/null || :
   tell ended "$(field '{{.State.ExitCode}}')"
 }
 
@@ -49,8 +74,7 @@ run:created)
     tell ended 125
     exit 1
   }
-  tell running null
   follow
   ;;
-*) follow ;; # it was started before, and is not started again
+*) told ended || follow ;; # it was started before, and is not started again
 esac

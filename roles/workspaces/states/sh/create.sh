@@ -7,6 +7,8 @@
 : "${directory:?}"
 : "${state:?}"
 : "${network:?}"
+: "${bridge:?}"
+: "${closed:?}"
 : "${kind:?}"
 : "${image:?}"
 : "${pull?}"
@@ -79,8 +81,10 @@ if [ "$kind" = ssh ] && [ ! -s "$state/host_key" ]; then # once, so that people 
   mv -f -- "$state/.host_key" "$state/host_key"
 fi
 
+"$closed" || fail "the host's firewall does not take the rule that keeps others from its containers"
 docker network inspect "$network" >/dev/null 2>&1 ||
   docker network create --label "hostwright.workspaces=$user" --driver bridge \
+    --opt "com.docker.network.bridge.name=$bridge" \
     --opt com.docker.network.bridge.enable_icc=false "$network" >/dev/null
 
 if exists "$container.old"; then # an earlier change was cut between the two

@@ -16,7 +16,7 @@ from hostwright.plan.model import Change, Deferred, Refusal
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
-from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
+from hostwright.standard.roles.workspaces.states.running import CLOSED, WorkspaceRuns
 from tests.unit.roles.workspaces.spaces import (
     CARD,
     DECLARED,
@@ -300,7 +300,7 @@ def test_a_token_is_only_the_users_and_stays(tmp_path: Path) -> None:
     plan = planned(carol)["workspace carol"]
     assert isinstance(plan, Change)
     text = plan.steps[0].script.replace("/var/lib/hostwright/workspaces", f"{tmp_path}/state")
-    text = text.partition("if exists")[0]  # up to the first word to Docker about containers
+    text = text.partition("if exists")[0].replace(CLOSED, "true")  # up to the first word to Docker about containers
     environment = stub(tmp_path, docker="exit 0", chown="exit 0")
     tokens = []
     for _ in range(2):
