@@ -40,6 +40,8 @@ _PARTS = ("bin", "sbin", "lib", "lib64", "etc", "usr/bin", "usr/sbin", "usr/lib6
 _LIBRARIES = ("usr/lib/ssl", "usr/lib/python3", "usr/lib/python3.9", "usr/lib/x86_64-linux-gnu", "usr/share/zoneinfo")
 _EMPTY = ("dev", "home", "mnt", "opt", "proc", "root", "run", "sys", "tmp", "usr/local", "var/tmp")
 _JUPYTER = CHECKOUT / "lab/jupyter-py39.txt"  #: pins, on top of those of TensorFlow's wheelhouse
+#: of a whole system what is left out: an image starts no kernel, and apt fetches what it needs
+_NEITHER = ("boot", "usr/lib/modules", "usr/share/doc", "var/cache/apt")
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -56,6 +58,8 @@ class Image:
     #: the image whose layers are below, and files of ours on top: name in the image, place in this checkout
     below: Image | None = field(default=None, repr=False)
     files: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    #: of Debian: with any, the image has the whole base system with apt, so that others can be built on it
+    packages: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def file_stem(self) -> str:
@@ -65,6 +69,14 @@ class Image:
 
 PYTHON = Image(
     "hostwright-lab/python:3.9", "the lab's own image: Debian 11 with its Python 3.9, for tests that need no more"
+)
+DESK = Image(
+    "hostwright-lab/desk:1",
+    "the lab's own image: Debian 11 with real JupyterLab from PyPI, and with what a box to log in to is built from",
+    ("jupyterlab",),
+    # As images of NVIDIA's have it: where a container is not told which cards are its own, it would get all.
+    ("NVIDIA_VISIBLE_DEVICES=all",),
+    packages=("git", "tmux"),
 )
 TENSORFLOW = Image(
     "tensorflow/tensorflow:2.9.0-gpu-jupyter",
@@ -134,17 +146,22 @@ def _key(image: Image, base: Path) -> str:
         recipe.update(_key(image.below, base).encode())
     for name, place in image.files:
         recipe.update(f"\0{name}\0".encode() + (CHECKOUT / place).read_bytes())
+    recipe.update("".join(image.packages).encode())
     return recipe.hexdigest()[:12]
 
 
 def _build(image: Image, base: Path, cache: Path, scratch: Path, archive: Path) -> None:
     if image.below:
         layers = _layers_of(ensure(image.below, cache), scratch)
+    elif image.packages:
+        with _installed(image, base, cache, scratch) as (_, whole):
+            empty = [part for part in (*_EMPTY, *_NEITHER) if part != "usr/local" and (whole / part).is_dir()]
+            layers = [_layer(scratch / "whole.tar", whole, sorted(part.name for part in whole.iterdir()), empty=empty)]
     else:
-        layers = [_layer(scratch / "python.tar", base, (*_PARTS, *_LIBRARIES), empty=_EMPTY)]
-    if image.requirements:
-        with _installed(image, base, cache, scratch) as upper:
-            layers.append(_layer(scratch / "wheels.tar", upper, ["usr/local", image.directory.strip("/")]))
+        layers = [_layer(scratch / "python.tar", base, (*_PARTS, *_LIBRARIES, *_EMPTY), empty=_EMPTY)]
+    if image.requirements and not image.packages:
+        with _installed(image, base, cache, scratch) as (added, _):
+            layers.append(_layer(scratch / "wheels.tar", added, ["usr/local", image.directory.strip("/")]))
     if image.files:
         layers.append(_of_files(image, scratch / "files.tar"))
     unfinished = scratch / archive.name
@@ -156,7 +173,7 @@ def _build(image: Image, base: Path, cache: Path, scratch: Path, archive: Path) 
 def _layer(target: Path, root: Path, parts: Sequence[str], *, empty: Sequence[str] = ()) -> Path:
     """Write those parts of a root filesystem as a layer; of the directories ``empty`` nothing that is in them."""
     options = ["--sort=name", "--numeric-owner", "--mtime=@0", *(f"--exclude=./{part}/*" for part in empty)]
-    run(["tar", *options, "-C", root, "-cf", target, *(f"./{part}" for part in (*parts, *empty))])
+    run(["tar", *options, "-C", root, "-cf", target, *(f"./{part}" for part in parts)])
     return target
 
 
@@ -180,8 +197,8 @@ def _of_files(image: Image, target: Path) -> Path:
 
 
 @contextmanager
-def _installed(image: Image, base: Path, cache: Path, scratch: Path) -> Iterator[Path]:
-    """Install the image's requirements on top of the base; gives the directory of what that added."""
+def _installed(image: Image, base: Path, cache: Path, scratch: Path) -> Iterator[tuple[Path, Path]]:
+    """Install the image's requirements on top of the base; gives the directories of what that added and of all."""
     upper, work, merged, given = (scratch / name for name in ("upper", "work", "merged", "given"))
     for directory in (upper, work, merged, given):
         directory.mkdir()
@@ -191,8 +208,10 @@ def _installed(image: Image, base: Path, cache: Path, scratch: Path) -> Iterator
     _wheelhouse(cache, given)
     mount_overlay(base, upper, work, merged)
     try:
+        apt = f"apt-get -qq update; apt-get -qq install -y --no-install-recommends {' '.join(image.packages)}"
         install = f"""
         mkdir -p {image.directory}
+        {f"export DEBIAN_FRONTEND=noninteractive; {apt}" if image.packages else ":"}
         pip="python3 -m pip --quiet --no-cache-dir --disable-pip-version-check"
         PIP_NO_INDEX=1 $pip install --find-links /mnt {wheels.PIP}
         $pip install --find-links /mnt -c /mnt/tensorflow.txt -c /mnt/jupyter.txt {" ".join(image.requirements)}"""
@@ -203,7 +222,7 @@ def _installed(image: Image, base: Path, cache: Path, scratch: Path) -> Iterator
         log = cache / "images" / f"{image.file_stem}.log"
         log.unlink(missing_ok=True)
         run_logged([*nspawn, *quiet, *environment, *root, "sh", "-euc", install], log)
-        yield upper
+        yield upper, merged
     finally:
         unmount(merged)
 

@@ -15,10 +15,11 @@ import pytest
 
 from hostwright.fleet import Fleet, Member
 from lab import fleet as lab_fleet
+from lab import snapshots
 from lab.config import HostOptions, Lab, Machine
 from lab.image import ensure_programs
-from lab.machine import console
-from lab.records import find_machine
+from lab.machine import console, start, wait_for_ssh
+from lab.records import Snapshot, find_machine, read_snapshots
 from tests.lab import recording
 from tests.lab.ownlab import own_lab
 from tests.lab.telling import Telling
@@ -28,6 +29,7 @@ HERE = Path(__file__).parent
 SHARED = "shared_hosts"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 HOSTS = ("gpu01", "gpu02")
+DESIRED = "desired"  #: the snapshot of a provisioned host
 SMALL = HostOptions(profile="small")  #: the large math libraries are stand-ins: minutes less
 
 
@@ -116,6 +118,19 @@ def provisioned(invoke: FrontDoor) -> FrontDoor:
     done = invoke("provision", "--hosts", "gpu01,gpu02")
     assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     return invoke
+
+
+@pytest.fixture(scope="session")
+def as_provisioned(provisioned: FrontDoor, lab: Lab) -> Snapshot:
+    """The suite's second host as it is when it is as desired: other hosts start as its clones, in seconds."""
+    if DESIRED in read_snapshots(lab):  # of a run that was kept
+        return read_snapshots(lab)[DESIRED]
+    assert provisioned("provision", "--hosts", "gpu02").returncode == 0  # whatever the tests before this one did
+    source = find_machine(lab, "gpu02")
+    snapshot = snapshots.freeze(source, DESIRED)
+    start(source)
+    wait_for_ssh(source)
+    return snapshot
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab import fleet, snapshots
+from lab import fleet
 from lab.config import Lab
-from lab.machine import start, wait_for_ssh
-from lab.records import find_machine
+from lab.records import Snapshot
 from tests.lab.audit.bench import Bench, Planted, Score, dealt, score
 from tests.lab.audit.plants import PLANTS
 from tests.lab.conftest import FrontDoor
@@ -24,14 +23,9 @@ KINDS = 25  #: at least
 
 
 @pytest.fixture(scope="module")
-def bench(provisioned: FrontDoor, lab: Lab) -> Iterator[Bench]:
-    """Clones of the suite's second host, as it is when it is as desired."""
-    assert provisioned("provision", "--hosts", "gpu02").returncode == 0  # whatever the tests before this one did
-    source = find_machine(lab, "gpu02")
-    snapshot = snapshots.freeze(source, "audited")
-    start(source)
-    wait_for_ssh(source)
-    made = Bench(lab, snapshot, provisioned, HOSTS)
+def bench(provisioned: FrontDoor, lab: Lab, as_provisioned: Snapshot) -> Iterator[Bench]:
+    """Clones of the suite's second host."""
+    made = Bench(lab, as_provisioned, provisioned, HOSTS)
     made.bring()
     yield made
     fleet.remove(lab, HOSTS)
