@@ -266,6 +266,8 @@ def _plain(value: Any, dtype: str, *, binary: bool) -> Any:
         return {"b64": base64.b64encode(value).decode()} if binary else value.decode("utf-8", "surrogateescape")
     if dtype in _FLOATS:
         return _decimal(float(value), dtype)
+    if dtype != "bool" and dtype not in _INTEGERS:
+        raise invalid("Failed to write JSON value for tensor type: ", dtype)
     return value
 
 

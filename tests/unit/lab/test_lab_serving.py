@@ -233,6 +233,8 @@ def test_json_of_one_tensor() -> None:
     odd = write_outputs({"f": Tensor("float", [2, 2], [math.nan, math.inf, 3, -math.inf])}, ROW).decode()
     assert "".join(odd.split()) == '{"predictions":[[NaN,Infinity],[3.0,-Infinity]]}'
     uneven = {"i": Tensor("int32", [0, 2], []), "s": Tensor("string", [1, 2], [b"foo", b"bar"])}
+    with pytest.raises(Failed, match="Failed to write JSON value for tensor type: complex64"):
+        write_outputs({"c": Tensor("complex64", [1], [1j])}, ROW)
     with pytest.raises(Failed, match="inconsistent batch size"):
         write_outputs(uneven, ROW)
 
