@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab import fleet, images
+from lab import fleet
 from lab.records import find_machine
 from tests.lab.conftest import SMALL, FrontDoor
 from tests.lab.ownlab import own_lab
@@ -31,6 +31,6 @@ def site() -> Iterator[Site]:
         opened.succeeds("mirror", "--stack", "lab")
         opened.succeeds("provision", "--hosts", HOST, "--roles", "base,driver,container")
         opened.accounts()
-        opened.succeeds("images.push", "--hosts", HOST, "--archive", str(images.ensure(images.TENSORFLOW)))
+        opened.images()
         opened.succeeds("provision", "--hosts", HOST)
         yield opened
