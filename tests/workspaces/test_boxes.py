@@ -136,12 +136,23 @@ class TestEnvironment:
 
     def test_it_is_what_docker_gives(self, site: Site, ssh: Client) -> None:
         """open-remote-ssh#186: a terminal over SSH and `docker exec` differ."""
-        own = {"HOME", "HOSTNAME", "USER", "LOGNAME"}
+        own = {"HOME", "HOSTNAME", "USER", "LOGNAME", "PATH"}
         inside = on(site.machine, "docker exec workspace-alice-box env").splitlines()
         over_ssh = ssh.run("alice-box", "env").splitlines()
         wanted = {line for line in inside if line.partition("=")[0] not in own}
         assert wanted
         assert wanted <= set(over_ssh)
+        (path,) = (line for line in inside if line.startswith("PATH="))
+        assert f"{path}:/workspace/.local/bin" in over_ssh
+
+    @pytest.mark.parametrize("command", ["mine", "bash -lc mine"])
+    def test_what_pip_installs_for_the_user_is_found(self, ssh: Client, command: str) -> None:
+        """OpenShell#149: `ssh box 'pip install …'`, and its command was not in PATH."""
+        program = (
+            "mkdir -p ~/.local/bin && cd ~/.local/bin && printf '#!/bin/sh\\necho mine\\n' >mine && chmod 755 mine"
+        )
+        ssh.run("alice-box", program)
+        assert ssh.run("alice-box", command) == "mine\n"
 
 
 class TestFiles:
