@@ -22,13 +22,18 @@ from hostwright.standard.roles.workspaces.declared.entries import (
 )
 from hostwright.standard.roles.workspaces.declared.forms import Path, UserName, WorkspaceName, is_below
 from hostwright.standard.roles.workspaces.declared.promises import PortRange
-from hostwright.standard.roles.workspaces.declared.workspace import STATE, Workspace, checked_together, workspaces_of
+from hostwright.standard.roles.workspaces.declared.workspace import (
+    BATCH,
+    STATE,
+    Workspace,
+    checked_together,
+    workspaces_of,
+)
 from hostwright.standard.roles.workspaces.states.arguments import network_of
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt, tag_of
 from hostwright.standard.roles.workspaces.states.running import CLOSED, WorkspaceRuns
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 
-BATCH = "/usr/local/lib/hostwright/workspace-batch"  #: the program that runs a batch workspace to its end
 UNITS, BATCH_UNIT = "/etc/systemd/system", "hostwright-batch@.service"
 #: Docker's start closes the networks of workspaces to other hosts: its rules are gone after a reboot
 AT_DOCKERS_START = f"{UNITS}/docker.service.d/hostwright-workspaces.conf"

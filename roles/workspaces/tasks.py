@@ -23,6 +23,7 @@ _FORCE = "end the work of whoever is in the workspace"
         kind="jupyter, ssh, tensorboard or batch",
         gpus="numbers as nvidia-smi -L lists them, or UUIDs: 0,1",
         share="its GPUs may be given to other workspaces that share, too",
+        when_idle="of a batch run: wait until nobody computes on its GPUs",
         cpus="at most this many CPUs: 8 or 0.5",
         memory="at most this much memory: 64g",
         shm="shared memory: 1g",
@@ -49,6 +50,7 @@ def up(
     kind: str = "jupyter",
     gpus: str = "",
     share: bool = False,
+    when_idle: bool = False,
     cpus: str = "",
     memory: str = "",
     shm: str = "",
@@ -71,9 +73,9 @@ def up(
     from hostwright.standard.roles.workspaces.verbs import changing
 
     options = {
-        "user": user, "kind": kind, "gpus": gpus, "share": share, "cpus": cpus, "memory": memory, "shm": shm,
-        "pids": pids, "port": port, "mount": list(mount or ()), "image": image, "pull": pull, "command": command,
-        "script": script, "logs": logs,
+        "user": user, "kind": kind, "gpus": gpus, "share": share, "when_idle": when_idle, "cpus": cpus,
+        "memory": memory, "shm": shm, "pids": pids, "port": port, "mount": list(mount or ()), "image": image,
+        "pull": pull, "command": command, "script": script, "logs": logs,
     }  # fmt: skip
     return changing.change(
         Selection(host, tuple(inventory or ())),

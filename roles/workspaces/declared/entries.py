@@ -22,7 +22,7 @@ from hostwright.standard.roles.workspaces.declared.forms import (
     clean_path,
     is_below,
 )
-from hostwright.standard.roles.workspaces.declared.gpus import Gpus
+from hostwright.standard.roles.workspaces.declared.gpus import Gpus, is_mig
 
 TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"
 SERVING = "tensorflow/serving:2.9.0"  #: with GPUs, its tag ends with -gpu
@@ -70,6 +70,7 @@ class WorkspaceEntry:
     kind: Kind
     gpus: Gpus = ()  #: numbers as ``nvidia-smi -L`` lists them, or UUIDs, of MIG devices too
     share: bool = False  #: true: its GPUs may be given to other workspaces that share, too
+    when_idle: bool = False  #: of a batch workspace: true: it waits until nobody computes on its GPUs, which it shares
     cpus: Cpus | None = None  #: empty: all of the host's
     memory: Size | None = None  #: empty: all of the host's
     shm: Size = "1g"  #: shared memory (/dev/shm), with which data loaders and NCCL work
@@ -86,7 +87,7 @@ class WorkspaceEntry:
     live: int = 0  #: of a model server: the version to which the label ``live`` leads
 
     def __post_init__(self) -> None:
-        for problem in (self._batch(), self._logs(), self._ports(), self._serving()):
+        for problem in (self._batch(), self._when_idle(), self._logs(), self._ports(), self._serving()):
             if problem:
                 raise ValueError(problem)
         targets = [mount.split(":")[1] for mount in self.mounts]
@@ -98,6 +99,16 @@ class WorkspaceEntry:
         if self.kind == "batch":
             return "" if len(given) == 1 else "a batch workspace runs either a command or a script: give one of them"
         return f"{given[0]} is for the kind batch, and this is {self.kind}" if given else ""
+
+    def _when_idle(self) -> str:
+        if not self.when_idle:
+            return ""
+        if self.kind != "batch":
+            return f"when_idle is for the kind batch, and this is {self.kind}"
+        if not self.gpus:
+            return "when_idle waits for GPUs, and it has none"
+        part = next(filter(is_mig, self.gpus), None)
+        return f"when_idle waits for whole GPUs, and {part} is a MIG device, whose users have no list" if part else ""
 
     def _logs(self) -> str:
         if self.kind != "tensorboard":

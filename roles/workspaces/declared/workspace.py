@@ -20,6 +20,7 @@ from hostwright.standard.roles.workspaces.declared.promises import (
 )
 
 STATE = "/var/lib/hostwright/workspaces"  #: on the host: what root keeps of each workspace
+BATCH = "/usr/local/lib/hostwright/workspace-batch"  #: the program that runs a batch workspace to its end
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,8 @@ def _labels(space: Workspace, placed: Placed) -> Iterator[str]:
         "port": str(space.port),
         "reference": placed.reference,
     }
+    if space.entry.when_idle:
+        labels["when_idle"] = "true"
     for name, value in labels.items():
         yield from ("--label", f"hostwright.{name}={value}")
 

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from hostwright.common import untrusted
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Facts, Probe
-from hostwright.standard.roles.workspaces.declared.workspace import STATE
+from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE
 
 LABEL = "hostwright.workspace"  #: of a container: the name of its workspace
 PREFIX = "workspace-"  #: of a container's name
@@ -29,7 +29,7 @@ _FORMAT = ",".join(
 )
 
 LOOK = Probe(
-    sh_file(__file__, "sh/look.sh", state=STATE, format=f"container {{{_FORMAT}}}"),
+    sh_file(__file__, "sh/look.sh", state=STATE, batch=BATCH, format=f"container {{{_FORMAT}}}"),
     root=True,
     cap_bytes=1024 * 1024,  # 1,000 containers and as many images
 )
@@ -90,6 +90,7 @@ class WorkspaceFacts:
     images: dict[str, str] = field(default_factory=dict)  #: the ID of each image, by its names
     networks: tuple[str, ...] = ()
     queued: frozenset[str] = frozenset()  #: batch workspaces that wait for their turn, or have it
+    waits: dict[str, str] = field(default_factory=dict)  #: what those wait for that do, in a line
     ports: frozenset[int] = frozenset()  #: in use, whoever listens
     definitions: dict[str, dict[str, Any]] = field(
         default_factory=dict
@@ -116,6 +117,7 @@ def read_look(facts: Facts) -> WorkspaceFacts:
         images=_images(rest for kind, rest in lines if kind == "image"),
         networks=tuple(rest for kind, rest in lines if kind == "network"),
         queued=frozenset(rest for kind, rest in lines if kind == "batch"),
+        waits={name: why for kind, rest in lines if kind == "waits" for name, _, why in [rest.partition(" ")]},
         ports=frozenset(
             port
             for kind, rest in lines

@@ -21,7 +21,7 @@ from hostwright.common.text import printable
 from hostwright.fleet import Member
 from hostwright.plan.observing import ask
 from hostwright.standard.roles.workspaces import Workspaces
-from hostwright.standard.roles.workspaces.declared.workspace import STATE, Workspace, workspaces_of
+from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE, Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.look import LOOK, PREFIX, WorkspaceFacts, read_look
 from hostwright.standard.roles.workspaces.verbs.edit import ROLE
 from hostwright.transport.root.rootshell import RootShell
@@ -76,7 +76,7 @@ def rows_of(host: str, declared: tuple[Workspace, ...], look: WorkspaceFacts) ->
         if held and held.kind == "batch" and held.state == "exited":
             state = f"ended with status {held.code}"
         elif held and held.state == "created" and name in look.queued:
-            state = "queued"
+            state = f"queued: {why}" if (why := look.waits.get(name, "").strip()) else "queued"
         if space is None:
             state += ", no longer declared"
         yield ListedWorkspace(
@@ -139,7 +139,11 @@ def one_workspace(selection: Selection, connection: ConnectionOptions, name: str
 
 def logs_script(space: Workspace, lines: int) -> str:
     """What the container printed last; of a batch run also how it ended."""
-    ended = sh("cat -- %s 2>/dev/null || :", f"{space.directory}/batch.json") if space.entry.kind == "batch" else ":"
+    ended = ":"
+    if space.entry.kind == "batch":
+        ended = sh(
+            "cat -- %s 2>/dev/null; %s %s why 2>/dev/null || :", f"{space.directory}/batch.json", BATCH, space.name
+        )
     return f"{ended}\n{sh('docker logs --tail %s %s 2>&1', lines, f'{PREFIX}{space.name}')}"
 
 

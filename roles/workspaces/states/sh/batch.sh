@@ -1,10 +1,18 @@
 # shellcheck shell=sh
 # Run a batch workspace to its end, once: wait for its GPUs, start its container, and keep its log and how it ended
 # (batch.log and batch.json among the person's files of it). Written by Hostwright; hostwright-batch@NAME.service runs it.
+# "NAME why" prints what one in the queue waits for.
 set -eu
 name=$1
 container=workspace-$name
-locks=/run/hostwright-batch
+locks=/run/hostwright-batch # a file for each GPU, with the run that has it; NAME.waits: what a run waits for
+
+if [ "${2:-}" = why ]; then
+  { read -r what rest <"$locks/$name.waits"; } 2>/dev/null || exit 0
+  [ "$what" = lock ] || exec echo "$what $rest"
+  holder=$(cat -- "$locks/$rest" 2>/dev/null || :)
+  exec echo "batch run ${holder:-of another workspace} has $rest"
+fi
 
 field() { docker container inspect --format "$1" "$container" 2>/dev/null || echo unknown; }
 label() { field "{{index .Config.Labels \"hostwright.$1\"}}"; }
@@ -26,10 +34,34 @@ told() { # STATE: whether batch.json says so of this very run
   *) return 1 ;;
   esac
 }
-tell() { # STATE, with what Docker knows
+tell() { # STATE STATUS [WHAT_IT_WAITS_FOR], with what Docker knows
   field "{\"workspace\":\"$name\",\"definition\":\"$(label definition)\",\"state\":\"$1\",\"status\":$2,\
+\"waits_for\":\"${3:-}\",\
 \"out_of_memory\":{{.State.OOMKilled}},\"started\":{{json .State.StartedAt}},\"ended\":{{json .State.FinishedAt}}}" |
     keep batch.json
+}
+waits() { # WHAT, for whoever asks why
+  printf '%s\n' "$1" >"$locks/$name.waits.new"
+  mv -f -- "$locks/$name.waits.new" "$locks/$name.waits"
+}
+gpus=$(label gpus)
+# Locks are taken in the order of their names, so that no two runs wait for each other. An old MIG device has slashes.
+lock_names=$(printf '%s' "$gpus" | tr ',/' '\n_' | sort)
+
+uses() { # who computes on its GPUs, in a line; nothing where nobody does
+  apps=$(timeout -k 5 30 nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name --format=csv,noheader) || {
+    echo "nvidia-smi does not answer"
+    return
+  }
+  printf '%s\n' "$apps" | while IFS=, read -r uuid pid program; do
+    case ,$gpus, in *",$uuid,"*) ;; *) continue ;; esac
+    pid=$(printf '%s' "$pid" | tr -cd 0-9)
+    program=$(printf '%s' "${program##*/}" | tr -cd 'A-Za-z0-9._-' | head -c 40)
+    id=$(sed -n 's/.*\([0-9a-f]\{64\}\).*/\1/p' "/proc/$pid/cgroup" 2>/dev/null | head -n 1)
+    whose=${id:+$(docker container inspect --format '{{index .Config.Labels "hostwright.workspace"}}' "$id" 2>/dev/null || :)}
+    echo "${program:-a program} ($pid)${whose:+ of workspace $whose} uses $uuid"
+    break
+  done
 }
 
 record() { # what it prints, also after a restart of Docker that it outlives (live-restore)
@@ -62,14 +94,28 @@ follow() {
 }
 
 case ${2:-}:$(field '{{.State.Status}}') in
-:created) # wait for the cards, in the order of their UUIDs, so that no two runs wait for each other
+:created) # in the queue of each of its GPUs, one after the other
   tell queued null
   mkdir -p "$locks"
   set -- "$0" "$name" run
-  for uuid in $(label gpus | tr , '\n' | sort -r); do set -- flock "$locks/$uuid" "$@"; done
+  for gpu in $(printf '%s' "$lock_names" | sort -r); do set -- "$0" "$name" lock "$gpu" "$@"; done
   exec "$@"
   ;;
+lock:created)
+  tell queued null "$3"
+  waits "lock $3"
+  gpu=$3
+  shift 3
+  exec flock "$locks/$gpu" "$@"
+  ;;
 run:created)
+  for gpu in $lock_names; do printf '%s' "$name" >"$locks/$gpu"; done
+  while [ "$(label when_idle)" = true ] && reason=$(uses) && [ -n "$reason" ]; do
+    waits "$reason"
+    tell queued null "$reason"
+    sleep 10
+  done
+  rm -f -- "$locks/$name.waits"
   docker start "$container" >/dev/null || {
     tell ended 125
     exit 1

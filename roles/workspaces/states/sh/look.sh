@@ -1,8 +1,10 @@
 # What the host has of workspaces, a line each, with "end" as the last: "docker absent" or "docker silent" (whatever it
 # then lacks is not known), "container JSON", "image ID NAME:TAG NAME@DIGEST", "network NAME", "listen ADDRESS:PORT",
-# "children PID NUMBER" of the containers' programs by their first process, "definition NAME JSON", "batch NAME" of one in the queue.
+# "children PID NUMBER" of the containers' programs by their first process, "definition NAME JSON", "batch NAME" of one in
+# the queue, "waits NAME WHY".
 : "${state:?}"
 : "${format:?}"
+: "${batch:?}"
 for folder in "$state"/*/; do
   [ -d "$folder" ] || continue
   name=${folder%/}
@@ -11,7 +13,12 @@ for folder in "$state"/*/; do
   echo
 done
 systemctl list-units --plain --no-legend 'hostwright-batch@*.service' 2>/dev/null |
-  sed -n 's/.*hostwright-batch@\([a-z0-9-]*\)\.service.* \(active\|activating\) .*/batch \1/p'
+  sed -n 's/.*hostwright-batch@\([a-z0-9-]*\)\.service.* \(active\|activating\) .*/\1/p' |
+  while read -r name; do
+    echo "batch $name"
+    why=$("$batch" "$name" why 2>/dev/null | head -c 200 | tr '\n' ' ')
+    [ -z "$why" ] || echo "waits $name $why"
+  done
 ss -Hltn 2>/dev/null | awk '{ print "listen", $4 }'
 command -v docker >/dev/null 2>&1 || { echo "docker absent"; echo end; exit 0; }
 ids=$(timeout 20 docker ps -aq --no-trunc --filter label=hostwright.workspace) || {

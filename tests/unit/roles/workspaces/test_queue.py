@@ -1,0 +1,239 @@
+"""The program that runs batch workspaces, under a real shell with real locks: what it waits for, and what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hostwright.common.quoting import sh_file
+from hostwright.standard.roles import workspaces as role
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
+from hostwright.standard.roles.workspaces.declared.workspace import BATCH
+from hostwright.standard.roles.workspaces.states.arguments import docker_arguments
+from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.verbs.looking import logs_script, rows_of
+from tests.unit.roles.workspaces.spaces import (
+    CARD,
+    ENTRIES,
+    IMAGE,
+    OTHER,
+    answers,
+    facts,
+    recorded,
+    space,
+    states,
+    stub,
+)
+from tests.unit.roles.workspaces.test_declared import read, refused
+from tests.unit.roles.workspaces.test_running import PLACED
+from tests.unit.support.hostjobs import until
+
+ID = "9cd078cb21bc" + "0" * 52
+#: docker, as the program asks it: containers are folders with a file for each field
+DOCKER = """\
+shown() { cat "$CONTAINERS/$2/$1" 2>/dev/null; }
+case "$1 $2" in
+"container inspect")
+  name=$5; [ "$name" != ID ] || { echo alice-lab; exit 0; }
+  [ -d "$CONTAINERS/$name" ] || exit 1
+  case $4 in
+  *Config.User*) echo 2001:2001 ;;
+  *Mounts*) shown files "$name" ;;
+  '{{index .Config.Labels "hostwright.gpus"}}') shown gpus "$name" ;;
+  *when_idle*) shown when_idle "$name" ;;
+  '{{.State.Status}}') shown status "$name" ;;
+  '{{.State.Running}}') [ "$(shown status "$name")" = running ] && echo true || echo false ;;
+  '{{.State.ExitCode}}') echo 0 ;;
+  *definition*state*) printf '%s' "$4" | sed 's/{{index[^}]*}}//; s/{{[^}]*}}/null/g' ;;
+  *) echo ;;
+  esac ;;
+"start "*) echo running >"$CONTAINERS/$2/status"; echo "$2" >>"$CONTAINERS/started" ;;
+"logs "*) : ;;
+"wait "*) while [ "$(shown status "$2")" = running ]; do command sleep 0.05; done ;;
+esac
+""".replace("!= ID ]", f"!= {ID} ]")
+
+
+class Host:
+    """A host with this program, a docker that writes down what it is asked, and a made-up list of programs on GPUs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.locks, self.apps = folder, folder / "locks", folder / "apps"
+        self.apps.write_text("")
+        (folder / "containers").mkdir()
+        self.program = folder / "workspace-batch"
+        text = sh_file(role.__file__, "states/sh/batch.sh").replace("/run/hostwright-batch", str(self.locks))
+        self.program.write_text(f"#!/bin/sh\n{text.replace('/proc/', f'{folder}/proc/')}")
+        self.program.chmod(0o755)
+        setpriv = 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"'
+        smi = f"[ ! -e {folder}/broken ] || exit 9; cat {self.apps}"
+        self.environment = {
+            **stub(folder, docker=DOCKER, setpriv=setpriv, **{"nvidia-smi": smi, "sleep": "command -p sleep 0.1"}),
+            "CONTAINERS": f"{folder}/containers",
+        }
+
+    def made(self, name: str, *gpus: str, when_idle: bool = False) -> Path:
+        """A batch workspace's container, which waits; the folder with its person's files."""
+        container, files = self.folder / "containers" / f"workspace-{name}", self.folder / "files" / name
+        container.mkdir(parents=True)
+        files.mkdir(parents=True)
+        fields = {"files": str(files), "gpus": ",".join(gpus), "status": "created", "when_idle": str(when_idle).lower()}
+        for field, value in fields.items():
+            (container / field).write_text(f"{value}\n")
+        return files
+
+    def ended(self, name: str) -> None:
+        (self.folder / "containers" / f"workspace-{name}" / "status").write_text("exited\n")
+
+    @property
+    def started(self) -> list[str]:
+        path = self.folder / "containers" / "started"
+        return path.read_text().replace("workspace-", "").split() if path.exists() else []
+
+    @contextmanager
+    def queued(self, name: str) -> Iterator[subprocess.Popen[bytes]]:
+        run = subprocess.Popen([self.program, name], env=self.environment, start_new_session=True)
+        try:
+            yield run
+        finally:
+            if run.poll() is None:
+                os.killpg(run.pid, 9)
+            run.wait()
+
+    def why(self, name: str) -> str:
+        done = subprocess.run(
+            [self.program, name, "why"], env=self.environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+def test_runs_of_one_card_go_one_after_the_other_and_say_whom_they_wait_for(host: Host) -> None:
+    """bamos/setGPU issue 3: two that begin at once choose the same card."""
+    host.made("a", CARD, OTHER)
+    files = host.made("b", OTHER)
+    with host.queued("a") as first:
+        until(lambda: host.started == ["a"], "what was started")
+        assert host.why("a") == ""
+        with host.queued("b") as second:
+            until(lambda: host.why("b") == f"batch run a has {OTHER}", "why it waits")
+            state = json.loads((files / "batch.json").read_text())
+            assert (state["state"], state["waits_for"]) == ("queued", OTHER)
+            assert host.started == ["a"]
+            host.ended("a")
+            until(lambda: host.started == ["a", "b"], "what was started")
+            host.ended("b")
+            assert (first.wait(20), second.wait(20)) == (0, 0)
+    state = json.loads((files / "batch.json").read_text())
+    assert (state["state"], state["waits_for"]) == ("ended", "")
+    assert host.why("b") == ""
+
+
+def test_one_that_was_killed_leaves_its_card(host: Host) -> None:
+    """kaldi-asr/kaldi pull request 2901: cards stayed locked, and the others waited for ever."""
+    host.made("a", CARD)
+    host.made("b", CARD)
+    with host.queued("a"):
+        until(lambda: host.started == ["a"], "what was started")
+    with host.queued("b"):
+        until(lambda: host.started == ["a", "b"], "what was started")
+        host.ended("b")
+
+
+def test_where_it_says_so_it_waits_for_other_programs_too(host: Host) -> None:
+    files = host.made("a", CARD, when_idle=True)
+    host.apps.write_text(f"{OTHER}, 4710, python3\n{CARD}, 4711, /usr/bin/python3\n")
+    (host.folder / "proc/4711").mkdir(parents=True)
+    (host.folder / "proc/4711/cgroup").write_text(f"4:memory:/docker/{ID}\n0::/docker/{ID}\n")
+    with host.queued("a") as run:
+        reason = f"python3 (4711) of workspace alice-lab uses {CARD}"
+        until(lambda: host.why("a") == reason, "why it waits")
+        assert json.loads((files / "batch.json").read_text())["waits_for"] == reason
+        host.apps.write_text(f'{CARD}, 4712, "; rm -rf $(x) \\e[31m\n')
+        until(lambda: host.why("a") == f"rm-rfxe31m (4712) uses {CARD}", "why it waits")
+        (host.folder / "broken").write_text("")
+        until(lambda: host.why("a") == "nvidia-smi does not answer", "why it waits")
+        assert host.started == []
+        (host.folder / "broken").unlink()
+        host.apps.write_text(f"{OTHER}, 4710, python3\n")
+        until(lambda: host.started == ["a"], "what was started")
+        host.ended("a")
+        assert run.wait(20) == 0
+
+
+def test_another_that_shares_does_not_wait_unless_it_says_so(host: Host) -> None:
+    host.made("a", CARD)
+    host.apps.write_text(f"{CARD}, 4711, python3\n")
+    with host.queued("a"):
+        until(lambda: host.started == ["a"], "what was started")
+        host.ended("a")
+
+
+def test_an_old_mig_device_has_a_lock_although_its_name_has_slashes(host: Host) -> None:
+    host.made("a", f"MIG-{CARD}/1/0")
+    with host.queued("a"):
+        until(lambda: host.started == ["a"], "what was started")
+        host.ended("a")
+
+
+def test_the_list_and_the_logs_say_why(host: Host) -> None:
+    waiting = recorded(b_run={"state": "created"})
+    look = read_look(
+        facts(states(), answers(waiting.replace("network hostwright-bob\n", "batch b-run\nwaits b-run X y z \n")))
+    )
+    (row,) = [row for row in rows_of("gpu01", (), look) if row.name == "b-run"]
+    assert row.state == "queued: X y z, no longer declared"
+    script = logs_script(space(ENTRIES["b-run"]), 10)
+    assert f"{BATCH} x why" in script
+
+
+def test_the_look_asks_each_that_is_queued(host: Host) -> None:
+    host.made("a", CARD)
+    host.made("b", CARD)
+    units = (
+        "echo 'hostwright-batch@b.service loaded active running x'; echo 'hostwright-batch@old.service loaded failed x'"
+    )
+    (host.folder / "bin/systemctl").write_text(f"#!/bin/sh\n{units}\n")
+    (host.folder / "bin/systemctl").chmod(0o755)
+    with host.queued("a"):
+        until(lambda: host.started == ["a"], "what was started")
+        with host.queued("b"):
+            until(lambda: host.why("b") != "", "why it waits")
+            script = LOOK.script.replace(BATCH, str(host.program))
+            done = subprocess.run(
+                ["/bin/sh", "-c", script], env=host.environment, capture_output=True, text=True, check=True
+            )
+    assert [line for line in done.stdout.splitlines() if line.startswith(("batch", "waits"))] == [
+        "batch b",
+        f"waits b batch run a has {CARD} ",
+    ]
+
+
+def test_waiting_until_a_card_is_idle_is_of_batch_runs_with_whole_cards(tmp_path: Path) -> None:
+    batch = "user: alice, kind: batch, command: [x], when_idle: true"
+    v = read(
+        tmp_path, f"a: {{{batch}, gpus: [0], share: true}}\nb: {{user: bob, kind: jupyter, gpus: [0], share: true}}"
+    )
+    assert v.containers["a"].when_idle
+    assert "when_idle waits for GPUs, and it has none" in refused(tmp_path, f"a: {{{batch}}}")
+    part = "MIG-a65afc88-50b5-5ccf-b0a8-f93b3247ae9e"
+    assert "whole GPUs" in refused(tmp_path, f"a: {{{batch}, gpus: [{part}]}}")
+    assert "for the kind batch" in refused(tmp_path, "a: {user: alice, kind: jupyter, gpus: [0], when_idle: true}")
+
+
+def test_docker_is_told_only_where_it_is_declared() -> None:
+    entry = WorkspaceEntry("bob", "batch", gpus=("0",), image=IMAGE, command=("true",))
+    label = "hostwright.when_idle=true"
+    assert label not in docker_arguments(space(entry), PLACED)
+    assert label in docker_arguments(space(replace(entry, when_idle=True)), PLACED)
