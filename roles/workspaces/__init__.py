@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -12,6 +12,7 @@ from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import Directory, File
+from hostwright.resources.packages.packages import Debs
 from hostwright.resources.system.services import Disturbing
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.workspaces.declared.entries import (
@@ -20,7 +21,7 @@ from hostwright.standard.roles.workspaces.declared.entries import (
     WorkspaceUser,
     entry_or_nothing,
 )
-from hostwright.standard.roles.workspaces.declared.forms import Path, UserName, WorkspaceName, is_below
+from hostwright.standard.roles.workspaces.declared.forms import Path, UserName, WorkspaceName, bytes_of, is_below
 from hostwright.standard.roles.workspaces.declared.promises import PortRange
 from hostwright.standard.roles.workspaces.declared.workspace import (
     BATCH,
@@ -31,6 +32,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import (
 )
 from hostwright.standard.roles.workspaces.states.arguments import network_of
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt, tag_of
+from hostwright.standard.roles.workspaces.states.quota import DiskQuotas
 from hostwright.standard.roles.workspaces.states.running import CLOSED, WorkspaceRuns
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 
@@ -60,7 +62,7 @@ class Workspaces:
     refreshed: Annotated[str, Field(pattern=r"^[0-9-]*$")] = ""
     per_user: WorkspaceLimits = field(
         default_factory=WorkspaceLimits
-    )  #: what each person may have on a host: gpus, cpus, memory, workspaces
+    )  #: what each person may have on a host: gpus, cpus, memory, shm, pids, disk, workspaces
     per_host: WorkspaceLimits = field(
         default_factory=WorkspaceLimits
     )  #: what all workspaces of a host may have together
@@ -87,7 +89,17 @@ def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
     images = {state.built: _built(state.workspace, v, host) for state in runs if state.built}
     yield Undeclared(tuple(state.name for state in runs), tuple(networks), tuple(sorted(images)), force=host.force)
     yield from images.values()
+    if v.containers:
+        yield from _quotas(v, runs)
     yield from _after_mounted(runs)
+
+
+def _quotas(v: Workspaces, runs: Sequence[WorkspaceRuns]) -> Iterator[Resource]:
+    spaces = [state.workspace for state in runs]
+    limits = tuple((space.directory, bytes_of(space.entry.disk) // 1024) for space in spaces if space.entry.disk)
+    if limits:
+        yield Debs(("quota",))
+    yield DiskQuotas(v.directory, limits, tuple(space.directory for space in spaces if not space.entry.disk))
 
 
 def runs_of(v: Workspaces, host: Wanted) -> tuple[WorkspaceRuns, ...]:

@@ -28,6 +28,7 @@ _FORCE = "end the work of whoever is in the workspace"
         memory="at most this much memory: 64g",
         shm="shared memory: 1g",
         pids="at most this many processes and threads",
+        disk="what its files may take, where the file system has project quotas: 200g",
         port="on the host's loopback (default: auto)",
         mount="a directory of the host: /data/set:/data or /data/set:/data:ro; repeatable",
         image="with its exact tag or digest",
@@ -55,6 +56,7 @@ def up(
     memory: str = "",
     shm: str = "",
     pids: str = "",
+    disk: str = "",
     port: str = "auto",
     mount: list[str] | None = None,
     image: str = "",
@@ -74,8 +76,8 @@ def up(
 
     options = {
         "user": user, "kind": kind, "gpus": gpus, "share": share, "when_idle": when_idle, "cpus": cpus,
-        "memory": memory, "shm": shm, "pids": pids, "port": port, "mount": list(mount or ()), "image": image,
-        "pull": pull, "command": command, "script": script, "logs": logs,
+        "memory": memory, "shm": shm, "pids": pids, "disk": disk, "port": port, "mount": list(mount or ()),
+        "image": image, "pull": pull, "command": command, "script": script, "logs": logs,
     }  # fmt: skip
     return changing.change(
         Selection(host, tuple(inventory or ())),

@@ -60,6 +60,9 @@ class WorkspaceLimits:
     gpus: Annotated[int, Field(ge=0)] | None = None
     cpus: Cpus | None = None
     memory: Size | None = None
+    shm: Size | None = None
+    pids: Annotated[int, Field(ge=1)] | None = None
+    disk: Size | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class WorkspaceEntry:
     memory: Size | None = None  #: empty: all of the host's
     shm: Size = "1g"  #: shared memory (/dev/shm), with which data loaders and NCCL work
     pids: Annotated[int, Field(ge=16, le=4194304)] = 4096  #: processes and threads
+    disk: Size | None = None  #: what its files may take, where the file system has project quotas; empty: no limit
     port: Port = 0  #: on the host's loopback; auto: one that follows from the name
     mounts: tuple[Mount, ...] = ()  #: directories of the host, ``/data/set:/data`` or ``/data/set:/data:ro``
     image: Image = TENSORFLOW

@@ -107,7 +107,7 @@ def _over(entries: Entries, limits: WorkspaceLimits, whose: str, variable: str) 
     if not entries:
         return
     last = max(entries)
-    for field in ("cpus", "memory"):
+    for field in ("cpus", "memory", "disk"):
         for name, entry in entries.items():
             if getattr(limits, field) is not None and getattr(entry, field) is None:
                 yield (
@@ -119,9 +119,15 @@ def _over(entries: Entries, limits: WorkspaceLimits, whose: str, variable: str) 
         ("workspaces", len(entries), limits.workspaces),
         ("GPUs", len(gpus), limits.gpus),
         ("CPUs", sum(entry.cpus or 0 for entry in entries.values()), limits.cpus),
+        ("processes (pids)", sum(entry.pids for entry in entries.values()), limits.pids),
     ):
         if most is not None and sum_ > most:
             yield last, f"{whose} have {sum_:g} {what}, more than {variable} allows ({most:g})"
-    memory = sum(bytes_of(entry.memory) for entry in entries.values() if entry.memory)
-    if limits.memory is not None and memory > bytes_of(limits.memory):
-        yield last, f"{whose} have {memory / 2**30:g} GiB of memory, more than {variable} allows ({limits.memory})"
+    for what, size, sizes in (
+        ("memory", limits.memory, [entry.memory for entry in entries.values()]),
+        ("shared memory (shm)", limits.shm, [entry.shm for entry in entries.values()]),
+        ("disk", limits.disk, [entry.disk for entry in entries.values()]),
+    ):
+        taken = sum(bytes_of(each) for each in sizes if each)
+        if size is not None and taken > bytes_of(size):
+            yield last, f"{whose} have {taken / 2**30:g} GiB of {what}, more than {variable} allows ({size})"
