@@ -111,8 +111,8 @@ lock:created)
 run:created)
   for gpu in $lock_names; do printf '%s' "$name" >"$locks/$gpu"; done
   while [ "$(label when_idle)" = true ] && reason=$(uses) && [ -n "$reason" ]; do
-    waits "$reason"
     tell queued null "$reason"
+    waits "$reason"
     sleep 10
   done
   rm -f -- "$locks/$name.waits"
