@@ -11,7 +11,7 @@ from tests.lab.workspaces.desk import UIDS, by_uuid
 
 def test_the_second_waits_while_the_first_has_the_card(runs: Runs) -> None:
     assert runs.meanwhile["a-run"] == "running"
-    assert runs.meanwhile["b-run"] == "queued"
+    assert runs.meanwhile["b-run"].startswith("queued: batch run a-run has GPU-")
     first, _, printed = runs.log_meanwhile.partition("\n")
     assert json.loads(first)["state"] == "running"
     assert "begun" in printed  # read by another connection than the one that started it
