@@ -64,11 +64,12 @@ uses() { # who computes on its GPUs, in a line; nothing where nobody does
   done
 }
 
+since() { date -r "$directory/batch.log" +%s.%N 2>/dev/null || echo 0; } # when something was last added to the log
+# shellcheck disable=SC2016
+add() { "$1" sh -c 'umask 077 && exec cat >>"$1"' log "$directory/batch.log"; }
 record() { # what it prints, also after a restart of Docker that it outlives (live-restore)
   while :; do
-    # shellcheck disable=SC2016
-    docker logs -f --since "$since" "$container" 2>&1 |
-      as_user sh -c 'umask 077 && exec cat >>"$1"' log "$directory/batch.log"
+    docker logs -f --since "$since" "$container" 2>&1 | add as_user
     since=$(date +%s.%N)
     until state=$(field '{{.State.Running}}') && [ "$state" != unknown ]; do sleep 1; done
     [ "$state" = true ] || return 0
@@ -77,7 +78,7 @@ record() { # what it prints, also after a restart of Docker that it outlives (li
 
 follow() {
   if told running; then # the host or this program was ended meanwhile: what is kept stays, what followed is added
-    since=$(date -r "$directory/batch.log" +%s.%N 2>/dev/null || echo 0)
+    since=$(since)
   else
     since=0
     soon rm -f -- "$directory/batch.log"
@@ -90,6 +91,8 @@ follow() {
   done
   # The next in the queue does not wait for whoever put something else in the log's place.
   timeout 60 tail -s 0.2 -f --pid "$log" /dev/null || :
+  # A Docker that has just started may call a container ended that it has not yet found: what came since then.
+  kill -0 "$log" 2>/dev/null || timeout 60 docker logs --since "$(since)" "$container" 2>&1 | add soon || :
   tell ended "$(field '{{.State.ExitCode}}')"
 }
 

@@ -21,7 +21,7 @@ case "$1 $2" in
   case $4 in
   *Config.User*) echo 2001:2001 ;;
   *Mounts*) echo {folder}/home ;;
-  *State.Running*) cat running ;;
+  *State.Running*) if rm lie 2>/dev/null; then echo false | tee running; else cat running; fi ;;
   *State.ExitCode}}}}) cat code ;;
   *State.Status}}}}) cat status ;;
   *Labels*gpus*) echo ;;
@@ -34,10 +34,12 @@ case "$1 $2" in
   call=$(ls calls | wc -l)
   echo "$*" >calls/$call
   cat logs.$call
+  [ ! -e lies ] || touch lie
   if [ -e logs.$((call + 1)) ]; then exit 1; fi # Docker was restarted, and the container goes on
   echo exited >status
   echo false >running
   ;;
+"logs --since") cat late ;;
 "wait workspace-run") until [ "$(cat running)" = false ]; do sleep 0.05; done ;;
 *) exit 9 ;;
 esac
@@ -79,7 +81,7 @@ def container(tmp_path: Path) -> Container:
     made = Container(tmp_path, stub(tmp_path, docker=DOCKER.format(folder=tmp_path), setpriv=SETPRIV))
     made.home.mkdir()
     (tmp_path / "calls").mkdir()
-    made.write(status="created\n", running="false\n", code="3\n", definition="abc\n")
+    made.write(late="", status="created\n", running="false\n", code="3\n", definition="abc\n")
     return made
 
 
@@ -93,6 +95,12 @@ def test_what_it_prints_while_docker_is_restarted_is_in_its_log(container: Conta
     assert container.log == "one\ntwo\n"
     assert (ended["state"], ended["status"]) == ("ended", 3)
     assert float((container.folder / "calls" / "1").read_text().split()[3]) > 0  # only what came since
+
+
+def test_a_docker_that_has_just_started_and_calls_it_ended_cuts_no_log(container: Container) -> None:
+    container.write(logs_0="one\n", logs_1="never asked for\n", late="two\n", lies="")
+    assert container.run("run")["state"] == "ended"
+    assert container.log == "one\ntwo\n"
 
 
 def test_the_log_of_a_run_that_ended_stays_at_the_next_boot(container: Container) -> None:
