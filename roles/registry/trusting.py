@@ -56,7 +56,7 @@ def trust(selection: Selection, connection: ConnectionOptions) -> int:
         f"  SHA-256 {authority.fingerprint}",
         "hosts with the role registry get it with `invoke provision --hosts all --roles registry`",
     ):
-        out.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+        out.print(printable(line), markup=False, emoji=False, highlight=False, soft_wrap=True)  # a fingerprint has :CD:
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from hostwright.resources.system.services import Disturbing
 from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
 from hostwright.standard.roles.registry import CONF, Registry, registry, trusting
 from hostwright.standard.roles.registry.audit import audit_values
-from hostwright.standard.roles.registry.authority import authority_of
+from hostwright.standard.roles.registry.authority import RegistryAuthority, authority_of
 
 READ = TypeAdapter(Registry)
 
@@ -165,6 +166,16 @@ def test_the_authority_comes_into_the_inventory_for_all_hosts(
     before = (site / "registry-authority.yml").read_text()
     assert trust(site) == 0
     assert (site / "registry-authority.yml").read_text() == before
+
+
+def test_a_fingerprint_is_printed_as_it_is(
+    site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A terminal's library makes pictures of ``:CD:`` and ``:AB:``."""
+    known = RegistryAuthority("01:CD:AB:02", datetime(2036, 1, 1, tzinfo=UTC))
+    monkeypatch.setattr(trusting, "authority_of", lambda _text: known)
+    trust(site)
+    assert "  SHA-256 01:CD:AB:02\n" in capsys.readouterr().out
 
 
 def test_it_is_not_written_over_what_somebody_else_wrote(site: Path) -> None:
