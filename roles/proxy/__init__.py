@@ -14,6 +14,9 @@ from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import Absent, Directory, File
 from hostwright.resources.packages.packages import Debs
 from hostwright.resources.system.services import Service
+from hostwright.standard.roles.proxy.acme import CERTIFICATE as ACME
+from hostwright.standard.roles.proxy.acme import CONF as ACME_CONF
+from hostwright.standard.roles.proxy.acme import TIMER, acme_states
 from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
 from hostwright.standard.roles.proxy.states.tokens import PageTokens
@@ -43,11 +46,24 @@ class Proxy:
     #: a file on the host with a certificate and those that lead to its authority; empty: one of the host's own
     certificate: Path | Annotated[str, Field(pattern="^$")] = ""
     key: Path | Annotated[str, Field(pattern="^$")] = ""  #: the file on the host with the certificate's key
+    #: the address of an ACME authority's directory, such as https://acme-v02.api.letsencrypt.org/directory; whoever
+    #: sets it accepts that authority's terms. It gives a certificate for ``names`` if it reaches each on port 80
+    acme: Annotated[str, Field(pattern=r"^(https://[A-Za-z0-9.:-]{1,253}(/[A-Za-z0-9._~/-]{0,500})?)?$")] = ""
+    #: where the authority writes to, such as before a certificate ends
+    acme_contact: Annotated[str, Field(pattern=r"^([A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,253})?$")] = ""
+    #: a file on the host with the authority that signed the ACME authority's own HTTPS; empty: those that it trusts
+    acme_authority: Path | Annotated[str, Field(pattern="^$")] = ""
     upload: Annotated[str, Field(pattern=r"^[0-9]{1,6}[kmg]?$")] = "1g"  #: the largest upload; 0: without a limit
 
     def __post_init__(self) -> None:
         if bool(self.certificate) != bool(self.key):
             raise ValueError("certificate and key belong together: give both, or neither")
+        if self.acme and self.certificate:
+            raise ValueError("certificate and acme exclude each other: give one of them")
+        if self.acme and not self.names:
+            raise ValueError("acme needs names: those for which the authority shall give a certificate")
+        if self.acme and (address := next((name for name in self.names if name.replace(".", "").isdigit()), "")):
+            raise ValueError(f"acme gives certificates for names, and {address} is an address")
 
 
 @role(needs=["workspaces"])
@@ -60,13 +76,17 @@ def proxy(v: Proxy, host: Wanted) -> Iterator[Resource]:
     gated = tuple(space.name for space in spaces if space.entry.kind in GATED)
     if gated or not v.certificate:
         yield Directory(STATE)
-    if not v.certificate:
+    if v.acme:
+        states = tuple(acme_states(v, host))
+        yield from states
+        inputs, files = [states[-1]], (ACME, ACME)
+    elif not v.certificate:
         own = OwnCertificate(STATE, v.names)
         yield own
         inputs, files = [own], (own.file, own.file)
     text = host.render(
-        "proxy/workspaces.conf.j2", v=v, spaces=spaces, certificate=files[0], key=files[1], given=v.certificate,
-        gated=GATED, tokens=TOKENS if gated else "",
+        "proxy/workspaces.conf.j2", v=v, spaces=spaces, certificate=files[0], key=files[1],
+        given=v.certificate or v.acme, gated=GATED, tokens=TOKENS if gated else "",
     )  # fmt: skip
     if gated:
         inputs.append(PageTokens(TOKENS, gated))
@@ -74,6 +94,9 @@ def proxy(v: Proxy, host: Wanted) -> Iterator[Resource]:
         yield inputs[-1]
     conf = File(CONF, text, check=_check())
     yield conf
+    if not v.acme:
+        yield Service(TIMER, running=False)
+        yield Absent(ACME_CONF, "the certificate is of no ACME authority")
     if not gated:
         yield Absent(TOKENS, "no page of a workspace needs it")
     yield Service(UNIT)

@@ -57,7 +57,8 @@ FAILURES = (
         "",
         "the certificate of the proxy has ended, or cannot be read, and browsers refuse the pages of workspaces",
         "Provision again, which makes a new one; one that the site gave (proxy_certificate) must be renewed by whoever"
-        " gave it, and nginx reloaded (systemctl reload nginx)",
+        " gave it, and nginx reloaded (systemctl reload nginx); of one from an ACME authority journalctl -u"
+        " hostwright-acme says why it was not renewed",
         "wolfgang42/yaml-multiline#17",
         sign=Sign("proxy", ended, (SERVED,)),
         treatment=ForPeople(),
@@ -67,7 +68,7 @@ FAILURES = (
         "",
         "the certificate of the proxy ends within two weeks, and nothing has renewed it",
         "Provision again, which renews the host's own; one that the site gave (proxy_certificate) must be renewed by"
-        " whoever gave it",
+        " whoever gave it; of one from an ACME authority journalctl -u hostwright-acme says why it was not renewed",
         "jezdez/caniusepython3.com#62, #64",
         sign=Sign("proxy", ending, (SERVED,), grave=False),
     ),

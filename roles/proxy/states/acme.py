@@ -1,0 +1,44 @@
+"""A certificate that an ACME authority gave, such as Let's Encrypt or an authority of the site's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hostwright.common.quoting import sh, sh_file
+from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.resources.files.files import Absent
+
+OBTAIN_S = 600.0  #: an authority looks at each name several times, with pauses
+
+
+@dataclass(frozen=True, slots=True)
+class AcmeCertificate:
+    r"""The file holds a certificate for all names, with its key, valid for 20 days at least.
+
+    A timer renews it 30 days before its end; that it has less than 20 left means that the timer did not succeed.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> acme = AcmeCertificate("/var/lib/proxy/acme.pem", ("gpu01.example.org",), "/usr/local/lib/renew")
+    >>> print(plan_text(acme, {"openssl": "absent\n"}))
+    ~ certificate /var/lib/proxy/acme.pem: absent → of the ACME authority, for gpu01.example.org
+    """
+
+    file: str
+    names: tuple[str, ...]
+    program: str = field(metadata=NO_IDENTITY)  #: what obtains it, and renews it
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (Probe(sh_file(__file__, "sh/acme_problems.sh", file=self.file, names=self.names), root=True),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        answer = facts[self.probes()[0]]
+        problems = answer.strip().splitlines() if answer.ok else ["absent"]
+        if not problems:
+            return None
+        want = f"of the ACME authority, for {', '.join(self.names)}"
+        step = Step(sh("%s now", self.program), timeout_s=OBTAIN_S)
+        return Change(f"certificate {self.file}", ", ".join(problems), want, (step,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (Absent(self.file, "the proxy goes"),)
