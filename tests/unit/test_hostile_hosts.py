@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from paramiko.packet import Packetizer
 
 from hostwright.apply.host.connection import Patience
 from hostwright.audit import auditing
@@ -21,9 +20,10 @@ from tests.lab.liars import sshliar
 from tests.lab.liars.quietsite import write_site
 from tests.lab.liars.sshliar import Liar
 from tests.lab.sshd import make_key
+from tests.unit.support import counting
+from tests.unit.support.counting import COMMAND, CONNECTION
 
 EVERYTHING = "HOSTWRIGHT_FUZZ" in os.environ
-CONNECTION, COMMAND = (600, 256 << 10), (400, 512 << 10)
 WAIT_S = 0.7  #: what only a timeout ends, in the place of minutes
 MOST_CONNECTIONS = 6  #: of one verb
 CAPS_BYTES = 4 << 20  #: of all answers to a look at a host of which nothing is wanted
@@ -49,19 +49,7 @@ FEW = ("output byte by byte", "messages to be ignored", "messages for the log", 
 @pytest.fixture
 def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Counter[str]:
     """What was taken from any server; what a host may send, and how long it may be silent, is a fraction of ours."""
-    took: Counter[str] = Counter()
-    read = Packetizer.read_message
-
-    def counting(self):
-        kind, message = read(self)
-        if type(self) is not Packetizer:  # the server's own
-            took["messages"] += 1
-            took["bytes"] += len(message.asbytes())
-        return kind, message
-
-    monkeypatch.setattr(Packetizer, "read_message", counting)
-    monkeypatch.setattr(Allowance, "CONNECTION", CONNECTION)
-    monkeypatch.setattr(Allowance, "COMMAND", COMMAND)
+    took = counting.counted(monkeypatch)
     monkeypatch.setattr(Allowance, "MESSAGE_BYTES", 16 << 10)
     monkeypatch.setattr(Patience.__init__, "__defaults__", (WAIT_S, WAIT_S))
     if request.node.callspec.params["kind"] in sshliar.PATIENT:

@@ -6,42 +6,27 @@ See ``tests.lab.liars.sshliar`` for the lies and whom they were told.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from paramiko.packet import Packetizer
 
 from hostwright.common.errors import HostError, ProtocolError
 from hostwright.common.untrusted import Unforeseen
-from hostwright.transport import Allowance, connect
+from hostwright.transport import connect
 from tests.lab.liars import sshliar
 from tests.lab.liars.sshliar import Liar
 from tests.lab.sshd import Target, make_key, options
+from tests.unit.support import counting
+from tests.unit.support.counting import COMMAND, CONNECTION
 
 CAP = 64 << 10
-CONNECTION, COMMAND = (600, 256 << 10), (400, 512 << 10)
 MOST_MESSAGES = CONNECTION[0] + COMMAND[0] + CAP // 256 + 1
 MOST_BYTES = CONNECTION[1] + COMMAND[1] + CAP + CAP // 8 + 256 * 1024
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
-    """How many messages were taken from any server, and how many bytes; an allowance that is soon spent."""
-    took: Counter[str] = Counter()
-    read = Packetizer.read_message
-
-    def counting(self):
-        kind, message = read(self)
-        if type(self) is not Packetizer:  # the server's own
-            took["messages"] += 1
-            took["bytes"] += len(message.asbytes())
-        return kind, message
-
-    monkeypatch.setattr(Packetizer, "read_message", counting)
-    monkeypatch.setattr(Allowance, "CONNECTION", CONNECTION)
-    monkeypatch.setattr(Allowance, "COMMAND", COMMAND)
-    yield took
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    return counting.counted(monkeypatch)
 
 
 @pytest.mark.parametrize("kind", sshliar.EVERY)
