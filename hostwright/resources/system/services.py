@@ -73,6 +73,10 @@ class RestartedAfter:
     """
 
     KIND: ClassVar = "restarted-after"
+    #: what the plan calls the change; the unit when its files changed, and when they are about to; and afterwards
+    WORDS: ClassVar = (
+        "restart", "started before %s changed", "running with what is about to change", "started after its files",
+    )  # fmt: skip
 
     unit: str  #: with its ending: ``metrics.service``
     files: tuple[str, ...]  #: paths of what it reads when it starts
@@ -88,16 +92,11 @@ class RestartedAfter:
         coming = [change.what for state in self.inputs if (change := state.plan(facts)) is not None]
         if not newer and not coming:
             return None
+        what, older, soon, want = self.WORDS
         names = ", ".join(PurePosixPath(path).name.removesuffix(MARK) for path in newer)
-        have = f"started before {names} changed" if newer else "running with what is about to change"
-        script = "\n".join(
-            [
-                self._newer() + 'if [ -z "$(' + self._ask() + ')" ]; then exit 0; fi',
-                sh("systemctl reset-failed -- %s 2>/dev/null || true", self.unit),
-                sh("systemctl restart -- %s || { journalctl -u %s -n 30 --no-pager; exit 1; }", self.unit, self.unit),
-            ]
-        )
-        return Change(f"restart of {self.unit}", have, "started after its files", (Step(script),))
+        current = f'if [ -z "$({self._ask()})" ]; then exit 0; fi'
+        script = "\n".join([self._newer() + current, *self._lines()])
+        return Change(f"{what} of {self.unit}", older % names if newer else soon, want, (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
         """The unit may outlive us, without the keys that we wrote into its files: then it is restarted.
@@ -112,14 +111,19 @@ class RestartedAfter:
         gone = tuple(gone for state in self.inputs for gone in state.removal())
         return (RestartedAfter(self.unit, marks, gone),)
 
+    def _lines(self) -> tuple[str, ...]:
+        """What brings the unit to work with what its files say now."""
+        failed = sh("systemctl reset-failed -- %s 2>/dev/null || true", self.unit)
+        return failed, sh("systemctl restart -- %s || { journalctl -u %s -n 30 --no-pager; exit 1; }", *[self.unit] * 2)
+
     def _newer(self) -> str:
-        return sh_file(__file__, "sh/newer.sh", object=_bus_path(self.unit))
+        return sh_file(__file__, "sh/newer.sh", object=bus_path(self.unit))
 
     def _ask(self) -> str:
         return "newer " + words(self.files)
 
 
-def _bus_path(unit: str) -> str:
+def bus_path(unit: str) -> str:
     """The unit's object on systemd's bus: what is no ASCII letter or digit is written as ``_`` and two hex digits."""
     escaped = "".join(char if char.isascii() and char.isalnum() else f"_{ord(char):02x}" for char in unit)
     return f"/org/freedesktop/systemd1/unit/{escaped}"
