@@ -217,11 +217,12 @@ class ScriptFailed(HostError):
 
 
 class SeveralFailed(HostError):
-    """Several roles of a host failed, since roles that do not need each other run in parallel; ``errors`` has each."""
+    """Several roles of a host failed, since roles that do not need each other run in parallel, or several changes that
+    stand alone; ``errors`` has each."""
 
     def __init__(self, host: str, errors: list[HostwrightError]):
         sentences = [error.sentence if isinstance(error, HostError) else str(error) for error in errors]
-        super().__init__(host, f"{len(errors)} roles failed: " + " · ".join(sentences))
+        super().__init__(host, f"{len(errors)} failures: " + " · ".join(sentences))
         self.errors = tuple(errors)
 
 

@@ -50,6 +50,7 @@ class Draft:
     of_hosts: dict[str, list[InputError]] = field(default_factory=dict)
     unusable: set[str] = field(default_factory=set)  #: names in an inventory that cannot be a host's
     notes: list[str] = field(default_factory=list)
+    left_out: list[InputError] = field(default_factory=list)  #: why files are, of which the notes say so
     vault: Vault = field(default_factory=Vault)
 
     def trial(self) -> Draft:

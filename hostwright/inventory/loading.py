@@ -118,6 +118,7 @@ def _settle(draft: Draft, failed: list[InputError], *, only: bool) -> None:
         draft.errors += failed + undefined
     else:
         draft.notes += [f"{error}; the file is left out" for error in failed]
+        draft.left_out += failed
         draft.notes += [f"{error}; it has no hosts" for error in undefined]
     if draft.hosts and not draft.hosts.keys() - draft.unusable:
         places = (*draft.of_hosts.values(), *draft.of_groups.values())

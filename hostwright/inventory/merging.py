@@ -61,7 +61,7 @@ def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
     }
     both = sorted(set(hosts) & set(groups))
     notes |= dict.fromkeys(f"{name!r} is a host and a group; @{name} is the group" for name in both)
-    return Inventory(hosts, groups, tuple(notes))
+    return Inventory(hosts, groups, tuple(notes), tuple(draft.left_out))
 
 
 def _conceal_declared(draft: Draft) -> Set[str]:

@@ -119,3 +119,4 @@ class Inventory:
     hosts: Mapping[str, Host]
     groups: Mapping[str, Group]
     notes: tuple[str, ...] = ()
+    left_out: tuple[InputError, ...] = ()  #: a mistake for each file that could not be read

@@ -277,12 +277,25 @@ class Roster:
         of_host = host_roles(host, stack, self.roles)
         if {role.name for role in of_host} != set(stack.roles):
             self._fits(stack, [role.name for role in of_host])
+        self._files_read(of_host)
         variables = {role.name: inventories.bind(role.variables, role.name, host) for role in of_host}
         self._check(host)
         roles = tuple(role for role in of_host if chosen is None or role.name in chosen)
         every = in_order({role.name: role for role in self.roles}, stack.roles)
         templates = self.site.templates
         return Member(host, stack, roles, variables, self.options, self.force, every, templates, of_host)
+
+    def _files_read(self, roles: Iterable[Role]) -> None:
+        """Raise for a file that is named after a role (``workspaces.yml``) and was left out of the inventory: what it
+        says is not known, and a host must not be brought to the opposite."""
+        names = {role.name for role in roles}
+        unread = [
+            error for error in self.inventory.left_out if Path((error.where or "").partition(":")[0]).stem in names
+        ]
+        if unread:
+            raise InputErrors(
+                [InputError(f"{error}; hosts with its role wait until it can be read") for error in unread]
+            )
 
     def explain(self, output: str) -> Finding | None:  # noqa: ARG002 - for those who know failures
         """The known problem that the output of something that failed names."""

@@ -114,7 +114,8 @@ class Change:
     """Something differs, and ``steps`` correct it: at least one, and exactly what apply runs.
 
     ``artifacts`` are the names of the stack's files that must be on the host first. ``opaque`` marks a change whose
-    effect only its own probe can tell. ``disturbs`` says what it does to running work ("replaces the driver"), else it
+    effect only its own probe can tell. If one that is ``alone`` fails, the further changes of its role are made all the
+    same, and the run fails at its end. ``disturbs`` says what it does to running work ("replaces the driver"), else it
     is empty; a change that disturbs waits for an idle host (``hostwright.apply.disturb.draining``). ``warnings`` say
     what of others it moves, a sentence each; ``final`` says what of theirs it takes away for good, as an object ("the
     driver"): an operator must agree. If the host must be rebooted after the steps, the next plan has a ``Reboot``.
@@ -128,6 +129,7 @@ class Change:
     diff: str = ""
     artifacts: tuple[str, ...] = ()
     opaque: bool = False
+    alone: bool = False
     disturbs: str = ""
     warnings: tuple[str, ...] = ()
     final: str = ""
@@ -165,7 +167,10 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The host must not be changed at all: ``rule`` forbids it, and ``sentence`` tells the operator why."""
+    """The host must not be changed at all: ``rule`` forbids it, and ``sentence`` tells the operator why.
+
+    One that is ``alone`` forbids no other change: those are made, and the run fails at its end with the sentence.
+    """
 
     kind: Literal["refusal"] = field(default="refusal", kw_only=True)
     what: str
@@ -173,6 +178,7 @@ class Refusal:
     want: str
     rule: str
     sentence: str
+    alone: bool = False
 
 
 #: What a state plans where the host is not as desired. Of these only a change has anything to run.
@@ -278,8 +284,12 @@ class Plan:
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """The reasons why the host must not be changed, if there are any."""
-        return tuple(planned.sentence for planned in self.changes if isinstance(planned, Refusal))
+        """The reasons why the host must not be changed, if there are any; those that stand alone wait for the rest."""
+        refused = [planned for planned in self.changes if isinstance(planned, Refusal)]
+        rest = any(isinstance(planned, Change | Reboot) for planned in self.changes)
+        if rest and all(refusal.alone for refusal in refused):
+            return ()
+        return tuple(refusal.sentence for refusal in refused)
 
     @property
     def reboot(self) -> str:

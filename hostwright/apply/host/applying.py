@@ -17,7 +17,7 @@ from hostwright.apply.disturb import draining
 from hostwright.apply.disturb.rebooting import reboot
 from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.host.hostrecords import HostRecords
-from hostwright.apply.host.jobrunner import JobLost, JobRunner, failure
+from hostwright.apply.host.jobrunner import JobLost, JobRunner, failures
 from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.host.scheduling import run_in_order
 from hostwright.apply.locking.runlock import HostLock
@@ -35,7 +35,7 @@ from hostwright.common.errors import (
 from hostwright.plan.desired import Desired
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs, locks
-from hostwright.plan.model import Facts, Plan, RolePlan, RoleResult
+from hostwright.plan.model import Deferred, Facts, Plan, Planned, Refusal, RolePlan, RoleResult
 from hostwright.plan.observing import ask, observe
 from hostwright.plan.planning import at_work, disturbing, make_plan
 from hostwright.plan.probing import ordered
@@ -69,6 +69,7 @@ class HostApply:
         self._results: list[RoleResult] = []
         self._rebooted_for: list[str] = []
         self._lost = 0
+        self._alone: list[HostError] = []  #: failures of changes that stand alone: raised when the rest is done
         self._drained = False
         self._lock: HostLock | None = None
         self._mutex = threading.Lock()
@@ -122,7 +123,7 @@ class HostApply:
         """Bring the host to its stack. ``expected`` is a plan that was shown before: when it is stale, nothing changes.
 
         Raises ``HostError``: ``Refused`` and ``Locked`` before anything is touched, ``StepFailed``, ``SeveralFailed``,
-        ``NotConverged`` and ``Stopped`` afterwards.
+        ``NotConverged`` and ``Stopped`` afterwards; ``Refused`` as well for what is refused alone.
         """
         try:
             return self._whole(expected)
@@ -283,14 +284,14 @@ class HostApply:
     def _apply(self, plan: Plan) -> None:
         """Run the roles of a plan, each after those it needs; what failed is raised when all have ended."""
         busy = {role.role: role for role in plan.roles if role.steps}
-        failures = run_in_order(
+        ended = run_in_order(
             {role.role: role.needs for role in busy.values()},
             lambda name: self._run_role(plan, busy[name]),
             skipped=lambda name, after: self._emit(events.Note(self.name, f"{name} not tried: {after} failed")),
         )
-        lost = [error for error in failures if isinstance(error, JobLost)]
-        stopped = [error for error in failures if isinstance(error, Stopped)]
-        bad = [error for error in failures if error not in lost and error not in stopped]
+        lost = [error for error in ended if isinstance(error, JobLost)]
+        stopped = [error for error in ended if isinstance(error, Stopped)]
+        bad = [error for error in ended if error not in lost and error not in stopped] + self._alone
         if len(bad) > 1:
             raise SeveralFailed(self.name, bad)
         for error in (*bad, *stopped[:1]):
@@ -311,7 +312,10 @@ class HostApply:
         result = self._runner.run(plan, [self._desired.stack.artifacts[name] for name in plan.artifacts])
         self._results.append(result)
         if result.status != 0:
-            raise failure(self.name, plan, result, self._settings.explain)
+            alone, error = failures(self.name, plan, result, self._settings.explain)
+            self._alone += alone
+            if error is not None:
+                raise error
 
     def _attach(self, job: jobs.RunningJob) -> None:
         try:
@@ -347,4 +351,11 @@ class HostApply:
 
 
 def _names(plan: Plan) -> str:
-    return ", ".join(f"{role.role}: {change.what}" for role in plan.roles for change in role.changes)
+    return ", ".join(f"{role.role}: {change.what}{_why(change)}" for role in plan.roles for change in role.changes)
+
+
+def _why(planned: Planned) -> str:
+    """What it waits for, or why it must not be."""
+    if isinstance(planned, Deferred):
+        return f" ({planned.have}; known after {planned.until})"
+    return f" ({planned.sentence})" if isinstance(planned, Refusal) else ""

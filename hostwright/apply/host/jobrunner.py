@@ -21,7 +21,7 @@ from hostwright.apply.jobs.scripting import LogReader
 from hostwright.common.errors import FailedStep, Finding, HostError, StepFailed
 from hostwright.plan import probing
 from hostwright.plan.host import jobs as hostjobs
-from hostwright.plan.model import RetryRule, RolePlan, RoleResult
+from hostwright.plan.model import RetryRule, RolePlan, RoleResult, StepResult
 from hostwright.stack.stack import Artifact
 from hostwright.transport.root.rootshell import RootShell
 
@@ -151,14 +151,25 @@ def _own_lines(result: RoleResult, prefix: str) -> Iterator[str]:
     return (line.removeprefix(prefix) for line in lines if line.startswith(prefix))
 
 
-def failure(host: str, plan: RolePlan, result: RoleResult, explain: Callable[[str], Finding | None]) -> HostError:
-    """The error of a role that failed: which step, what it printed last, and the cause where it is known.
+def failures(
+    host: str, plan: RolePlan, result: RoleResult, explain: Callable[[str], Finding | None]
+) -> tuple[list[HostError], HostError | None]:
+    """The errors of a role that failed: of changes that stand alone, and the one that ended it, if one did.
 
     ``explain`` gives the known problem that a step's output names.
     """
-    step = next((step for step in result.steps if step.status != 0), None)
-    if step is None:
-        return HostError(host, f"{plan.role}: the job ended with status {result.status}, and no step reported an error")
+    failed = [step for step in result.steps if step.status != 0]
+    errors = [_failure(host, plan, step, explain) for step in failed]
+    if failed and failed[-1].status is not None and plan.steps[failed[-1].number][0].alone:
+        return errors, None
+    if failed:
+        return errors[:-1], errors[-1]
+    sentence = f"{plan.role}: the job ended with status {result.status}, and no step reported an error"
+    return [], HostError(host, sentence)
+
+
+def _failure(host: str, plan: RolePlan, step: StepResult, explain: Callable[[str], Finding | None]) -> HostError:
+    """The error of one step: what it printed last, and the cause where it is known."""
     lines = [line for line in step.output.splitlines() if line.strip()]
     known = explain(step.output)
     because = _errors(lines, explain) or _told(known) or (lines[-1].strip() if lines else "it printed nothing")

@@ -3,7 +3,8 @@ r"""Changes → one numbered sh program; its markers → results.
 A role's program is a directory of step files and a runner. The runner writes, for each step, a line with a nonce when
 it begins and one with exit status and duration when it ends; everything between is the step's own output. A step with
 a transient failure is run again, as often as it may be, with a line of its own before each wait. The runner stops at
-the first step that fails for good, and exits with that step's status.
+the first step that fails for good, and exits with that step's status; where the step's change stands alone, it goes on
+with the next change, and exits with that status at the end.
 
 The program runs in ``$JOB`` and writes to ``$JOB/log``. What a step prints goes through a named pipe, so that the log
 stays bounded. The pipe is always read to its end: a step neither waits nor dies because the log or the disk is full.
@@ -13,8 +14,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from hostwright.apply.jobs import transient
 from hostwright.common.quoting import sh, sh_file
@@ -39,12 +41,8 @@ def runner(plan: RolePlan, nonce: str) -> str:
     """The sh program that runs a role's steps in order, given ``$JOB``, the directory that holds their files.
 
     ``nonce`` marks its own lines in the log, and must be text that no step can guess. The program exits with 0, with
-    the status of the step that failed for good, or with 143 where the host shuts down.
+    the status of a step that failed for good, or with 143 where the host shuts down.
     """
-    calls = [
-        sh("step %s %s %s %s || exit $?", number, step.lock, f"{step.timeout_s:g}", max(1, step.tries))
-        for number, (_, step) in enumerate(plan.steps)
-    ]
     functions = sh_file(
         __file__,
         "runner.sh",
@@ -58,7 +56,21 @@ def runner(plan: RolePlan, nonce: str) -> str:
         backoff_ms=_ms(transient.BACKOFF_S),
         backoff_max_ms=_ms(transient.BACKOFF_MAX_S),
     )
-    return work_script() + functions + "\n".join(calls) + "\nexit 0\n"
+    return work_script() + functions + "late=0\n" + "\n".join(_calls(plan)) + '\nexit "$late"\n'
+
+
+def _calls(plan: RolePlan) -> Iterator[str]:
+    """The calls of ``step``, those of a change that stands alone on one line."""
+    for _, steps in groupby(enumerate(plan.steps), key=lambda item: id(item[1][0])):
+        numbered = list(steps)
+        calls = [
+            sh("step %s %s %s %s", number, step.lock, f"{step.timeout_s:g}", max(1, step.tries))
+            for number, (_, step) in numbered
+        ]
+        if numbered[0][1][0].alone:
+            yield f"{{ {' && '.join(calls)}; }} || late=$?"
+        else:
+            yield from (f"{call} || exit $?" for call in calls)
 
 
 def work_script(places: str = "") -> str:

@@ -121,7 +121,7 @@ class Diagnosis:
 
     @property
     def _refused(self) -> tuple[Refusal, ...]:
-        return tuple(change for change in self.changes if isinstance(change, Refusal))
+        return tuple(change for change in self.changes if isinstance(change, Refusal) and not change.alone)
 
 
 def reach_of(error: HostwrightError | None) -> Reach:

@@ -38,17 +38,17 @@ class ImageBuilt:
         if self.tag in look.images:
             return None
         if look.docker:
-            return Deferred(what, f"Docker is {look.docker}", want, "Docker answers")
+            return Deferred(what, look.trouble, want, "Docker answers")
         if self.base not in look.images and not self.pull:
             sentence = (
                 f"the image {self.base} is not on this host, from which {self.tag} is built: bring it with images.push"
             )
-            return Refusal(what, ABSENT, want, "workspace-image", sentence)
+            return Refusal(what, ABSENT, want, "workspace-image", sentence, alone=True)
         files = [part for file in self.files for part in file]
         script = sh_file(
             __file__, "sh/build.sh", tag=self.tag, base=self.base, pull="yes" if self.pull else "", files=files
         )
-        return Change(what, ABSENT, want, (Step(script, tries=MIRROR_TRIES),))
+        return Change(what, ABSENT, want, (Step(script, tries=MIRROR_TRIES),), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()  # with the workspaces: what a container uses cannot go before it

@@ -96,6 +96,13 @@ class WorkspaceFacts:
         default_factory=dict
     )  #: of root's files, by workspace; empty where there is none yet
 
+    @property
+    def trouble(self) -> str:
+        """What is wrong with Docker, and where to look; empty where it answered."""
+        if self.docker == "silent":
+            return "Docker does not answer: systemctl status docker, journalctl -u docker on the host say why"
+        return "Docker is not installed" if self.docker else ""
+
     def container(self, workspace: str, end: str = "") -> SpaceContainer | None:
         """The container of a workspace, or the one beside it whose name ends so."""
         name = f"/{PREFIX}{workspace}{end}"

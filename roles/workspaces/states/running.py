@@ -17,7 +17,7 @@ from hostwright.standard.roles.workspaces.states.arguments import Placed, bridge
 from hostwright.standard.roles.workspaces.states.cards import card_probes, cards_of_host, give_cards
 from hostwright.standard.roles.workspaces.states.look import LOOK, NEW, OLD, SpaceContainer, WorkspaceFacts, read_look
 from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_probes
-from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
+from hostwright.standard.roles.workspaces.states.undeclared import Undeclared, told
 
 UNABLE = "not possible"
 CLOSED = "/usr/local/lib/hostwright/workspace-networks"  #: the program that closes their networks to other hosts
@@ -53,7 +53,7 @@ class WorkspaceRuns:
         look = read_look(facts)
         held = look.container(self.name)
         if look.docker:
-            return Deferred(self.what, f"Docker is {look.docker}", self._want(), "Docker answers")
+            return Deferred(self.what, look.trouble, self._want(), "Docker answers")
         placed = self._placed(look, held, facts)
         if not isinstance(placed, Placed):
             return placed
@@ -68,21 +68,26 @@ class WorkspaceRuns:
         """What is due where the container is the right one: that it runs, and that nothing is left beside it."""
         if self.workspace.entry.kind == "batch":
             if held.state == "created" and self.name not in look.queued:
-                script = self._start() + self._finish()
-                return Change(self.what, "not in the queue", "queued", (_step(script),))
+                return self._change("not in the queue", "queued", self._start() + self._finish())
         elif not held.running:
-            script = self._start() + self._finish()
-            return self._taken(look) or Change(self.what, _ended(held), "running", (_step(script),))
+            return self._taken(look) or self._change(_ended(held), "running", self._start() + self._finish())
         beside = [end for end in (NEW, OLD) if look.container(self.name, end)]
         if beside or not look.definitions.get(self.name):
-            return Change(self.what, "a change of it was cut off", "at its end", (_step(self._finish()),))
+            return self._change("a change of it was cut off", "at its end", self._finish())
         return None
+
+    def _change(self, have: str, want: str, script: str, diff: str = "") -> Change:
+        """One that stands alone: a workspace that fails stops none of its neighbours."""
+        return Change(self.what, have, want, (_step(told(self.what) + script),), diff=diff, alone=True)
+
+    def _refused(self, rule: str, sentence: str) -> Refusal:
+        return Refusal(self.what, UNABLE, self._want(), rule, sentence, alone=True)
 
     def _placed(self, look: WorkspaceFacts, held: SpaceContainer | None, facts: Facts) -> Placed | Planned:
         entry = self.workspace.entry
         owner = owner_of(self.workspace, facts)
         if isinstance(owner, str):
-            return Refusal(self.what, UNABLE, self._want(), "workspace-user", owner)
+            return self._refused("workspace-user", f"workspace {self.name}: {owner}")
         uuids: tuple[str, ...] = ()
         if entry.gpus:
             cards = cards_of_host(self.siblings, facts)
@@ -90,14 +95,33 @@ class WorkspaceRuns:
                 return Deferred(self.what, "nvidia-smi does not answer", self._want(), "the driver answers")
             given = give_cards(self.siblings, look, cards)[self.name]
             if given.refused:
-                return Refusal(self.what, UNABLE, self._want(), "workspace-gpu", given.refused)
+                return self._refused("workspace-gpu", given.refused)
             uuids = given.uuids
+            if keeper := self._keeper(look, uuids):
+                return self._refused("workspace-gpu", keeper)
+        return self._with_image(look, held, owner, uuids)
+
+    def _with_image(
+        self, look: WorkspaceFacts, held: SpaceContainer | None, owner: tuple[int, int], uuids: tuple[str, ...]
+    ) -> Placed | Planned:
+        entry = self.workspace.entry
         image = image_of(self._reference, look, held) or (self._reference if entry.pull and not self.built else "")
         if not image and self.built:
             return Deferred(self.what, f"no image {self.built}", self._want(), "the image is built")
         if not image:
-            return Refusal(self.what, UNABLE, self._want(), "workspace-image", _no_image(self.workspace))
+            return self._refused("workspace-image", _no_image(self.workspace))
         return Placed(*owner, uuids, image, self._reference, digest(self.definition))
+
+    def _keeper(self, look: WorkspaceFacts, uuids: tuple[str, ...]) -> str:
+        """Who still works with one of its GPUs in a workspace that nobody declares any more."""
+        declared = {space.name for space in self.siblings}
+        for held in look.containers:
+            if held.workspace not in declared and held.at_work and not self.force and set(held.uuids) & set(uuids):
+                return (
+                    f"workspace {self.name} wants GPU {', '.join(self.workspace.entry.gpus)}, which {held.at_work} "
+                    "still has, though nobody declares it any more: wait until nobody works in it, or say --force"
+                )
+        return ""
 
     @property
     def _reference(self) -> str:
@@ -114,7 +138,7 @@ class WorkspaceRuns:
             sources=[mount.split(":")[0] for mount in space.entry.mounts],
             arguments=docker_arguments(space, placed),
         )  # fmt: skip
-        return Change(self.what, have, self._want(), (_step(script + self._start() + self._finish()),), diff=diff)
+        return self._change(have, self._want(), script + self._start() + self._finish(), diff)
 
     def _start(self) -> str:
         space = self.workspace
@@ -146,7 +170,7 @@ class WorkspaceRuns:
             f"workspace {self.name} wants port {port}, on which another program of the host listens (ss -ltnp names "
             "it): give the workspace another (port: …)"
         )
-        return Refusal(self.what, UNABLE, self._want(), "workspace-port", sentence)
+        return self._refused("workspace-port", sentence)
 
     def _in_use(self, held: SpaceContainer) -> Refusal | None:
         if self.force or not held.at_work:
@@ -155,7 +179,7 @@ class WorkspaceRuns:
             f"{held.at_work} would be ended, as its definition has changed: wait until nobody works in it, or say "
             "--force"
         )
-        return Refusal(self.what, UNABLE, self._want(), "workspace-in-use", sentence)
+        return self._refused("workspace-in-use", sentence)
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
         """What a tag names now, where a workspace keeps the image that it named before."""

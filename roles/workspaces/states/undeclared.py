@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hostwright.common.quoting import sh_file
+from hostwright.plan.host.jobs import ERROR
 from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
@@ -43,15 +44,25 @@ class Undeclared:
                 f"{', '.join(working)} would be ended, as nobody declares it any more: wait until nobody works in it, "
                 "or say --force"
             )
-            return Refusal("undeclared workspaces", have, "absent", "workspace-in-use", sentence)
-        script = sh_file(__file__, "sh/remove.sh", names=gone, networks=networks, images=images, state=STATE)
+            return Refusal(
+                "undeclared workspaces", have, "absent", "workspace-in-use", sentence, alone=bool(self.names)
+            )
+        script = told("undeclared workspaces") + sh_file(
+            __file__, "sh/remove.sh", names=gone, networks=networks, images=images, state=STATE
+        )
         return Change(
             "undeclared workspaces", have, "absent; people's files stay where they are", (Step(script, timeout_s=900),),
             warnings=_warnings(look, gone),
+            alone=not gone,  # a card or port of one that does not go is nobody else's
         )  # fmt: skip
 
     def removal(self) -> tuple[Resource, ...]:
         return (Undeclared(force=self.force),) if self.names or self.networks or self.images else ()
+
+
+def told(what: str) -> str:
+    """The commands with which a change of workspaces begins, so that a failure is told in one line."""
+    return sh_file(__file__, "sh/told.sh", what=what, error=ERROR)
 
 
 def _warnings(look: WorkspaceFacts, gone: list[str]) -> tuple[str, ...]:

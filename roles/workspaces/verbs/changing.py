@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
@@ -16,7 +17,7 @@ from hostwright.cli.verbs import changes
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.text import printable
-from hostwright.standard.roles.workspaces.verbs.edit import ROLE, changed_lines, checked, edited, place, written
+from hostwright.standard.roles.workspaces.verbs.edit import ROLE, alone, changed_lines, checked, edited, place, written
 
 
 def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,14 +77,32 @@ def change(
             f"hostwright_roles: [base, driver, …, container, {ROLE}]"
         )
         raise InputError(sentence, "hostwright_roles")
-    before, after = edited(fleet.path, host, name, entry)
-    checked(fleet.path, host, after)
-    written(fleet.path, before, after)
-    show_written(place(fleet.path), before, after, quiet=as_json)
+    file = place(fleet.path)
+    with alone(fleet.path):
+        before, after = edited(fleet.path, host, name, entry)
+        checked(fleet.path, host, after)
+        written(fleet.path, before, after)
+    show_written(file, before, after, quiet=as_json)
     if not provision:
         return 0
     chosen = Selection(host, selection.inventory, selection.var, ROLE)
-    return changes.provision(chosen, connection, ChangeOptions(), force=force, as_json=as_json)
+    status = changes.provision(chosen, connection, ChangeOptions(), force=force, as_json=as_json)
+    if status != AS_DESIRED:
+        _say_what_stays(file, host, name, entry is not None)
+    return status
+
+
+def _say_what_stays(path: Path, host: str, name: str, declared: bool) -> None:
+    """The file is written, and the host is not as it says."""
+    out = console.make_console(stderr=True)
+    lines = [f"{path} no longer declares {name}: mend the cause, then: invoke provision --hosts {host} --roles {ROLE}"]
+    if declared:
+        lines = [
+            f"{path} still declares {name}: mend the cause, then run the same command again",
+            f"(or take it out: invoke workspace.down --host {host} --name {name})",
+        ]
+    for line in lines:
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def show_written(path: Path, before: str, after: str, *, quiet: bool) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import fcntl
 import io
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,21 @@ def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
         if Path(file).name != FILE or Path(file).parent != folder:
             here = str(definition.origin).replace(f"{folder}/", "")
             raise InputError(f"{here} says {what}: move it to {FILE}, or edit it there")
+
+
+@contextmanager
+def alone(inventory: Path) -> Iterator[None]:
+    """Nobody else on this machine edits the file during the body: who comes second waits and reads what was written."""
+    try:
+        folder = os.open(inventory, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"it cannot be opened: {os.strerror(error.errno or 0)}", str(inventory)) from error
+    try:
+        with suppress(OSError):  # a file system without locks: `written` still notices another's change
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def written(inventory: Path, before: str, after: str) -> None:

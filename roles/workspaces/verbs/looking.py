@@ -72,7 +72,7 @@ def rows_of(host: str, declared: tuple[Workspace, ...], look: WorkspaceFacts) ->
     known = {space.name: space for space in declared}
     for name in sorted({*known, *(held.workspace for held in look.containers), *look.definitions}):
         held, space = look.container(name), known.get(name)
-        state = held.state if held else "Docker is " + look.docker if look.docker else "not made yet"
+        state = held.state if held else look.trouble.partition(":")[0] or "not made yet"
         if held and held.kind == "batch" and held.state == "exited":
             state = f"ended with status {held.code}"
         elif held and held.state == "created" and name in look.queued:

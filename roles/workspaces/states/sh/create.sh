@@ -17,49 +17,92 @@
 : "${arguments:?}"
 container=workspace-$name
 exists() { docker container inspect "$1" >/dev/null 2>&1; }
-fail() {
-  echo "workspace $name: $*" >&2
-  exit 1
+
+had='' ran='' halted='' replaced='' stood='' made='' # what there was, and what this change has done so far
+back() {
+  if [ -n "$replaced" ]; then # the container of its name is the new one only while the old one stands beside it
+    exists "$container.old" || return 1
+    ! exists "$container" || docker rm -f "$container" || return 1
+    docker rename "$container.old" "$container" || return 1
+  fi
+  [ -z "$ran" ] || docker start "$container"
 }
+unmake() {
+  while [ $# -gt 1 ]; do
+    case $1 in
+    network) docker network rm "$2" || : ;;
+    state) rm -rf -- "${2:?}" ;;
+    *) rmdir -- "$2" || : ;; # people's files stay
+    esac
+    shift 2
+  done
+}
+undo() {
+  docker rm -f "$container.new" || :
+  if [ -n "$had" ] && [ -z "$halted" ]; then
+    after='; it goes on as it was'
+  elif [ -n "$had" ]; then
+    after='; what it had before is not back: mend the cause and run the same command again'
+    ! back || after='; it is as it was before'
+  else
+    after='; what is left of it goes when the same command is run again'
+    [ -z "$stood" ] || docker rm -f "$container" || return 0
+    eval "unmake $made"
+    # shellcheck disable=SC2034  # told.sh says it
+    after='; nothing of it was left running'
+  fi
+}
+
+if exists "$container.old"; then # an earlier change was cut between the two
+  docker rm -f "$container" >/dev/null 2>&1 || :
+  must "the container that it had could not be put back" docker rename "$container.old" "$container"
+fi
+! exists "$container" || had=yes
 
 eval "set -- $sources"
 for source; do
-  [ -d "$source" ] || fail "$source, which it mounts, is no directory of this host"
+  [ -d "$source" ] || fail "$source, which it mounts, is no directory of this host: make it there, or take it out of mounts"
   real=$(readlink -f -- "$source")
   [ "$real" = "$source" ] || fail "$source leads to $real: mount that directory by its own name"
 done
 if ! docker image inspect "$image" >/dev/null 2>&1; then
-  [ -n "$pull" ] || fail "the image $image is not on this host any more"
-  docker pull -q "$image" || fail "the image $image could not be pulled"
+  [ -n "$pull" ] || fail "the image $image is not on this host any more: bring it with images.push"
+  must "the image $image could not be pulled" timeout 840 docker pull -q "$image"
 fi
 
 for folder in "${directory%/*}" "$directory"; do
-  [ ! -L "$folder" ] || fail "$folder is a link, where a directory for people's files must be"
-  [ -d "$folder" ] || mkdir -m 700 -- "$folder"
+  [ ! -L "$folder" ] || fail "$folder is a link, where a directory for people's files must be: take the link away"
+  [ -d "$folder" ] || {
+    must "$folder could not be made" mkdir -m 700 -- "$folder"
+    made="folder '$folder' $made"
+  }
 done
-chown root:root -- "${directory%/*}"
-chmod 711 -- "${directory%/*}"
-chown "$uid:$gid" -- "$directory"
-chmod 700 -- "$directory"
-
-[ -d "$state" ] || mkdir -m 711 -- "$state"
-put() { # FILE MODE OWNER TEXT
-  (umask 077 && printf '%s' "$4" >"$state/.$1.new")
-  chown "$3" -- "$state/.$1.new"
-  chmod "$2" -- "$state/.$1.new"
-  mv -f -- "$state/.$1.new" "$state/$1"
+own() { # the person's directory is theirs, the one above root's
+  chown root:root -- "${directory%/*}" && chmod 711 -- "${directory%/*}" &&
+    chown "$uid:$gid" -- "$directory" && chmod 700 -- "$directory"
 }
+must "$directory could not be given to $user" own
+
+[ -d "$state" ] || {
+  must "$state could not be made" mkdir -m 711 -- "$state"
+  made="state '$state' $made"
+}
+put() { # FILE MODE OWNER TEXT; cat says why it cannot write, which the shell's own printf does not
+  (umask 077 && printf '%s' "$4" | cat >"$state/.$1.new") && chown "$3" -- "$state/.$1.new" &&
+    chmod "$2" -- "$state/.$1.new" && mv -f -- "$state/.$1.new" "$state/$1"
+}
+written() { must "$state/$1 could not be written" put "$@"; }
 eval "set -- $files"
 while [ $# -ge 3 ]; do
-  put "$1" "$2" root:root "$3"
+  written "$1" "$2" root:root "$3"
   shift 3
 done
-put passwd 644 root:root "root:x:0:0:root:/root:/bin/bash
+written passwd 644 root:root "root:x:0:0:root:/root:/bin/bash
 $user:x:$uid:$gid::/workspace:/bin/bash
 sshd:x:65533:65533::/run/sshd:/usr/sbin/nologin
 nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 "
-put group 644 root:root "root:x:0:
+written group 644 root:root "root:x:0:
 tty:x:5:
 $user:x:$gid:
 nogroup:x:65534:
@@ -67,54 +110,40 @@ nogroup:x:65534:
 if [ -s "$state/token" ]; then token=$(cat -- "$state/token"); else
   token=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
 fi
-put token 600 "$uid:$gid" "$token"
+written token 600 "$uid:$gid" "$token"
 if [ "$kind" = serving ] && [ ! -s "$state/models/models.config" ]; then # it starts without a model
-  mkdir -p -- "$state/models"
-  chmod 755 -- "$state/models"
-  echo 'model_config_list {}' >"$state/models/models.config"
-  chmod 644 -- "$state/models/models.config"
+  without_model() {
+    mkdir -p -- "$state/models" && chmod 755 -- "$state/models" &&
+      echo 'model_config_list {}' | cat >"$state/models/models.config" && chmod 644 -- "$state/models/models.config"
+  }
+  must "$state/models/models.config could not be written" without_model
 fi
 if [ "$kind" = ssh ] && [ ! -s "$state/host_key" ]; then # once, so that people know the box again
   rm -f -- "$state/.host_key" "$state/.host_key.pub"
-  ssh-keygen -q -t ed25519 -N '' -C "workspace $name" -f "$state/.host_key"
+  must "its SSH host key could not be made" ssh-keygen -q -t ed25519 -N '' -C "workspace $name" -f "$state/.host_key"
   mv -f -- "$state/.host_key.pub" "$state/host_key.pub"
   mv -f -- "$state/.host_key" "$state/host_key"
 fi
 
-"$closed" || fail "the host's firewall does not take the rule that keeps others from its containers"
-docker network inspect "$network" >/dev/null 2>&1 ||
-  docker network create --label "hostwright.workspaces=$user" --driver bridge \
-    --opt "com.docker.network.bridge.name=$bridge" \
-    --opt com.docker.network.bridge.enable_icc=false "$network" >/dev/null
+"$closed" ||
+  fail "the host's firewall does not take the rule that keeps others from its containers (iptables -S says more)"
+docker network inspect "$network" >/dev/null 2>&1 || {
+  must "the network $network could not be made" docker network create --label "hostwright.workspaces=$user" \
+    --driver bridge --opt "com.docker.network.bridge.name=$bridge" \
+    --opt com.docker.network.bridge.enable_icc=false "$network"
+  made="network '$network' $made"
+}
 
-if exists "$container.old"; then # an earlier change was cut between the two
-  docker rm -f "$container" >/dev/null 2>&1 || :
-  docker rename "$container.old" "$container"
-fi
 docker rm -f "$container.new" >/dev/null 2>&1 || :
 eval "set -- $arguments"
-docker create --name "$container.new" "$@" >/dev/null
+must "Docker does not make its container" docker create --name "$container.new" "$@"
 
-replaced='' ran=''
-restore() {
-  status=$?
-  [ "$status" -ne 0 ] || return 0
-  docker rm -f "$container.new" >/dev/null 2>&1 || :
-  if [ -n "$replaced" ]; then
-    docker rm -f "$container" >/dev/null 2>&1 || :
-    docker rename "$container.old" "$container" 2>/dev/null || :
-    [ -z "$ran" ] || docker start "$container" >/dev/null || :
-    [ "$replaced" = new ] || echo "${why:-workspace $name: its container was not made}; it is as it was before" >&2
-  fi
-  exit "$status"
-}
-trap restore EXIT
-if exists "$container"; then
+if [ -n "$had" ]; then
   ran=$(docker container inspect --format '{{if .State.Running}}yes{{end}}' "$container")
+  halted=yes
+  must "the container that it had does not stop" docker stop --time 20 "$container"
+  must "the container that it had could not be set aside" docker rename "$container" "$container.old"
   replaced=yes
-  docker stop --time 20 "$container" >/dev/null
-  docker rename "$container" "$container.old"
-else
-  replaced=new # there is nothing to come back, and what was half made goes
 fi
-docker rename "$container.new" "$container"
+must "the new container could not take its place" docker rename "$container.new" "$container"
+stood=yes

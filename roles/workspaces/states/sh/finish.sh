@@ -1,8 +1,10 @@
-# What a change of a workspace leaves for its end: the container that was replaced goes, and the definition is written.
+# What a change of a workspace leaves for its end: the definition is written, and the container that was replaced goes.
 : "${name:?}"
 : "${state:?}"
 : "${definition:?}"
+define() {
+  (umask 077 && printf '%s' "$definition" | cat >"$state/.definition.json.new") &&
+    mv -f -- "$state/.definition.json.new" "$state/definition.json"
+}
+must "$state/definition.json could not be written" define
 docker rm -f "workspace-$name.old" "workspace-$name.new" >/dev/null 2>&1 || :
-umask 077
-printf '%s' "$definition" >"$state/.definition.json.new"
-mv -f -- "$state/.definition.json.new" "$state/definition.json"

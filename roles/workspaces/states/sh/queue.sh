@@ -4,4 +4,4 @@ unit=hostwright-batch@$name.service
 systemctl stop -- "$unit" 2>/dev/null || :
 mkdir -p /etc/systemd/system/multi-user.target.wants
 ln -sfn "/etc/systemd/system/hostwright-batch@.service" "/etc/systemd/system/multi-user.target.wants/$unit"
-systemctl start --no-block -- "$unit"
+must "it could not be put into the queue" systemctl start --no-block -- "$unit"

@@ -11,17 +11,19 @@ for name; do
   rm -f -- "/etc/systemd/system/multi-user.target.wants/$unit"
   for container in "workspace-$name" "workspace-$name.new" "workspace-$name.old"; do
     if docker container inspect "$container" >/dev/null 2>&1; then
-      docker stop --time 20 "$container" >/dev/null || :
-      docker rm -f "$container" >/dev/null
+      docker stop --time 20 "$container" >/dev/null 2>&1 || :
+      must "the container $container could not be removed" docker rm -f "$container"
     fi
   done
-  rm -rf -- "${state:?}/$name"
+  must "$state/$name could not be removed" rm -rf -- "${state:?}/$name"
 done
 eval "set -- $networks"
 for network; do
-  if docker network inspect "$network" >/dev/null 2>&1; then docker network rm "$network" >/dev/null; fi
+  ! docker network inspect "$network" >/dev/null 2>&1 ||
+    must "the network $network could not be removed" docker network rm "$network"
 done
 eval "set -- $images"
 for image; do
-  if docker image inspect "$image" >/dev/null 2>&1; then docker image rm "$image" >/dev/null; fi
+  ! docker image inspect "$image" >/dev/null 2>&1 ||
+    must "the image $image could not be removed" docker image rm "$image"
 done

@@ -22,18 +22,23 @@ answers() {
     [[ $line == $expected ]]' answers "$kind" "$port" "$path" 2>/dev/null
 }
 refuse() {
-  why="workspace $name: $*"
-  echo "the last that workspace $name printed:" >&2
-  docker logs --tail 15 "$container" >&2 || :
-  docker stop --time 5 "$container" >/dev/null || :
-  echo "$why" >&2
-  exit 1
+  echo "the last that workspace $name printed:"
+  printed=$(docker logs --tail 15 "$container" 2>&1) || :
+  printf '%s\n' "$printed" | sed 's/^/| /'
+  docker stop --time 5 "$container" >/dev/null 2>&1 || :
+  last=$(printf '%s\n' "$printed" | grep -v '^[[:space:]]*$' | tail -n 1 | tail -c 300)
+  fail "$*: ${last:-it printed nothing} (its image, command or files are wrong: the lines before this one say more)"
 }
-docker start "$container" >/dev/null || refuse "Docker does not start it"
+must "Docker does not start its container" docker start "$container"
 waited=0
 until answers; do
-  now=$(docker container inspect --format '{{.State.Status}} {{.RestartCount}}' "$container")
-  [ "$now" = "running 0" ] || refuse "it ended soon after its start ($now)"
+  now=$(docker container inspect --format '{{.State.Status}} {{.RestartCount}} {{.State.ExitCode}}' "$container") ||
+    fail "Docker stopped answering while it was started ($(cure 'did not answer'))"
+  case $now in
+  'running 0 '*) ;;
+  *' 0') refuse "it ended soon after its start" ;; # or was started again already, and its status is gone
+  *) refuse "it ended soon after its start (status ${now##* })" ;;
+  esac
   [ "$waited" -lt "$patience" ] || refuse "it does not answer on port $port after $patience seconds"
   waited=$((waited + 1))
   sleep 1

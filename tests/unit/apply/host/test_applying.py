@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,7 @@ class Flag:
     after: str = ""  #: a file without which nothing can be known yet
     reboot: str = ""
     refusal: str = ""
+    alone: bool = False
 
     def probes(self) -> tuple[Probe, ...]:
         return (Probe(sh("test -e %s", self.path)), Probe(sh("test -z %s || test -e %s", self.after, self.after)))
@@ -64,10 +66,10 @@ class Flag:
         if not known:
             return Deferred(self.path, "absent", "there", self.after)
         if self.refusal:
-            return Refusal(self.path, "absent", "there", "forbidden", self.refusal)
+            return Refusal(self.path, "absent", "there", "forbidden", self.refusal, self.alone)
         if self.reboot:
             return Reboot(self.path, "absent", "there", self.reboot)
-        return Change(self.path, "absent", "there", (Step(self.script),))
+        return Change(self.path, "absent", "there", (Step(self.script),), alone=self.alone)
 
 
 class LocalSession:
@@ -123,7 +125,7 @@ def host(
     return HostApply(lambda: RootShell(session or LocalSession()), desired, settings)
 
 
-def touch(path: Path, **more: str) -> Flag:
+def touch(path: Path, **more: Any) -> Flag:
     return Flag(str(path), sh("touch %s", path), **more)
 
 
@@ -247,6 +249,38 @@ def test_a_refusal_keeps_the_whole_host_untouched(place: Path):
     with pytest.raises(Refused, match="a process uses the GPU"):
         host([], base=((), touch(place / "a")), driver=((), refused)).apply()
     assert not (place / "a").exists()
+
+
+def test_what_is_refused_alone_is_told_when_the_rest_is_done(place: Path):
+    refused = touch(place / "b", refusal="there is no image of that name", alone=True)
+    with pytest.raises(Refused, match=r"^gpu01: there is no image of that name$"):
+        host([], base=((), touch(place / "a")), driver=((), refused)).apply()
+    assert (place / "a").exists()
+    with pytest.raises(Refused, match="no image of that name"):  # and where nothing else is to do, at once
+        host([], base=((), touch(place / "a")), driver=((), refused)).apply()
+
+
+def test_beside_another_refusal_one_that_stands_alone_is_told_with_it(place: Path):
+    alone = touch(place / "b", refusal="there is no image", alone=True)
+    whole = touch(place / "c", refusal="the kernel does not fit")
+    with pytest.raises(Refused, match="there is no image; the kernel does not fit"):
+        host([], base=((), touch(place / "a")), driver=((), alone), cuda=((), whole)).apply()
+    assert not (place / "a").exists()
+
+
+def test_a_change_that_fails_alone_stops_no_role_that_needs_its_own(place: Path):
+    said: list[events.Event] = []
+    bad = Flag(str(place / "a"), "echo 'E: it broke'; exit 9", alone=True)
+    with pytest.raises(StepFailed, match="E: it broke"):
+        host(said, cuda=((), bad), cudnn=(("cuda",), touch(place / "b"))).apply()
+    assert (place / "b").exists()
+    assert not [event for event in said if isinstance(event, events.Note)]
+
+
+def test_what_waits_says_for_what_when_nothing_more_can_be_done(place: Path):
+    waits = touch(place / "b", after=str(place / "never"))
+    with pytest.raises(NotConverged, match=r"base: \S+/b \(absent; known after \S+/never\)"):
+        host([], base=((), waits)).apply()
 
 
 def test_a_reboot_that_is_not_allowed_is_left_pending_and_seen(place: Path):

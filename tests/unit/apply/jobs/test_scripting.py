@@ -46,6 +46,18 @@ def test_the_first_failure_ends_the_role(tmp_path):
     assert not (tmp_path / "never").exists()
 
 
+def test_a_change_that_stands_alone_fails_alone(tmp_path):
+    steps = (Step("echo bad; exit 7"), Step(sh("touch %s", tmp_path / "never")))
+    plan = role("echo first", "echo last")
+    alone = Change("alone", "no", "yes", steps, alone=True)
+    result = run_steps(RolePlan("cuda", (), (plan.changes[0], alone, plan.changes[1])), tmp_path)
+    assert result.status == 7
+    assert [(step.what, step.status, step.output) for step in result.steps] == [
+        ("thing 0", 0, "first"), ("alone", 7, "bad"), ("thing 1", 0, "last"),
+    ]  # fmt: skip
+    assert not (tmp_path / "never").exists()  # its own further steps are not tried
+
+
 def test_a_step_is_ended_at_its_timeout(tmp_path):
     assert run_steps(role("sleep 60", timeout_s=0.2), tmp_path).status == 124
 

@@ -69,8 +69,8 @@ def test_a_new_workspace_is_made_and_nobody_else_touched() -> None:
     text = script(plans, "workspace carol")
     assert f"NVIDIA_VISIBLE_DEVICES={OTHER}" in text
     assert text.index("docker create") < text.index("docker stop --time 20") < text.index("answers()")
-    assert text.index("trap restore EXIT") < text.index("docker stop --time 20")
-    assert text.rstrip().endswith('definition.json"')  # written when all else is done
+    assert text.index("trap ended EXIT") < text.index("mkdir") < text.index("docker stop --time 20")
+    assert text.index("until answers") < text.index("definition.json")  # written when all else is done
 
 
 def test_limits_are_what_differs_in_the_diff() -> None:
@@ -189,7 +189,9 @@ def test_without_an_answer_of_the_driver_or_docker_it_waits() -> None:
     silent = {**answers(), "nvidia-smi -q -x": "", "docker ps -aq": "docker absent\nend\n"}
     assert all(isinstance(plan, Deferred) for plan in planned(replies=silent).values())
     cut = answers(RECORDED.removesuffix("end\n"))
-    assert {plan.have for plan in planned(replies=cut).values()} == {"Docker is silent"}
+    assert {plan.have for plan in planned(replies=cut).values()} == {
+        "Docker does not answer: systemctl status docker, journalctl -u docker on the host say why"
+    }
 
 
 # --- images, users, ports
@@ -270,9 +272,8 @@ def test_a_container_has_no_rights_beyond_its_users(kind) -> None:
 def test_the_words_of_a_command_reach_docker_as_they_are(words: list[str]) -> None:
     plans = planned(variables(x=WorkspaceEntry("bob", "batch", image=IMAGE, command=tuple(words))))
     text = script(plans, "workspace x")
-    line = next(
-        part for part in shlex.split(text.partition("container=workspace-")[0]) if part.startswith("arguments=")
-    )
+    assigned = text[text.index("\nname=x") : text.index("container=workspace-")]
+    line = next(part for part in shlex.split(assigned) if part.startswith("arguments="))
     arguments = shlex.split(line.removeprefix("arguments="))
     at = arguments.index("--entrypoint")
     assert [arguments[at + 1], *arguments[at + 3 :]] == words
@@ -300,8 +301,8 @@ def test_a_token_is_only_the_users_and_stays(tmp_path: Path) -> None:
     plan = planned(carol)["workspace carol"]
     assert isinstance(plan, Change)
     text = plan.steps[0].script.replace("/var/lib/hostwright/workspaces", f"{tmp_path}/state")
-    text = text.partition("if exists")[0].replace(CLOSED, "true")  # up to the first word to Docker about containers
-    environment = stub(tmp_path, docker="exit 0", chown="exit 0")
+    text = text.partition("\ndocker network inspect")[0].replace(CLOSED, "true")  # up to Docker's first word about it
+    environment = stub(tmp_path, docker='[ "$1" = image ]', chown="exit 0")
     tokens = []
     for _ in range(2):
         subprocess.run(["/bin/sh", "-euc", text], env=environment, check=True)

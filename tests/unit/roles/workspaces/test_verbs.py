@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from hostwright.common.errors import InputError
+from hostwright.common.errors import InputError, InputErrors
+from hostwright.fleet import Fleet
 from hostwright.inventory import load
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.workspaces import tasks
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.verbs.changing import entry_of
-from hostwright.standard.roles.workspaces.verbs.edit import changed_lines, checked, edited, written
+from hostwright.standard.roles.workspaces.verbs.edit import alone, changed_lines, checked, edited, written
 from hostwright.standard.roles.workspaces.verbs.looking import exec_script, rows_of, table
 from tests.unit.roles.workspaces.spaces import DECLARED, RECORDED, recorded
 
@@ -39,6 +41,29 @@ def inventory(tmp_path: Path) -> Path:
     (tmp_path / "hosts.yml").write_text("all:\n  hosts:\n    gpu01:\n    gpu02:\n")
     (tmp_path / "workspaces.yml").write_text(OURS)
     return tmp_path
+
+
+def test_a_file_that_cannot_be_read_takes_nobodys_workspace_away(inventory: Path) -> None:
+    roles = "hostwright_roles: [base, driver, container, workspaces]"
+    (inventory / "hosts.yml").write_text(f"all: {{hosts: {{gpu01: {{{roles}}}}}}}\n")
+    assert Fleet.load(inventory).members("gpu01")
+    (inventory / "workspaces.yml").write_text(OURS + "  : [\n")
+    with pytest.raises(InputErrors, match=r"workspaces\.yml:\d+:\d+: .*hosts with its role wait until it can be read"):
+        Fleet.load(inventory).members("gpu01")
+    (inventory / "hosts.yml").write_text("all: {hosts: {gpu01: {hostwright_roles: [base]}}}\n")
+    assert Fleet.load(inventory).members("gpu01")  # a host without the role has nothing to do with it
+
+
+def test_many_that_write_the_file_at_once_lose_none(inventory: Path) -> None:
+    def write(number: int) -> None:
+        with alone(inventory):
+            before, after = edited(inventory, "gpu01", f"run-{number}", {"user": "alice", "kind": "jupyter"})
+            written(inventory, before, after)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(24)))
+    there = checked(inventory, "gpu01", (inventory / "workspaces.yml").read_text()).containers
+    assert {f"run-{number}" for number in range(24)} < set(there)
 
 
 def test_a_workspace_is_one_line_more_and_every_comment_stays(inventory: Path) -> None:

@@ -1,0 +1,137 @@
+"""A change of a workspace that fails: what is told of it, and what is left, by the real shell with a made-up Docker."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from hostwright.plan.host.jobs import ERROR
+from hostwright.plan.model import Change
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
+from hostwright.standard.roles.workspaces.states.running import CLOSED
+from tests.unit.roles.workspaces.spaces import IMAGE, planned, stub, variables
+
+#: Containers and networks are files; what FAILS names (``create``, ``stop workspace-carol``) says FAILURE and ends.
+DOCKER = """
+case "$* " in "$FAILS "*) [ -z "$FAILS" ] || { echo "$FAILURE" >&2; exit "${STATUS:-125}"; } ;; esac
+has="$DOCKER/$1"
+case "$1 $2" in
+"image inspect") exit 0 ;;
+"container inspect")
+  shift 2
+  [ "$1" != --format ] || { format=$2; shift 2; }
+  [ -e "$DOCKER/container/$1" ] || exit 1
+  case ${format:-} in *Running*) echo yes ;; *Status*) echo "${STATE:-running 0 0}" ;; esac ;;
+"network inspect") [ -e "$DOCKER/network/$3" ] ;;
+"network create") for last; do :; done; : >"$DOCKER/network/$last" ;;
+"network rm") rm "$DOCKER/network/$3" ;;
+"create --name") echo new >"$DOCKER/container/$3" ;;
+"rm -f") shift 2; rm "$(printf "$DOCKER/container/%s" "$1")" ;;
+rename*) [ ! -e "$DOCKER/container/$3" ] && mv "$DOCKER/container/$2" "$DOCKER/container/$3" ;;
+logs*) printf 'starting\\nOSError: [Errno 99] Cannot assign requested address\\n\\n' ;;
+start*) [ -e "$DOCKER/container/$2" ] && echo "$2" >>"$DOCKER/started" ;;
+esac
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """How the step ended: its exit status, the line that is told, and what is left."""
+
+    status: int
+    told: str
+    containers: dict[str, str]
+    networks: list[str]
+    files: list[str]
+    started: list[str]
+
+
+def change(folder: Path, fails: str = "", failure: str = "", *, before: str = "", **environment: str) -> Done:
+    """Make the workspace ``carol``, of which the host has the container ``before``."""
+    for part in ("docker/container", "docker/network", "srv", "state"):
+        (folder / part).mkdir(parents=True)
+    if before:
+        (folder / "docker/container/workspace-carol").write_text(before)
+    v = replace(variables(carol=WorkspaceEntry("bob", "jupyter", image=IMAGE)), directory=f"{folder}/srv")
+    plan = planned(v)["workspace carol"]
+    assert isinstance(plan, Change)
+    assert plan.alone
+    script = plan.steps[0].script.replace("/var/lib/hostwright/workspaces", f"{folder}/state")
+    script = script.replace(CLOSED, "true").replace(
+        "timeout 10 bash -c", "ANSWERS=${ANSWERS:-} sh -c '[ -n \"$ANSWERS\" ]' ignored"
+    )
+    known = stub(folder, docker=DOCKER, chown="exit 0", sleep="exit 0")
+    known |= {"DOCKER": f"{folder}/docker", "FAILS": fails, "FAILURE": failure, "ANSWERS": "yes", **environment}
+    done = subprocess.run(["/bin/sh", "-euc", script], env=known, capture_output=True, text=True, check=False)
+    told = [line.removeprefix(ERROR) for line in done.stdout.splitlines() if line.startswith(ERROR)]
+    assert len(told) == (done.returncode != 0), done.stdout + done.stderr
+    started = folder / "docker/started"
+    return Done(
+        done.returncode,
+        "".join(told),
+        {path.name: path.read_text().strip() for path in (folder / "docker/container").iterdir()},
+        [path.name for path in (folder / "docker/network").iterdir()],
+        sorted(str(path.relative_to(folder)) for top in ("srv", "state") for path in (folder / top).rglob("*")),
+        started.read_text().split() if started.exists() else [],
+    )
+
+
+def test_one_that_goes_well_has_its_container_network_and_files(tmp_path: Path) -> None:
+    done = change(tmp_path)
+    assert done.status == 0
+    assert done.containers == {"workspace-carol": "new"}
+    assert done.networks == ["hostwright-bob"]
+    assert {"state/carol/definition.json", "state/carol/token", "srv/bob/carol"} <= set(done.files)
+
+
+@pytest.mark.parametrize(
+    ("fails", "failure", "told"),
+    [
+        ("create", "Error response from daemon: Range of CPUs is from 0.01 to 8.00, as there are only 8 CPUs available",
+         "Docker does not make its container: Error response from daemon: Range of CPUs is from 0.01 to 8.00, as there "
+         "are only 8 CPUs available (give it fewer (cpus: …))"),
+        ("create", "Error response from daemon: mkdir /var/lib/docker/overlay2/8-init: no space left on device",
+         "(free space on the host (df -h), or inodes (df -i), then run the same command again)"),
+        ("start", "Error response from daemon: driver failed: Bind for 127.0.0.1:64302 failed: port is already "
+         "allocated\nError: failed to start containers: head", "another program has its port: ss -ltnp on the host"),
+        ("start", "Error response from daemon: failed to add the host (veth7) <=> sandbox (veth1) pair interfaces: "
+         "operation not supported", "reboot the host"),
+        ("network create", "Error response from daemon: no available network", "The network hostwright-bob"),
+        ("rename", "Error response from daemon: the daemon is shutting down", "could not take its place"),
+    ],
+)  # fmt: skip
+def test_a_new_one_that_fails_leaves_nothing(tmp_path: Path, fails: str, failure: str, told: str) -> None:
+    done = change(tmp_path, fails, failure)
+    assert done.status == 1
+    assert done.told.startswith("workspace carol: ")
+    assert told.lower() in done.told.lower()
+    assert done.told.endswith("; nothing of it was left running")
+    assert (done.containers, done.networks, done.files) == ({}, [], [])
+
+
+@pytest.mark.parametrize("fails", ["create", "stop", "rename workspace-carol workspace-carol.old", "start"])
+def test_what_was_there_stays_whichever_step_fails(tmp_path: Path, fails: str) -> None:
+    once = {"STATUS": "1"}
+    done = change(tmp_path, fails, "the daemon is shutting down", before="old", **once)
+    assert done.status == 1
+    assert done.containers == {"workspace-carol": "old"}
+    if fails != "start":  # what does not start at all does not start again either, and the line says so
+        assert done.told.endswith(("; it goes on as it was", "; it is as it was before"))
+    else:
+        assert "what it had before is not back: mend the cause" in done.told
+
+
+def test_one_that_does_not_answer_is_taken_back(tmp_path: Path) -> None:
+    done = change(tmp_path, before="old", ANSWERS="", STATE="exited 0 7")
+    assert done.containers == {"workspace-carol": "old"}
+    assert done.started == ["workspace-carol", "workspace-carol"]
+    assert "it ended soon after its start (status 7): OSError: [Errno 99] Cannot assign requested address" in done.told
+    assert done.told.endswith("; it is as it was before")
+
+
+def test_a_docker_that_hangs_is_told(tmp_path: Path) -> None:
+    done = change(tmp_path, "create", "", STATUS="124")
+    assert "Docker did not answer within 90 s (systemctl status docker containerd" in done.told
