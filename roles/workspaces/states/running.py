@@ -80,14 +80,13 @@ class WorkspaceRuns:
         """One that stands alone: a workspace that fails stops none of its neighbours."""
         return Change(self.what, have, want, (_step(told(self.what) + script),), diff=diff, alone=True)
 
-    def _refused(self, rule: str, sentence: str) -> Refusal:
-        return Refusal(self.what, UNABLE, self._want(), rule, sentence, alone=True)
-
     def _placed(self, look: WorkspaceFacts, held: SpaceContainer | None, facts: Facts) -> Placed | Planned:
         entry = self.workspace.entry
         owner = owner_of(self.workspace, facts)
         if isinstance(owner, str):
-            return self._refused("workspace-user", f"workspace {self.name}: {owner}")
+            return Refusal(
+                self.what, UNABLE, self._want(), "workspace-user", f"workspace {self.name}: {owner}", alone=True
+            )
         uuids: tuple[str, ...] = ()
         if entry.gpus:
             cards = cards_of_host(self.siblings, facts)
@@ -95,10 +94,10 @@ class WorkspaceRuns:
                 return Deferred(self.what, "nvidia-smi does not answer", self._want(), "the driver answers")
             given = give_cards(self.siblings, look, cards)[self.name]
             if given.refused:
-                return self._refused("workspace-gpu", given.refused)
+                return Refusal(self.what, UNABLE, self._want(), "workspace-gpu", given.refused, alone=True)
             uuids = given.uuids
             if keeper := self._keeper(look, uuids):
-                return self._refused("workspace-gpu", keeper)
+                return Refusal(self.what, UNABLE, self._want(), "workspace-gpu", keeper, alone=True)
         return self._with_image(look, held, owner, uuids)
 
     def _with_image(
@@ -109,7 +108,7 @@ class WorkspaceRuns:
         if not image and self.built:
             return Deferred(self.what, f"no image {self.built}", self._want(), "the image is built")
         if not image:
-            return self._refused("workspace-image", _no_image(self.workspace))
+            return Refusal(self.what, UNABLE, self._want(), "workspace-image", _no_image(self.workspace), alone=True)
         return Placed(*owner, uuids, image, self._reference, digest(self.definition))
 
     def _keeper(self, look: WorkspaceFacts, uuids: tuple[str, ...]) -> str:
@@ -170,7 +169,7 @@ class WorkspaceRuns:
             f"workspace {self.name} wants port {port}, on which another program of the host listens (ss -ltnp names "
             "it): give the workspace another (port: …)"
         )
-        return self._refused("workspace-port", sentence)
+        return Refusal(self.what, UNABLE, self._want(), "workspace-port", sentence, alone=True)
 
     def _in_use(self, held: SpaceContainer) -> Refusal | None:
         if self.force or not held.at_work:
@@ -179,7 +178,7 @@ class WorkspaceRuns:
             f"{held.at_work} would be ended, as its definition has changed: wait until nobody works in it, or say "
             "--force"
         )
-        return self._refused("workspace-in-use", sentence)
+        return Refusal(self.what, UNABLE, self._want(), "workspace-in-use", sentence, alone=True)
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
         """What a tag names now, where a workspace keeps the image that it named before."""
