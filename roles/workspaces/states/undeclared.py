@@ -62,7 +62,7 @@ class Undeclared:
 
 def told(what: str) -> str:
     """The commands with which a change of workspaces begins, so that a failure is told in one line."""
-    return sh_file(__file__, "sh/told.sh", what=what, error=ERROR)
+    return sh_file(__file__, "told.sh", what=what, error=ERROR)
 
 
 def _warnings(look: WorkspaceFacts, gone: list[str]) -> tuple[str, ...]:
