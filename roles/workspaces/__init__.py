@@ -129,7 +129,14 @@ def _runs(workspace: Workspace, declared: tuple[Workspace, ...], v: Workspaces, 
     built = _built(workspace, v, host).tag if workspace.entry.kind == "ssh" else ""
     definition = host.render("workspaces/definition.json.j2", workspace=workspace, built=built)
     files = tuple(_files(workspace, host))
-    return WorkspaceRuns(workspace.name, definition, files, workspace, declared, built, force=host.force)
+    return WorkspaceRuns(
+        workspace.name, definition, files, workspace, declared, built, force=host.force, reserved=_reserved(host)
+    )
+
+
+def _reserved(host: Wanted) -> tuple[tuple[str, str], ...]:
+    """The GPUs that other roles of the host give out: those whose variables have ``promised_gpus``."""
+    return tuple((gpu, role.name) for role, v in host.roles for gpu in getattr(v, "promised_gpus", ()))
 
 
 def _built(workspace: Workspace, v: Workspaces, host: Wanted) -> ImageBuilt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Facts, Probe
@@ -65,13 +66,30 @@ def parts_of(listing: str) -> dict[str, str]:
     return parts
 
 
-def give_cards(workspaces: Sequence[Workspace], look: WorkspaceFacts, cards: HostCards) -> dict[str, CardsGiven]:
-    """What each workspace gets. Those that have a container come first and keep their cards, then by name."""
+def card_of(gpu: str, uuids: tuple[str, ...]) -> str:
+    """The UUID of the card that a number or a UUID names; empty where the host has none such."""
+    if gpu.isdigit() and int(gpu) < len(uuids) and uuids[int(gpu)].startswith("GPU-"):
+        return uuids[int(gpu)]
+    return gpu if gpu in uuids else ""
+
+
+def give_cards(
+    workspaces: Sequence[Workspace],
+    look: WorkspaceFacts,
+    cards: HostCards,
+    reserved: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, CardsGiven]:
+    """What each workspace gets. Those that have a container come first and keep their cards, then by name.
+
+    ``reserved`` are cards that no workspace gets, by number or UUID, each with the role that gives them out.
+    """
+    kept_back = {card_of(gpu, cards.uuids): role for gpu, role in reserved.items()}
     given: dict[str, CardsGiven] = {}
     containers = {space.name: look.container(space.name) for space in workspaces}
     for space in sorted(workspaces, key=lambda space: (containers[space.name] is None, space.name)):
         held = containers[space.name]
         uuids, refused = _resolve(space, held, cards)
+        refused = refused or _reserved(space, uuids, kept_back, cards)
         refused = refused or _taken(space, uuids, given, {other.name: other for other in workspaces}, cards)
         given[space.name] = CardsGiven((), refused) if refused else CardsGiven(uuids)
     return given
@@ -85,10 +103,10 @@ def _resolve(space: Workspace, held: SpaceContainer | None, cards: HostCards) ->
     for gpu in space.entry.gpus:
         if kept.get(gpu) in cards.uuids:
             uuids.append(kept[gpu])
-        elif gpu in cards.uuids or gpu in cards.parts:
+        elif gpu in cards.parts:
             uuids.append(gpu)
-        elif gpu.isdigit() and int(gpu) < len(cards.uuids) and cards.uuids[int(gpu)].startswith("GPU-"):
-            uuids.append(cards.uuids[int(gpu)])
+        elif card := card_of(gpu, cards.uuids):
+            uuids.append(card)
         else:
             return (), _missing(space, gpu, kept.get(gpu, ""), cards)
     return tuple(uuids), ""
@@ -104,6 +122,19 @@ def _missing(space: Workspace, gpu: str, had: str, cards: HostCards) -> str:
         )
     before = f", and {had}, which it had, is not there either" if had else ""
     return f"workspace {space.name} wants GPU {gpu}, which the host does not have{before}; it has {there}"
+
+
+def _reserved(space: Workspace, uuids: tuple[str, ...], reserved: Mapping[str, str], cards: HostCards) -> str:
+    """A card that another role of the host gives out, or a part of one."""
+    both = clash(uuids, tuple(reserved), cards.parts)
+    if both is None:
+        return ""
+    role = reserved[both[1]]
+    part = "" if both[0] == both[1] else f", of which {both[0]} is a part,"
+    return (
+        f"workspace {space.name} wants GPU {', '.join(space.entry.gpus)}, and {both[1]}{part} is promised to the role "
+        f"{role}: name another (nvidia-smi -L lists them), or take it out of {role}_gpus"
+    )
 
 
 def _taken(

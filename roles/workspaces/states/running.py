@@ -40,6 +40,8 @@ class WorkspaceRuns:
     siblings: tuple[Workspace, ...] = field(metadata=NO_IDENTITY)  #: all of the host
     built: str = ""  #: the image of it that is built on the host; empty: the one that the inventory names
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
+    #: GPUs that another role of the host gives out, each with that role
+    reserved: tuple[tuple[str, str], ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         return (LOOK, *card_probes(self.siblings), *owner_probes(self.workspace))
@@ -92,7 +94,7 @@ class WorkspaceRuns:
             cards = cards_of_host(self.siblings, facts)
             if cards is None:
                 return Deferred(self.what, "nvidia-smi does not answer", self._want(), "the driver answers")
-            given = give_cards(self.siblings, look, cards)[self.name]
+            given = give_cards(self.siblings, look, cards, dict(self.reserved))[self.name]
             if given.refused:
                 return Refusal(self.what, UNABLE, self._want(), "workspace-gpu", given.refused, alone=True)
             uuids = given.uuids

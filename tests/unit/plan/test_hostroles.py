@@ -48,6 +48,7 @@ def test_host_without_roles_has_its_stacks_in_order(tmp_path: Path) -> None:
     assert names(found) == DEFAULT
     assert set(found.variables) == set(DEFAULT)
     assert {one.name for one in discover()} - set(DEFAULT) == {
+        "jupyterhub",
         "proxy",
         "registry",
         "selfaudit",

@@ -1,0 +1,213 @@
+"""JupyterHub: people log in with their account's password and start a Jupyter themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from hostwright.common.quoting import sh, sh_file
+from hostwright.plan.model import Resource
+from hostwright.plan.roles.role import Wanted, role
+from hostwright.resources.files.files import Directory, File
+from hostwright.resources.python.interpreters import VenvPackage
+from hostwright.resources.python.python import Recipe, Venv
+from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
+from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
+from hostwright.standard.roles.jupyterhub.states.cards import HubCards
+from hostwright.standard.roles.jupyterhub.states.image import HubImage, tag_of
+from hostwright.standard.roles.jupyterhub.states.network import HubNetwork
+from hostwright.standard.roles.jupyterhub.states.servers import HubServers, HubUser
+from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
+from hostwright.standard.roles.workspaces import Workspaces
+from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
+from hostwright.standard.roles.workspaces.declared.forms import Cpus, Gpus, Image, Size, UserName
+from hostwright.standard.roles.workspaces.declared.promises import PortRange, ports_of
+
+VERSION = "5.5.4"
+PYTHONS = ("3.11", "3.12", "3.13", "3.10", "3.9", "3.8")
+HOME = "/opt/hostwright-jupyterhub"  #: the link to its environment
+STATE = "/var/lib/hostwright/jupyterhub"  #: cookie secret, database, and root's files of each person; root's alone
+PROGRAM = "/usr/local/lib/hostwright/jupyterhub"
+UNIT, NGINX = "hostwright-jupyterhub.service", "nginx.service"
+PAM = "hostwright-jupyterhub"
+PATH = "/jupyterhub"  #: its part of a URL
+#: The first is read by nginx for all of its servers, the second as a part of that of the role ``proxy``.
+LIMITS, LOCATIONS = (
+    "/etc/nginx/conf.d/hostwright-jupyterhub.conf",
+    "/etc/nginx/hostwright-workspaces.d/jupyterhub.conf",
+)
+
+
+def _range(text: str) -> str:
+    PortRange.read(text)
+    return text
+
+
+def _network(text: str) -> str:
+    network = IPv4Network(text)
+    if not 16 <= network.prefixlen <= 28:
+        raise ValueError(f"found {text!r}, expected a network of /16 to /28, such as 172.30.250.0/24")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Jupyterhub:
+    """Variables of the role ``jupyterhub``. Its people are those of ``workspaces_users``."""
+
+    image: Image = TENSORFLOW  #: what people's Jupyters are made from; JupyterHub's part is added on the host
+    pull: bool = False  #: true: an image that is not on the host may be pulled from its registry
+    gpus: Gpus = ()  #: the hub's share: numbers as ``nvidia-smi -L`` lists them, or UUIDs; no workspace may have them
+    gpus_each: Annotated[int, Field(ge=1, le=64)] = 1  #: how many of them a person may take at once
+    shared: bool = False  #: true: a GPU of the share may be given to several people at once
+    cpus: Cpus | None = None  #: of each person's Jupyter; empty: all of the host's
+    memory: Size | None = None  #: of each person's Jupyter; empty: all of the host's
+    shm: Size = "1g"  #: shared memory (/dev/shm)
+    pids: Annotated[int, Field(ge=16, le=4194304)] = 4096  #: processes and threads
+    admins: tuple[UserName, ...] = ()  #: people who see and stop the servers of all
+    idle_minutes: Annotated[int, Field(ge=0)] = 0  #: a server without activity for so long is ended; 0: none is
+    ports: Annotated[str, AfterValidator(_range)] = "30000-32767"  #: people's, on the host's loopback
+    network: Annotated[str, AfterValidator(_network)] = "172.30.250.0/24"  #: of their containers, on the host alone
+    port: Annotated[int, Field(ge=1024, le=65535)] = 8081  #: the hub's own, on that network
+
+    def __post_init__(self) -> None:
+        if self.gpus and self.gpus_each > len(self.gpus):
+            raise ValueError(f"gpus_each is {self.gpus_each}, and gpus has {len(self.gpus)}")
+
+    @property
+    def promised_gpus(self) -> tuple[str, ...]:
+        """What workspaces may not have."""
+        return self.gpus
+
+    @property
+    def address(self) -> str:
+        """The hub's own, which containers reach."""
+        return str(IPv4Network(self.network)[1])
+
+
+@role(needs=["workspaces", "proxy"])
+def jupyterhub(v: Jupyterhub, host: Wanted) -> Iterator[Resource]:
+    """Logins with the host's accounts, and a Jupyter in a container for each person who starts one."""
+    users = users_of(v, host)
+    gpus = HubCards(v.gpus)
+    yield gpus
+    yield VenvPackage(PYTHONS)
+    venv = Venv(HOME, tuple(_recipe(python) for python in PYTHONS))
+    yield venv
+    image = _image(v, host)
+    yield image
+    yield HubNetwork(v.network)
+    yield Directory(STATE, mode="700")
+    yield Directory(PROGRAM)
+    pam = File(f"/etc/pam.d/{PAM}", host.render("jupyterhub/pam.j2"))
+    config = File(f"{PROGRAM}/config.py", host.render("jupyterhub/config.py.j2"))
+    settings = File(f"{PROGRAM}/settings.json", _settings(v, host, users, image.tag))
+    unit = File(
+        f"/etc/systemd/system/{UNIT}",
+        host.render(f"jupyterhub/{UNIT}.j2", home=HOME, program=PROGRAM, state=STATE, directory=directory_of(host)),
+        then=("systemctl daemon-reload",),
+    )
+    yield from (pam, config, settings)
+    yield _reloads(unit)
+    yield HubServers(users, v.gpus, force=host.force)
+    yield _reloads(Service(UNIT))
+    files = (config.path, settings.path, unit.path)
+    yield RestartedAfter(UNIT, files, (venv, config, settings, unit))
+    yield from _served(v, host, users)
+
+
+def users_of(v: Jupyterhub, host: Wanted) -> tuple[HubUser, ...]:
+    """The people who may log in, each with the port of their Jupyter."""
+    declared = _workspaces(host)
+    ports = PortRange.read(v.ports)
+    taken = set(ports_of(declared.containers, PortRange.read(declared.ports)).values())
+    users = []
+    for name, user in sorted(declared.users.items()):
+        if user.left:
+            continue
+        first = ports.home(f"jupyterhub {name}") - ports.first
+        order = (ports.first + (first + step) % len(ports) for step in range(len(ports)))
+        port = next(port for port in order if port not in taken)
+        taken.add(port)
+        users.append(HubUser(name, user.uid, user.gid, port))
+    return tuple(users)
+
+
+def directory_of(host: Wanted) -> str:
+    """Where people's files are."""
+    return _workspaces(host).directory
+
+
+def _workspaces(host: Wanted) -> Workspaces:
+    return next((v for _, v in host.roles if isinstance(v, Workspaces)), Workspaces())
+
+
+@cache
+def _pins(file: str) -> str:
+    return (Path(__file__).parent / "pins" / file).read_text("utf-8")
+
+
+def _recipe(python: str) -> Recipe:
+    pins = _pins(f"py{python.replace('.', '')}.txt")
+    return Recipe("jupyterhub", python, f"jupyterhub=={VERSION}", pins, wheels=_pins("wheels.txt"))
+
+
+def _image(v: Jupyterhub, host: Wanted) -> HubImage:
+    dockerfile = host.render("jupyterhub/Dockerfile.j2", base=v.image)
+    files = (("Dockerfile", dockerfile), ("add.py", host.render("jupyterhub/add.py.j2")))
+    requirements = tuple((python, _recipe(python).hashed(*_inside(python))) for python in PYTHONS)
+    return HubImage(tag_of((*files, *requirements)), v.image, files, requirements, f"{HOME}/bin/python", v.pull)
+
+
+def _inside(python: str) -> tuple[str, ...]:
+    """What of the pinned packages a person's Jupyter needs: all but those with which the hub starts it."""
+    hub = {"docker", "dockerspawner", "escapism", "jupyterhub-idle-culler"}
+    return tuple(name for name in _recipe(python).pins if name not in hub)
+
+
+def _settings(v: Jupyterhub, host: Wanted, users: tuple[HubUser, ...], image: str) -> str:
+    values = {
+        "path": PATH,
+        "address": v.address,
+        "port": v.port,
+        "pam": PAM,
+        "state": STATE,
+        "directory": directory_of(host),
+        "image": image,
+        "users": {user.name: {"uid": user.uid, "gid": user.gid, "port": user.port} for user in users},
+        "admins": list(v.admins),
+        "gpus": list(v.gpus),
+        "gpus_each": v.gpus_each,
+        "shared": v.shared,
+        "cpus": v.cpus,
+        "memory": v.memory,
+        "shm": v.shm,
+        "pids": v.pids,
+        "idle_minutes": v.idle_minutes,
+    }
+    return json.dumps(values, indent=2) + "\n"
+
+
+def _served(v: Jupyterhub, host: Wanted, users: tuple[HubUser, ...]) -> Iterator[Resource]:
+    """Its paths in the server of the role ``proxy``."""
+    yield Directory(LOCATIONS.rpartition("/")[0])
+    limits = File(LIMITS, host.render("jupyterhub/limits.conf.j2"), check=_check(LIMITS))
+    text = host.render("jupyterhub/locations.conf.j2", path=PATH, hub=f"{v.address}:{v.port}", users=users)
+    locations = File(LOCATIONS, text, check=_check(LOCATIONS))
+    yield from (limits, locations)
+    yield ReloadedAfter(NGINX, (LIMITS, LOCATIONS), (limits, locations))
+
+
+def _check(path: str) -> str:
+    program = sh_file(__file__, "../proxy/states/sh/tried.sh", conf=path)
+    return sh("unshare -m -- sh -euc %s sh", program).replace("%", "%%") + " %s"
+
+
+def _reloads(resource: Resource) -> Resource:
+    return Disturbing(resource, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())

@@ -1,0 +1,16 @@
+"""The values of JupyterHub that audits compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.plan.roles.auditvalue import AuditValue, UnitProperty, VenvVersion
+from hostwright.plan.roles.role import Wanted
+from hostwright.standard.roles.jupyterhub import HOME, UNIT, VERSION, Jupyterhub
+
+
+def audit_values(v: Jupyterhub, host: Wanted) -> Iterator[AuditValue]:
+    """Its service, and its version."""
+    yield AuditValue("jupyterhub service", UnitProperty(UNIT), "active")
+    yield AuditValue("jupyterhub", VenvVersion(HOME, "jupyterhub"), VERSION)
+    yield AuditValue("dockerspawner", VenvVersion(HOME, "dockerspawner"))

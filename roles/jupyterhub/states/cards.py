@@ -1,0 +1,55 @@
+"""The hub's share of a host's GPUs: that the host has them, and that no workspace does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.plan.model import Deferred, Facts, Planned, Probe, Refusal, Resource
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
+from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+
+WHAT = "GPUs of JupyterHub"
+
+
+@dataclass(frozen=True, slots=True)
+class HubCards:
+    """The GPUs that the hub gives out are on the host, and no workspace's container has one of them."""
+
+    gpus: tuple[str, ...]  #: numbers or UUIDs
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (NVIDIA_SMI, LOOK) if self.gpus else ()
+
+    def plan(self, facts: Facts) -> Planned | None:
+        if not self.gpus:
+            return None
+        want = f"GPU {', '.join(self.gpus)}"
+        cards = cards_of_host(facts)
+        if cards is None:
+            return Deferred(WHAT, "nvidia-smi does not answer", want, "the driver answers")
+        has = ", ".join(f"{number} ({uuid})" for number, uuid in enumerate(cards)) or "none"
+        uuids: dict[str, str] = {}
+        for gpu in self.gpus:
+            uuid = card_of(gpu, cards)
+            if not uuid:
+                return _refused(want, f"JupyterHub wants GPU {gpu}, which the host does not have; it has {has}")
+            if uuid in uuids:
+                return _refused(want, f"jupyterhub_gpus names one card twice: {uuids[uuid]} and {gpu} are {uuid}")
+            uuids[uuid] = gpu
+        for held in read_look(facts).containers:
+            both = [uuid for uuid in held.uuids if uuid in uuids]
+            if both:
+                return _refused(
+                    want,
+                    f"JupyterHub wants GPU {uuids[both[0]]} ({both[0]}), which the workspace {held.workspace} of "
+                    f"{held.user} has: take it out of jupyterhub_gpus, or give the workspace another first",
+                )
+        return None
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+def _refused(want: str, sentence: str) -> Refusal:
+    return Refusal(WHAT, "not possible", want, "jupyterhub-gpu", sentence)

@@ -1,0 +1,40 @@
+"""The network of people's Jupyters, whose first address is the hub's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.resources.files.paths import ABSENT
+from hostwright.standard.roles.jupyterhub.states.look import HUB_LOOK, NETWORK, read_hub
+
+
+@dataclass(frozen=True, slots=True)
+class HubNetwork:
+    """Docker has a network of these addresses, in which no container reaches another."""
+
+    subnet: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (HUB_LOOK,)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        look = read_hub(facts)
+        what = f"network {NETWORK}"
+        if look.subnet == self.subnet:
+            return None
+        if look.docker:
+            return Deferred(what, f"Docker is {look.docker}", self.subnet, "Docker answers")
+        running = [server.user for server in look.servers if server.running]
+        if look.subnet and running:
+            sentence = (
+                f"jupyterhub_network is now {self.subnet}, and the servers of {', '.join(running)} run in "
+                f"{look.subnet}: have them stopped on the hub's page first, or leave the network as it was"
+            )
+            return Refusal(what, look.subnet, self.subnet, "jupyterhub-network", sentence)
+        script = sh_file(__file__, "sh/network.sh", network=NETWORK, subnet=self.subnet)
+        return Change(what, look.subnet or ABSENT, self.subnet, (Step(script),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # with the servers that are in it

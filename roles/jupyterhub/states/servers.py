@@ -1,0 +1,112 @@
+"""People's servers that may stay: of those who may log in, on their port, with GPUs of the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.jupyterhub.states.look import (
+    HUB_LOOK,
+    NETWORK,
+    PREFIX,
+    HubFacts,
+    HubServer,
+    read_hub,
+)
+from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
+
+WHAT = "servers of JupyterHub"
+
+
+@dataclass(frozen=True, slots=True)
+class HubUser:
+    """Somebody who may log in."""
+
+    name: str
+    uid: int | None  #: none: that of the host's account
+    gid: int | None
+    port: int  #: of their Jupyter, on the host's loopback
+
+
+@dataclass(frozen=True, slots=True)
+class HubServers:
+    """No server runs of somebody who may not log in, on another port than theirs, or with a GPU that is not the hub's.
+
+    Those of everybody else go on, whatever happens to the hub itself.
+    """
+
+    users: tuple[HubUser, ...]
+    gpus: tuple[str, ...] = ()
+    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (HUB_LOOK, NVIDIA_SMI)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        look = read_hub(facts)
+        wrong = dict(self._wrong(look, facts))
+        if look.docker or not wrong:
+            return None
+        have = "; ".join(f"{server.user}'s {why}" for server, why in wrong.items())
+        working = [server.at_work for server in wrong if server.at_work]
+        if working and not self.force:
+            sentence = (
+                f"{', '.join(working)} on JupyterHub would be ended ({have}): wait until nobody works in it, or say "
+                "--force"
+            )
+            return Refusal(WHAT, have, "ended", "jupyterhub-in-use", sentence)
+        return _ended(have, "ended; people's files stay", [server.user for server in wrong])
+
+    def _wrong(self, look: HubFacts, facts: Facts) -> Iterator[tuple[HubServer, str]]:
+        ports = {user.name: str(user.port) for user in self.users}
+        cards = cards_of_host(facts)
+        share = {card_of(gpu, cards) for gpu in self.gpus} if cards is not None else set()
+        for server in look.servers:
+            others = [uuid for uuid in server.gpus if cards is not None and uuid not in share]
+            if server.user not in ports:
+                yield server, "may not log in any more"
+            elif server.running and server.port != ports[server.user]:
+                yield server, f"port {server.port} is now {ports[server.user]}"
+            elif server.running and others:
+                yield server, f"GPU {others[0]} is not the hub's any more"
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (HubGone(force=self.force),)
+
+
+@dataclass(frozen=True, slots=True)
+class HubGone:
+    """Nothing of JupyterHub's is in Docker: no server, no network, no image that was built for it."""
+
+    force: bool = field(default=False, metadata=NO_IDENTITY)
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (HUB_LOOK,)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        look = read_hub(facts)
+        left = [f"the server of {server.user}" for server in look.servers]
+        left += [NETWORK] * bool(look.subnet) + list(look.images)
+        if look.docker or not left:
+            return None
+        working = [server.at_work for server in look.servers if server.at_work]
+        if working and not self.force:
+            sentence = (
+                f"{', '.join(working)} on JupyterHub would be ended: wait until nobody works in it, or say --force"
+            )
+            return Refusal(WHAT, ", ".join(left), "absent", "jupyterhub-in-use", sentence)
+        users = [server.user for server in look.servers]
+        return _ended(", ".join(left), "absent; people's files stay", users, NETWORK, look.images)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+def _ended(have: str, want: str, users: list[str], network: str = "", images: tuple[str, ...] = ()) -> Change:
+    names = [PREFIX + user for user in users]
+    script = sh_file(__file__, "sh/end.sh", names=names, network=network, images=list(images))
+    return Change(WHAT, have, want, (Step(script, timeout_s=900),))
