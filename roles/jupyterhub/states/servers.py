@@ -39,7 +39,7 @@ class HubServers:
     Those of everybody else go on, whatever happens to the hub itself.
     """
 
-    users: tuple[HubUser, ...]
+    people: tuple[HubUser, ...]  #: not ``users``: that is whom a change disturbs
     gpus: tuple[str, ...] = ()
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
 
@@ -62,7 +62,7 @@ class HubServers:
         return _ended(have, "ended; people's files stay", [server.user for server in wrong])
 
     def _wrong(self, look: HubFacts, facts: Facts) -> Iterator[tuple[HubServer, str]]:
-        ports = {user.name: str(user.port) for user in self.users}
+        ports = {user.name: str(user.port) for user in self.people}
         cards = cards_of_host(facts)
         share = {card_of(gpu, cards) for gpu in self.gpus} if cards is not None else set()
         for server in look.servers:

@@ -72,6 +72,20 @@ def test_a_file_that_is_gone_or_of_another_size_is_damage(site: Path, name: str)
     assert damaged(site) == {}
 
 
+def test_a_script_into_which_an_older_pip_wrote_the_venvs_python_is_whole(site: Path) -> None:
+    """pip 20.3 records the size that jsonpointer's script has in the wheel: the venv was mended at every run."""
+    record, script = site / "numpy-1.0.dist-info/RECORD", site / "../../../bin/f2py"
+    row = "../../../bin/f2py,sha256=x,"
+    text = "\nprint('f2py')\n"
+    record.write_text(record.read_text().replace(f"{row}5", f"{row}{len('#!python' + text)}"))
+    script.write_text(f"#!{site.parents[2]}/bin/python{text}")
+    assert damaged(site) == {}
+    script.write_text(f"#!{site.parents[2]}/bin/python{text}more")
+    assert damaged(site) == {"numpy": "../../../bin/f2py"}
+    script.unlink()
+    assert damaged(site) == {"numpy": "../../../bin/f2py"}
+
+
 def test_a_package_of_which_nothing_is_left_is_damaged_and_no_other(site: Path) -> None:
     shutil.rmtree(site / "numpy")
     assert damaged(site) == {"numpy": "numpy/core.py"}

@@ -21,6 +21,7 @@ compare='
   FNR == 1 { told = 0 }
   told { next }
 '$rows'
+  $1 in size && size[$1] == $3 + longer && $1 ~ /^\.\.\/\.\.\/\.\.\/bin\// { next }
   !($1 in size) || size[$1] != $3 + 0 { split(FILENAME, part, "/"); printf "damage\t%s\t%s\n", part[1], $1; told = 1 }
 '
 # What people put into the venvs $stem-pyX.Y-KEY that a new link leaves, or that are built anew; where the link leads to a
@@ -51,5 +52,5 @@ for home in "$@"; do
     fi
   done
   [ $# -eq 0 ] || LC_ALL=C awk -F '[\t,]' "$rows{ print \$1 }" "$@" | xargs -r -d '\n' stat -c '%n	%s	%F' -- |
-    LC_ALL=C awk -F '[\t,]' "$compare" now=1 - now= "$@"
+    LC_ALL=C awk -F '[\t,]' -v longer="$((${#home} + 5))" "$compare" now=1 - now= "$@"
 done

@@ -13,8 +13,10 @@ if ! docker image inspect "$base" >/dev/null 2>&1; then
   [ -n "$pull" ] || fail "it is not on this host any more"
   docker pull -q "$base"
 fi
-inside=$(docker run --rm --network none --user 65534:65534 --env NVIDIA_VISIBLE_DEVICES=void --entrypoint python3 \
-  "$base" -c 'import sys; print("%d.%d" % sys.version_info[:2])') || fail "it has no python3 that runs"
+# The whole version: some packages refuse the first ones of a series.
+version=$(docker run --rm --network none --user 65534:65534 --env NVIDIA_VISIBLE_DEVICES=void --entrypoint python3 \
+  "$base" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])') || fail "it has no python3 that runs"
+inside=${version%.*}
 eval "set -- $requirements"
 known=''
 while [ $# -ge 2 ] && [ "$1" != "$inside" ]; do
@@ -27,7 +29,7 @@ trap 'rm -rf -- "$folder"' EXIT
 mkdir "$folder/wheels"
 printf '%s' "$2" >"$folder/requirements.txt"
 "$python" -I -m pip download --disable-pip-version-check --no-input --progress-bar off --no-cache-dir --quiet \
-  --no-deps --only-binary :all: --require-hashes --python-version "$inside" --implementation cp \
+  --no-deps --only-binary :all: --require-hashes --python-version "$version" --implementation cp \
   --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
   --platform manylinux_2_24_x86_64 --platform manylinux_2_12_x86_64 --platform manylinux2010_x86_64 \
   --platform manylinux_2_5_x86_64 --platform manylinux1_x86_64 \

@@ -1,0 +1,211 @@
+"""What the hub's own configuration does on a host: whom it lets in, and which GPUs it gives to whom."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, TypeVar
+
+import pytest
+
+from hostwright.common.templates import STANDARD
+from tests.unit.roles.workspaces.spaces import CARD, OTHER
+
+TEXT = (STANDARD / "jupyterhub" / "config.py.j2").read_text()
+SETTINGS = {
+    "path": "/jupyterhub", "address": "172.30.250.1", "port": 8081, "pam": "hub", "image": "hostwright/jupyterhub:1",
+    "users": {"alice": {"uid": 2001, "gid": None, "port": 30001}, "bob": {"uid": None, "gid": None, "port": 30002}},
+    "admins": ["alice", "eve"], "gpus": ["0", OTHER], "gpus_each": 2, "shared": False, "cpus": 1.5, "memory": "2g",
+    "shm": "1g", "pids": 100, "idle_minutes": 0,
+}  # fmt: skip
+Value = TypeVar("Value")
+
+
+class Config:
+    """traitlets' configuration, as far as it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        self.__dict__[name] = section = Config()
+        return section
+
+
+class Base:
+    """What the hub's own classes do, as far as ours call it."""
+
+    def add_user(self, user: Any) -> None:
+        self.added = user
+
+    async def start(self) -> tuple[str, int]:
+        return "127.0.0.1", 30001
+
+    async def stop(self, now: bool = False) -> None:
+        self.stopped = now
+
+
+def run(work: Coroutine[Any, Any, Value]) -> Value:
+    return asyncio.run(work)
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The configuration's names; ``settings`` may be changed, and files are below ``tmp_path``."""
+    settings = {**SETTINGS, "state": str(tmp_path / "state"), "directory": str(tmp_path / "people")}
+    for folder in ("state", "people"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    modules = {
+        "dockerspawner": {"DockerSpawner": Base},
+        "jupyterhub": {},
+        "jupyterhub.auth": {"Authenticator": Base, "PAMAuthenticator": Base},
+        "jupyterhub.proxy": {"Proxy": Base},
+    }
+    for name, values in modules.items():
+        module = ModuleType(name)
+        vars(module).update(values)
+        monkeypatch.setitem(sys.modules, name, module)
+    config = Config()
+    names: dict[str, Any] = {"__file__": str(tmp_path / "config.py"), "__name__": "hub", "get_config": lambda: config}
+    exec(compile(TEXT, "config.py", "exec"), names)  # noqa: S102 - JupyterHub does just this
+    return SimpleNamespace(**names)
+
+
+def container(user: str = "", gpus: str = "", state: str = "running", workspace: str = "") -> dict[str, Any]:
+    labels = {"hostwright.gpus": gpus, **({"hostwright.hub": user} if user else {"hostwright.workspace": workspace})}
+    return {"State": state, "Labels": labels}
+
+
+def test_the_oldest_python_can_read_it() -> None:
+    ast.parse(TEXT, feature_version=(3, 8))
+    ast.parse((STANDARD / "jupyterhub" / "add.py.j2").read_text(), feature_version=(3, 8))
+
+
+class TestWhoComesIn:
+    def test_those_of_the_inventory_and_nobody_who_was_known_before(self, hub: Any) -> None:
+        assert hub.c.Authenticator.allowed_users == {"alice", "bob"}
+        assert hub.c.Authenticator.allow_existing_users is False
+        assert hub.c.Authenticator.admin_users == {"alice"}  # eve is nobody's name here
+
+    def test_a_browser_of_somebody_who_left_is_logged_out(self, hub: Any) -> None:
+        accounts = hub.Accounts()
+        assert run(accounts.refresh_user(SimpleNamespace(name="alice"))) is True
+        assert run(accounts.refresh_user(SimpleNamespace(name="eve"))) is False
+
+    def test_somebody_without_an_account_keeps_nobody_out(self, hub: Any) -> None:
+        run(hub.Accounts().add_user(SimpleNamespace(name="bob")))  # PAMAuthenticator's own would raise KeyError
+
+
+class TestCards:
+    def given(self, hub: Any, wanted: int, *containers: dict[str, Any], name: str = "alice") -> list[str]:
+        found: list[str] = hub.free_cards([CARD, OTHER], list(containers), name, wanted)
+        return found
+
+    def test_two_people_get_two_cards(self, hub: Any) -> None:
+        assert self.given(hub, 1) == [CARD]
+        assert self.given(hub, 1, container("bob", CARD)) == [OTHER]
+
+    def test_none_is_taken_from_somebody(self, hub: Any) -> None:
+        with pytest.raises(hub.Refused, match=r"Only 1 GPU is free of the 2 .* \(in use by bob\)"):
+            self.given(hub, 2, container("bob", CARD))
+        with pytest.raises(hub.Refused, match=r"No GPU is free of the 2 .* \(in use by bob, carl\)"):
+            self.given(hub, 1, container("bob", CARD), container("carl", OTHER, "restarting"))
+
+    def test_ones_own_and_those_of_servers_that_ended_are_free(self, hub: Any) -> None:
+        ended = container("bob", CARD, "exited")
+        assert self.given(hub, 2, ended, container("alice", OTHER)) == [CARD, OTHER]
+
+    def test_a_workspaces_card_is_not_free_whether_it_runs_or_not(self, hub: Any) -> None:
+        assert self.given(hub, 1, container(gpus=CARD, state="exited", workspace="bob-lab")) == [OTHER]
+
+    def test_shared_ones_are_given_evenly_and_never_a_workspaces(self, hub: Any) -> None:
+        hub.SETTINGS["shared"] = True
+        assert self.given(hub, 1, container("bob", CARD)) == [OTHER]
+        assert self.given(hub, 1, container("bob", CARD), container("carl", OTHER), container("dan", OTHER)) == [CARD]
+        with pytest.raises(hub.Refused):
+            self.given(hub, 2, container(gpus=CARD, workspace="lab"))
+
+    def test_the_share_is_found_by_number_and_uuid(self, hub: Any) -> None:
+        assert hub.share_of([CARD, OTHER]) == [CARD, OTHER]
+        assert hub.share_of([OTHER]) == [OTHER]  # moved to the first place: both names are its own now
+        assert hub.share_of([CARD]) == [CARD]
+
+    @pytest.mark.parametrize("asked", ["3", "-1", "x", "", "1.5", None])
+    def test_a_number_that_nobody_may_have_is_refused(self, hub: Any, asked: Any) -> None:
+        spawner = hub.Containers()
+        spawner.user_options = {"gpus": asked}
+        with pytest.raises(hub.Refused, match="Ask for 0 to 2 GPUs"):
+            spawner.wanted_gpus()
+
+    def test_nothing_else_that_a_request_says_is_taken(self, hub: Any) -> None:
+        """DockerSpawner would start any image that a request names."""
+        spawner = hub.Containers()
+        spawner.user_options = {"gpus": 1, "image": "root/kit:1", "volumes": {"/": "/host"}}
+        assert spawner.wanted_gpus() == 1
+        assert spawner.user_options == {"gpus": 1}
+
+
+class TestContainers:
+    def spawner(self, hub: Any, name: str = "alice") -> Any:
+        spawner = hub.Containers()
+        spawner.user, spawner.port, spawner.user_options = SimpleNamespace(name=name), 8888, {}
+        return spawner
+
+    def test_limits_and_rights(self, hub: Any) -> None:
+        limits = self.spawner(hub).limits("alice", [])
+        assert limits["port_bindings"] == {8888: ("127.0.0.1", 30001)}
+        assert (limits["cap_drop"], limits["security_opt"]) == (["ALL"], ["no-new-privileges"])
+        assert (limits["mem_limit"], limits["memswap_limit"], limits["cpu_quota"]) == ("2g", "2g", 150000)
+        assert "runtime" not in limits
+        assert self.spawner(hub).limits("alice", [CARD])["runtime"] == "nvidia"
+
+    def test_a_server_without_a_card_sees_none_whatever_its_image_says(self, hub: Any) -> None:
+        assert self.spawner(hub).variables([])["NVIDIA_VISIBLE_DEVICES"] == "void"
+        assert self.spawner(hub).variables([CARD, OTHER])["NVIDIA_VISIBLE_DEVICES"] == f"{CARD},{OTHER}"
+
+    def test_somebody_who_left_starts_nothing(self, hub: Any) -> None:
+        with pytest.raises(hub.Refused, match="eve may not use this host any more"):
+            run(self.spawner(hub, "eve").start())
+
+    def test_a_start_makes_a_new_container_of_what_is_said_now(self, hub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        spawner, calls = self.spawner(hub), []
+
+        async def docker(method: str, *words: Any, **options: Any) -> list[Any]:
+            calls.append((method, *words))
+            return []
+
+        async def get_object() -> dict[str, str]:
+            return {"Id": "1"}
+
+        spawner.docker, spawner.get_object, spawner.object_name = docker, get_object, "hostwright-hub-alice"
+        for name, value in (("prepare", lambda *_: ("/files", "/accounts")), ("ids", lambda _: (2001, 2001))):
+            monkeypatch.setitem(hub.Containers.start.__globals__, name, value)
+        assert run(spawner.start()) == ("127.0.0.1", 30001)
+        assert calls == [("remove_container", "hostwright-hub-alice")]
+        assert spawner.extra_create_kwargs["user"] == "2001:2001"
+        assert spawner.volumes["/files"] == "/workspace"
+
+
+class TestFiles:
+    def test_a_link_in_the_place_of_a_persons_directory_is_refused(self, hub: Any, tmp_path: Path) -> None:
+        (tmp_path / "people" / "alice").symlink_to("/etc")
+        with pytest.raises(hub.Refused, match="is a link"):
+            hub.directory(str(tmp_path / "people" / "alice"), 0o700, 0, 0)
+        assert (Path("/etc").stat().st_mode & 0o777) == 0o755
+
+    def test_ids_are_the_inventorys_or_the_accounts(self, hub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        accounts = {"bob": SimpleNamespace(pw_name="bob", pw_uid=1005, pw_gid=100)}
+        by_number = {1005: accounts["bob"], 2001: SimpleNamespace(pw_name="zoe")}
+        names = hub.ids.__globals__
+        monkeypatch.setitem(
+            names, "pwd", SimpleNamespace(getpwnam=accounts.__getitem__, getpwuid=by_number.__getitem__)
+        )
+        assert hub.ids("bob") == (1005, 100)
+        with pytest.raises(hub.Refused, match="2001 is zoe's"):
+            hub.ids("alice")
+        accounts["bob"].pw_uid = 33
+        with pytest.raises(hub.Refused, match="no user id"):
+            hub.ids("bob")
