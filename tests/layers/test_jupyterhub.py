@@ -35,10 +35,8 @@ def ask(root_run: Run, member):
 
 @pytest.fixture(scope="module")
 def servers(root_run: Run) -> dict[str, dict]:
-    """What Docker says of each server that runs."""
+    """What Docker says of each server that runs: none, as long as nobody has started one."""
     names = root_run("docker ps --filter label=hostwright.hub --format %s", "{{.Names}}").stdout.split()
-    if not names:
-        pytest.skip("nobody's server runs")
     return {name: json.loads(root_run("docker container inspect %s", name).stdout)[0] for name in names}
 
 

@@ -34,6 +34,10 @@ class Config:
         return section
 
 
+class HTTPError(Exception):
+    """tornado's, whose kind the hub passes on to the page; any other it calls unhandled."""
+
+
 class Base:
     """What the hub's own classes do, as far as ours call it."""
 
@@ -63,6 +67,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         "jupyterhub": {},
         "jupyterhub.auth": {"Authenticator": Base, "PAMAuthenticator": Base},
         "jupyterhub.proxy": {"Proxy": Base},
+        "tornado": {"web": SimpleNamespace(HTTPError=HTTPError)},
     }
     for name, values in modules.items():
         module = ModuleType(name)
@@ -108,10 +113,18 @@ class TestCards:
         assert self.given(hub, 1) == [CARD]
         assert self.given(hub, 1, container("bob", CARD)) == [OTHER]
 
+    def test_the_page_shows_why(self, hub: Any) -> None:
+        with pytest.raises(HTTPError) as refused:
+            self.given(hub, 3)
+        assert refused.value.jupyterhub_message == (  # type: ignore[attr-defined]
+            "2 of the 2 GPUs that JupyterHub has here are free, and you asked for 3. Start with fewer, or ask for some "
+            "back."
+        )
+
     def test_none_is_taken_from_somebody(self, hub: Any) -> None:
-        with pytest.raises(hub.Refused, match=r"Only 1 GPU is free of the 2 .* \(in use by bob\)"):
+        with pytest.raises(hub.Refused, match=r"1 of the 2 .* you asked for 2 \(in use by bob\)"):
             self.given(hub, 2, container("bob", CARD))
-        with pytest.raises(hub.Refused, match=r"No GPU is free of the 2 .* \(in use by bob, carl\)"):
+        with pytest.raises(hub.Refused, match=r"0 of the 2 .* you asked for 1 \(in use by bob, carl\)"):
             self.given(hub, 1, container("bob", CARD), container("carl", OTHER, "restarting"))
 
     def test_ones_own_and_those_of_servers_that_ended_are_free(self, hub: Any) -> None:
