@@ -27,7 +27,8 @@ from hostwright.standard.roles.jupyterhub.states.servers import HubServers, HubU
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
-from hostwright.standard.roles.workspaces.declared.forms import Cpus, Gpus, Image, Size, UserName
+from hostwright.standard.roles.workspaces.declared.forms import Cpus, Image, Size, UserName
+from hostwright.standard.roles.workspaces.declared.gpus import Gpus, is_mig
 from hostwright.standard.roles.workspaces.declared.promises import PortRange, ports_of
 
 VERSION = "5.5.4"
@@ -77,6 +78,9 @@ class Jupyterhub:
     port: Annotated[int, Field(ge=1024, le=65535)] = 8081  #: the hub's own, on that network
 
     def __post_init__(self) -> None:
+        parts = [gpu for gpu in self.gpus if is_mig(gpu)]
+        if parts:
+            raise ValueError(f"{parts[0]} is a part of a card; JupyterHub gives out whole cards")
         if self.gpus and self.gpus_each > len(self.gpus):
             raise ValueError(f"gpus_each is {self.gpus_each}, and gpus has {len(self.gpus)}")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hostwright.plan.model import Deferred, Facts, Planned, Probe, Refusal, Resource
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.workspaces.declared.gpus import clash
 from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 
@@ -25,20 +26,20 @@ class HubCards:
         if not self.gpus:
             return None
         want = f"GPU {', '.join(self.gpus)}"
-        cards = cards_of_host(facts)
-        if cards is None:
+        host = cards_of_host((), facts)
+        if host is None:
             return Deferred(WHAT, "nvidia-smi does not answer", want, "the driver answers")
-        has = ", ".join(f"{number} ({uuid})" for number, uuid in enumerate(cards)) or "none"
+        has = ", ".join(f"{number} ({uuid})" for number, uuid in enumerate(host.uuids)) or "none"
         uuids: dict[str, str] = {}
         for gpu in self.gpus:
-            uuid = card_of(gpu, cards)
+            uuid = card_of(gpu, host.uuids)
             if not uuid:
                 return _refused(want, f"JupyterHub wants GPU {gpu}, which the host does not have; it has {has}")
             if uuid in uuids:
                 return _refused(want, f"jupyterhub_gpus names one card twice: {uuids[uuid]} and {gpu} are {uuid}")
             uuids[uuid] = gpu
         for held in read_look(facts).containers:
-            both = [uuid for uuid in held.uuids if uuid in uuids]
+            both = clash(tuple(uuids), held.uuids, {})
             if both:
                 return _refused(
                     want,

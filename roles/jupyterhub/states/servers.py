@@ -63,8 +63,8 @@ class HubServers:
 
     def _wrong(self, look: HubFacts, facts: Facts) -> Iterator[tuple[HubServer, str]]:
         ports = {user.name: str(user.port) for user in self.people}
-        cards = cards_of_host(facts)
-        share = {card_of(gpu, cards) for gpu in self.gpus} if cards is not None else set()
+        cards = cards_of_host((), facts)
+        share = {card_of(gpu, cards.uuids) for gpu in self.gpus} if cards is not None else set()
         for server in look.servers:
             others = [uuid for uuid in server.gpus if cards is not None and uuid not in share]
             if server.user not in ports:

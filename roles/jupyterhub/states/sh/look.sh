@@ -13,7 +13,8 @@ if [ -n "$ids" ]; then
   pids=$(printf '%s\n' "$rows" | sed -n 's/.*	\([1-9][0-9]*\)$/\1/p')
   [ -z "$pids" ] || cat /proc/[0-9]*/status 2>/dev/null | awk -v pids="$pids" '
     BEGIN { count = split(pids, list); for (i = 1; i <= count; i++) first[list[i]] = 1 }
-    $1 == "PPid:" && ($2 in first) { children[$2]++ }
+    $1 == "State:" { ended = $2 == "Z" }
+    $1 == "PPid:" && ($2 in first) && !ended { children[$2]++ }
     END { for (pid in children) printf "children\t%s\t%s\n", pid, children[pid] }'
 fi
 subnet=$(timeout 20 docker network inspect --format '{{range .IPAM.Config}}{{.Subnet}}{{end}}' "$network" 2>/dev/null) &&

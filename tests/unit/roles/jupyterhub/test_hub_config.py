@@ -38,6 +38,16 @@ class HTTPError(Exception):
     """tornado's, whose kind the hub passes on to the page; any other it calls unhandled."""
 
 
+class APIError(Exception):
+    """docker's."""
+
+    explanation = "port is already allocated"
+
+
+class ImageNotFound(APIError):
+    """docker's."""
+
+
 class Base:
     """What the hub's own classes do, as far as ours call it."""
 
@@ -64,6 +74,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / "settings.json").write_text(json.dumps(settings))
     modules = {
         "dockerspawner": {"DockerSpawner": Base},
+        "docker.errors": {"APIError": APIError, "ImageNotFound": ImageNotFound},
         "jupyterhub": {},
         "jupyterhub.auth": {"Authenticator": Base, "PAMAuthenticator": Base},
         "jupyterhub.proxy": {"Proxy": Base},
@@ -200,6 +211,32 @@ class TestContainers:
         assert calls == [("remove_container", "hostwright-hub-alice")]
         assert spawner.extra_create_kwargs["user"] == "2001:2001"
         assert spawner.volumes["/files"] == "/workspace"
+
+    @pytest.mark.parametrize(
+        ("error", "sentence"),
+        [
+            (ImageNotFound(), "The image of the servers is gone. Ask whoever runs this host to provision it."),
+            (APIError(), "Docker does not start your server: port is already allocated. Tell whoever runs this host."),
+        ],
+    )
+    def test_what_docker_refuses_is_said_on_the_page(
+        self, hub: Any, monkeypatch: pytest.MonkeyPatch, error: APIError, sentence: str
+    ) -> None:
+        spawner = self.spawner(hub)
+
+        async def nothing(*_words: Any, **_options: Any) -> None:
+            return None
+
+        async def start(_self: Any) -> None:
+            raise error
+
+        spawner.docker = spawner.get_object = nothing
+        monkeypatch.setattr(Base, "start", start)
+        for name, value in (("prepare", lambda *_: ("/files", "/accounts")), ("ids", lambda _: (2001, 2001))):
+            monkeypatch.setitem(hub.Containers.start.__globals__, name, value)
+        with pytest.raises(HTTPError) as refused:
+            run(spawner.start())
+        assert refused.value.jupyterhub_message == sentence  # type: ignore[attr-defined]
 
 
 class TestFiles:

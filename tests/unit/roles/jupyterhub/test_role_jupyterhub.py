@@ -80,6 +80,10 @@ class TestVariables:
         with pytest.raises(ValidationError, match="gpus_each is 2, and gpus has 1"):
             read(Jupyterhub, {"gpus": [0], "gpus_each": 2})
 
+    def test_a_part_of_a_card_is_no_card(self) -> None:
+        with pytest.raises(ValidationError, match="JupyterHub gives out whole cards"):
+            read(Jupyterhub, {"gpus": [CARD.replace("GPU", "MIG")]})
+
     @pytest.mark.parametrize("network", ["172.30.250.1/24", "10.0.0.0/8", "172.30.250.0/30", "::/64", "x"])
     def test_a_network_that_is_none_is_refused(self, network: str) -> None:
         with pytest.raises(ValidationError):
@@ -141,6 +145,22 @@ class TestCards:
             plan = state.plan(facts_for(state, {**answers, "getent": Answer(2, "")}))
             assert isinstance(plan, Refusal), plan
             assert f"{CARD} is promised to the role jupyterhub" in plan.sentence
+
+    def test_a_workspace_is_refused_a_part_of_the_hubs_card(self) -> None:
+        part = f"MIG-{CARD}/1/0"
+        host = wanted(read(Jupyterhub, {"gpus": [0]}), {"bob-lab": {**SPACE, "user": "alice", "gpus": [part]}})
+        v = next(v for role, v in host.roles if role is workspaces)
+        (state,) = [each for each in workspaces.resources(v, host) if getattr(each, "name", "") == "bob-lab"]
+        listed = f"GPU 0: A100 (UUID: {CARD})\n  MIG 3g.20gb     Device  0: (UUID: {part})\n"
+        answers = {
+            "docker ps -aq": "image sha256:1 lab/jupyter:1 x\nend\n",
+            "nvidia-smi -q -x": report(CARD, OTHER),
+            "nvidia-smi -L": listed,
+            "getent": Answer(2, ""),
+        }
+        plan = state.plan(facts_for(state, answers))
+        assert isinstance(plan, Refusal), plan
+        assert f"{CARD}, of which {part} is a part, is promised to the role jupyterhub" in plan.sentence
 
     def test_a_driver_that_does_not_answer_is_waited_for(self) -> None:
         state = HubCards(("0",))
