@@ -192,6 +192,13 @@ def test_its_card_is_given_once(site: Site, alice: Person) -> None:
     assert re.search(r"workspace bob-lab wants GPU 1, and GPU-\S+ is promised to the role jupyterhub", done.stdout)
 
 
+def test_a_server_whose_container_was_removed_by_hand_is_started_again(site: Site, bob: Person) -> None:
+    """jupyterhub#1632: the page said for ever that the server is down."""
+    on(site.machine, f"docker rm -f {PREFIX}bob")
+    until(lambda: bob.get("/user/bob/lab").status_code == 424, "the hub's page for a server that does not run")
+    assert bob.start() == ""
+
+
 def test_limits_and_rights_are_those_of_workspaces(site: Site, alice: Person) -> None:
     assert alice.reaches_own()
     found = site.inspected("alice")
