@@ -83,7 +83,9 @@ def names_standard(source: str) -> bool:
 
 @pytest.mark.parametrize("root", [ENGINE, PROJECT / "roles"], ids=["engine", "roles"])
 def test_no_folder_holds_more_than_a_dozen_things(root: Path) -> None:
-    full = {str(one.relative_to(PROJECT)): sorted(entries(one)) for one in folders(root) if one != ENGINE}
+    # The engine's top has a test of its own; ``roles`` is the list of roles, as long as there are roles.
+    lists = {ENGINE, PROJECT / "roles"}
+    full = {str(one.relative_to(PROJECT)): sorted(entries(one)) for one in folders(root) if one not in lists}
     assert {name: there for name, there in full.items() if len(there) > MOST_ENTRIES} == {}
 
 
