@@ -196,7 +196,7 @@ def test_after_a_reboot_the_notebook_is_there_with_the_same_token(
     eventually(lambda: booted(site) not in ("", before), 180, "the host to have rebooted")
     eventually(lambda: exec_in(site.machine, ["systemctl", "is-active", "nginx"]).returncode == 0, 180, "nginx to run")
     for person, page in people.items():
-        page.driver.delete_all_cookies()
+        page.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
         eventually(lambda person=person: running(site, person), 180, f"the Jupyter of {person}")
         page.login(address(person, f"lab/tree/{NAME}"), tokens[person])
         page.until(lambda page=page: page.cells(), "the notebook")
