@@ -7,7 +7,7 @@ never reach the terminal.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -65,25 +65,39 @@ def make_console(*, stderr: bool = False) -> Console:
 
 def show_plan(host_plan: HostPlan) -> RenderableType:
     """A host's plan as text: one line per change (have → want), the diff of each file, what is only known later."""
+    return Group(*_plan_lines(host_plan, host_plan.host))
+
+
+def show_plans(host_plans: Iterable[HostPlan]) -> Iterator[RenderableType]:
+    """The plans of hosts as text. Hosts whose plans read alike share one, at the place of the first of them."""
+    alike: dict[tuple[str, ...], list[HostPlan]] = {}
+    for host_plan in host_plans:
+        alike.setdefault(tuple(line.plain for line in _plan_lines(host_plan, "")), []).append(host_plan)
+    for same in alike.values():
+        hosts = f" ({len(same)} hosts)" if len(same) > 1 else ""
+        yield Group(*_plan_lines(same[0], fold(each.host for each in same) + hosts))
+
+
+def _plan_lines(host_plan: HostPlan, name: str) -> list[Text]:
     plan = host_plan.plan
     notes = [Text(f"  {one_line(note)}", style="yellow") for note in host_plan.notes]
     if plan.empty:
-        return Group(Text.assemble((plan.host, "bold"), "  as desired: nothing to do", style="green"), *notes)
-    parts: list[RenderableType] = [
-        Text.assemble((plan.host, "bold"), f"  {count(len(plan.changes), 'change')} to {plan.stack}", style="yellow"),
+        return [Text.assemble((name, "bold"), "  as desired: nothing to do", style="green"), *notes]
+    lines = [
+        Text.assemble((name, "bold"), f"  {count(len(plan.changes), 'change')} to {plan.stack}", style="yellow"),
         *notes,
     ]
     for role in plan.roles:
-        parts += _show_role(role)
+        lines += _show_role(role)
     if host_plan.busy:
         users = ", ".join(one_line(user) for user in host_plan.busy)
-        parts.append(Text(f"  in use by {users}: it needs --drain or --force ({plan.disturbs})", style="red"))
+        lines.append(Text(f"  in use by {users}: it needs --drain or --force ({plan.disturbs})", style="red"))
     if plan.reboot:
-        parts.append(Text(f"  then a reboot: {one_line(plan.reboot)}", style="magenta"))
-    return Group(*parts)
+        lines.append(Text(f"  then a reboot: {one_line(plan.reboot)}", style="magenta"))
+    return lines
 
 
-def _show_role(role: RolePlan) -> Iterable[RenderableType]:
+def _show_role(role: RolePlan) -> Iterable[Text]:
     yield Text(f"  {role.role}", style="bold cyan")
     for change in role.changes:
         yield _show_planned(change)

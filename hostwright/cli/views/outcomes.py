@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def show_plans(members: Sequence[Member], results: Results[HostPlan], *, as_json: bool) -> None:
-    """What differs on hosts from what is desired."""
+    """What differs on hosts from what is desired; hosts that differ alike are shown once."""
     if as_json:
         print(json.dumps({"plans": [plan.to_json() for plan in results.values], "errors": errors_json(results.errors)}))
         return
     out = console.make_console()
-    for plan in results.values:
-        out.print(console.show_plan(plan))
+    for shown in console.show_plans(results.values):
+        out.print(shown)
     show_errors(results.errors)
     show_stand_ins(members, out)
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from hostwright.apply import events
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.jobs.scripting import Progress
-from hostwright.cli.console import make_console, show_error, show_plan, summary
+from hostwright.cli.console import make_console, show_error, show_plan, show_plans, summary
 from hostwright.cli.live import LiveTable, Plain
 from hostwright.common.errors import FailedStep, HostError, ScriptFailed, StepFailed
 from hostwright.common.text import printable
@@ -50,6 +50,22 @@ def test_plan_shows_the_hosts_users_and_locks():
     assert "it needs --drain or --force (replaces the driver)" in text
     assert "\x1b" not in text
     assert "locked by ann" in shown(show_plan(HostPlan(Plan("gpu01", "tf"), notes=("locked by ann",))))
+
+
+def test_hosts_whose_plans_read_alike_share_one_at_the_place_of_the_first():
+    def planned(host: str, *changes: Planned, notes: tuple[str, ...] = ()) -> HostPlan:
+        return HostPlan(Plan(host, "tf", (RolePlan("base", (), changes),) if changes else ()), notes=notes)
+
+    fleet = [planned(f"gpu{number:02}", CHANGE) for number in range(1, 5)]
+    fleet[1] = planned("gpu02", CHANGE, notes=("locked by ann: RMA",))
+    fleet += [planned("box", CHANGE), planned("gpu09"), planned("gpu10")]
+    lines = shown(*show_plans(fleet)).splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == [
+        "box,gpu[01,03-04] (4 hosts)  1 change to tf",
+        "gpu02  1 change to tf",
+        "gpu[09-10] (2 hosts)  as desired: nothing to do",
+    ]
+    assert sum("file /etc/x" in line for line in lines) == 2
 
 
 def test_a_plan_shows_have_want_diff_and_what_comes_later():
