@@ -29,4 +29,4 @@ class Unserved:
         return Change("undeclared models", have, "absent", (Step(script, timeout_s=300),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return (Unserved(),) if self.names else ()
+        return (Unserved(),)

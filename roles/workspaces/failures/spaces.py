@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign
+from hostwright.audit.failures import FailureRule, ForPeople, Sign
 from hostwright.audit.judging.look import Unread
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Probe
@@ -52,6 +52,7 @@ SPACE_RULES = (
         " /dev/char, provision with --roles container first, so that it does not happen again",
         "NVIDIA/nvidia-docker#1730; NVIDIA/nvidia-container-toolkit#48",
         sign=Sign("workspaces", lost_gpu, (CARDS_INSIDE,)),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "workspace-out-of-memory",

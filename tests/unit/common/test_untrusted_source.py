@@ -62,10 +62,14 @@ ALLOWED = {
             "roles/container/images/contents.py",  # the operator's archive: names of at most 512 characters
             "roles/container/images/loaded.py",
             "roles/serving/models/directory.py",  # the operator's model
+            "roles/container/images/scanning.py",  # a size that was read as a number
+            "roles/registry/__init__.py",
             "roles/workspaces/declared/forms.py",
+            "roles/workspaces/declared/gpus.py",
             "roles/workspaces/declared/promises.py",
             "roles/workspaces/states/cards.py",
             "roles/workspaces/verbs/changing.py",
+            "roles/workspaces/verbs/rebuilding.py",
         ),
         OURS,
     ),

@@ -121,7 +121,7 @@ def test_models_that_nobody_declares_go() -> None:
     gone = asked(Unserved(()), look(*SERVED))
     assert (gone.what, gone.have, gone.want) == ("undeclared models", "half (1)", "absent")
     assert ONE.removal() == (Unserved(),)
-    assert Unserved().removal() == ()
+    assert Unserved(("half",)).removal() == (Unserved(),)
 
 
 def test_a_label_moves_only_after_its_version_is_loaded_and_before_the_other_goes() -> None:
