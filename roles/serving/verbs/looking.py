@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import on_each
-from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.opening import ask_password, members_of, open_fleet
-from hostwright.cli.views.shared import errors_json, show_errors
 from hostwright.common.quoting import sh
-from hostwright.common.text import printable
-from hostwright.plan.observing import ask
 from hostwright.standard.roles.serving.states.look import LOOK, ServingFacts, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+from hostwright.standard.roles.workspaces.verbs.listing import show_rows
 from hostwright.standard.roles.workspaces.verbs.looking import declared_of
 from hostwright.transport.root.rootshell import RootShell
 
@@ -35,27 +29,28 @@ class ListedModel:
     address: str
 
 
+_COLUMNS: dict[str, Callable[[ListedModel], str]] = {
+    "host": lambda row: row.host,
+    "model": lambda row: row.model,
+    "versions": lambda row: row.versions,
+    "live": lambda row: str(row.live),
+    "GPUs": lambda row: row.gpus,
+    "state": lambda row: row.state,
+    "address": lambda row: row.address,
+}
+
+
 def show_list(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
     """``serve.list``: a line for each model of these hosts, declared or there."""
-    fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
-    connections = Connections(ask_password(connection))
-
-    def look(name: str) -> tuple[ListedModel, ...]:
-        member = members.by_name[name]
-        with connections.connect(member) as shell:
-            return tuple(rows_of(name, declared_of(member), read_look(ask(shell, (LOOK,)))))
-
-    results = on_each([member.name for member in members], look, stop=connections.close)
-    rows = [row for rows in results.values for row in rows]
-    if as_json:
-        print(json.dumps({"models": [asdict(row) for row in rows], "errors": errors_json(results.errors)}))
-        return 1 if results.errors else 0
-    out = console.make_console()
-    for line in table(rows) if rows else ["no models"]:
-        out.print(printable(line), markup=False, highlight=False, soft_wrap=True)
-    show_errors(results.errors)
-    return 1 if results.errors else 0
+    return show_rows(
+        selection,
+        connection,
+        LOOK,
+        lambda member, facts: rows_of(member.name, declared_of(member), read_look(facts)),
+        _COLUMNS,
+        what="models",
+        as_json=as_json,
+    )
 
 
 def rows_of(host: str, declared: tuple[Workspace, ...], look: ServingFacts) -> Iterator[ListedModel]:
@@ -83,14 +78,6 @@ def rows_of(host: str, declared: tuple[Workspace, ...], look: ServingFacts) -> I
             state,
             f"http://127.0.0.1:{space.port}{space.path}/labels/live:predict" if space else "",
         )
-
-
-def table(rows: list[ListedModel]) -> Iterator[str]:
-    """The rows in columns."""
-    head = ("host", "model", "versions", "live", "GPUs", "state", "address")
-    lines = [head, *((r.host, r.model, r.versions, str(r.live), r.gpus or "-", r.state, r.address) for r in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    return ("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines)
 
 
 def signatures_differ(shell: RootShell, space: Workspace, version: int) -> str:

@@ -5,25 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import on_each
-from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
-from hostwright.cli.views.shared import errors_json, show_errors
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.quoting import sh
 from hostwright.common.text import printable
 from hostwright.fleet import Member
-from hostwright.plan.observing import ask
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE, Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.look import LOOK, PREFIX, WorkspaceFacts, read_look
 from hostwright.standard.roles.workspaces.verbs.edit import ROLE
+from hostwright.standard.roles.workspaces.verbs.listing import show_rows
 from hostwright.transport.root.rootshell import RootShell
 
 WITH_PAGE = ("jupyter", "tensorboard")  #: the kinds with a page, whose workspaces have a token
@@ -44,27 +41,29 @@ class ListedWorkspace:
     image: str
 
 
+_COLUMNS: dict[str, Callable[[ListedWorkspace], str]] = {
+    "host": lambda row: row.host,
+    "workspace": lambda row: row.name,
+    "user": lambda row: row.user,
+    "kind": lambda row: row.kind,
+    "GPUs": lambda row: row.gpus,
+    "port": lambda row: str(row.port or ""),
+    "state": lambda row: row.state,
+    "image": lambda row: row.image,
+}
+
+
 def show_list(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
     """``workspace.list``: a line for each workspace of these hosts, declared or there."""
-    fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
-    connections = Connections(ask_password(connection))
-
-    def look(name: str) -> tuple[ListedWorkspace, ...]:
-        member = members.by_name[name]
-        with connections.connect(member) as shell:
-            return tuple(rows_of(name, declared_of(member), read_look(ask(shell, (LOOK,)))))
-
-    results = on_each([member.name for member in members], look, stop=connections.close)
-    rows = [row for rows in results.values for row in rows]
-    if as_json:
-        print(json.dumps({"workspaces": [asdict(row) for row in rows], "errors": errors_json(results.errors)}))
-        return 1 if results.errors else 0
-    out = console.make_console()
-    for line in table(rows) if rows else ["no workspaces"]:
-        out.print(printable(line), markup=False, highlight=False, soft_wrap=True)
-    show_errors(results.errors)
-    return 1 if results.errors else 0
+    return show_rows(
+        selection,
+        connection,
+        LOOK,
+        lambda member, facts: rows_of(member.name, declared_of(member), read_look(facts)),
+        _COLUMNS,
+        what="workspaces",
+        as_json=as_json,
+    )
 
 
 def rows_of(host: str, declared: tuple[Workspace, ...], look: WorkspaceFacts) -> Iterator[ListedWorkspace]:
@@ -89,17 +88,6 @@ def rows_of(host: str, declared: tuple[Workspace, ...], look: WorkspaceFacts) ->
             state,
             space.entry.image if space else held.reference if held else "",
         )
-
-
-def table(rows: list[ListedWorkspace]) -> Iterator[str]:
-    """The rows in columns."""
-    head = ("host", "workspace", "user", "kind", "GPUs", "port", "state", "image")
-    lines = [
-        head,
-        *((r.host, r.name, r.user, r.kind, r.gpus or "-", str(r.port or "-"), r.state, r.image) for r in rows),
-    ]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    return ("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines)
 
 
 def declared_of(member: Member) -> tuple[Workspace, ...]:
