@@ -29,6 +29,7 @@ watch() {
       main=$1; shift 2
       printf '\n%s late %s\n' "$nonce" "$bound"
       killed="$killed $*"  # before the kill: the last probe's end may be heard at once
+      kill -STOP "$@" # or a shell whose child is killed first goes on, and what it then says passes for an answer
       kill -KILL "$@"
       bound=$((bound / 2)); [ "$bound" -ge "$least_s" ] || bound=$least_s
       set -- "$main"

@@ -51,17 +51,28 @@ def _read(path: Path) -> bytes:
 def test_each_probe_that_hangs_is_ended_by_itself_and_the_others_answer(tmp_path: Path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
+    mark = f"54321{os.getpid()}"  # no other test's process has it
     before, after = Probe("echo before"), Probe("echo after")
     opened = Probe(sh("echo some; cat %s; echo more", pipe))
     by_the_shell = Probe(sh("read -r line <%s", pipe))
-    deaf = Probe(sh("trap '' TERM HUP INT; sh -c 'sleep 4321; :' %s; echo", tmp_path))
+    deaf = Probe(sh("trap '' TERM HUP INT; sh -c 'sleep '%s'; :' %s; echo", mark, tmp_path))
     facts, _ = observe(before, opened, after, by_the_shell, Probe("echo 3"), deaf, Probe("echo last; exit 3"))
     assert facts[before] == Answer(0, "before\n")
     assert facts[after] == Answer(0, "after\n")
     assert facts[Probe("echo last; exit 3")] == Answer(3, "last\n")
     assert set(facts.late) == {opened, by_the_shell, deaf}
     assert facts.late[opened] == Answer(137, "some\n", late_s=2)
-    assert not alive("4321")
+    assert not alive(mark)
+
+
+def test_shells_whose_child_is_ended_do_not_go_on_and_answer(tmp_path: Path):
+    """A shell goes on when its child is killed, unless it was stopped before: what it then says is no answer."""
+    nest = tmp_path / "nest.sh"
+    nest.write_text(f'if [ "$1" = 0 ]; then sleep 98765{os.getpid()}; else sh "$0" $(($1 - 1)); fi\necho a lie\n')
+    nested = Probe(sh("sh %s 24; echo a lie", nest))
+    facts, _ = observe(nested, Probe("echo after"))
+    assert facts.late == {nested: Answer(137, "", late_s=2)}
+    assert facts[Probe("echo after")] == Answer(0, "after\n")
 
 
 def test_what_outlives_the_kill_and_holds_the_pipe_does_not_keep_the_look(tmp_path: Path):

@@ -19,7 +19,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import workspaces_o
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.verbs.changing import entry_of
 from hostwright.standard.roles.workspaces.verbs.edit import alone, changed_lines, checked, edited, written
-from hostwright.standard.roles.workspaces.verbs.looking import exec_script, rows_of, table
+from hostwright.standard.roles.workspaces.verbs.looking import _COLUMNS, exec_script, rows_of
 from tests.unit.roles.workspaces.spaces import DECLARED, RECORDED, recorded
 
 OURS = """\
