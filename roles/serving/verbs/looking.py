@@ -29,7 +29,7 @@ class ListedModel:
     address: str
 
 
-_COLUMNS: dict[str, Callable[[ListedModel], str]] = {
+COLUMNS: dict[str, Callable[[ListedModel], str]] = {
     "host": lambda row: row.host,
     "model": lambda row: row.model,
     "versions": lambda row: row.versions,
@@ -47,7 +47,7 @@ def show_list(selection: Selection, connection: ConnectionOptions, *, as_json: b
         connection,
         LOOK,
         lambda member, facts: rows_of(member.name, declared_of(member), read_look(facts)),
-        _COLUMNS,
+        COLUMNS,
         what="models",
         as_json=as_json,
     )

@@ -41,7 +41,7 @@ class ListedWorkspace:
     image: str
 
 
-_COLUMNS: dict[str, Callable[[ListedWorkspace], str]] = {
+COLUMNS: dict[str, Callable[[ListedWorkspace], str]] = {
     "host": lambda row: row.host,
     "workspace": lambda row: row.name,
     "user": lambda row: row.user,
@@ -60,7 +60,7 @@ def show_list(selection: Selection, connection: ConnectionOptions, *, as_json: b
         connection,
         LOOK,
         lambda member, facts: rows_of(member.name, declared_of(member), read_look(facts)),
-        _COLUMNS,
+        COLUMNS,
         what="workspaces",
         as_json=as_json,
     )

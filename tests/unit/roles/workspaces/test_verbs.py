@@ -19,7 +19,8 @@ from hostwright.standard.roles.workspaces.declared.workspace import workspaces_o
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.verbs.changing import entry_of
 from hostwright.standard.roles.workspaces.verbs.edit import alone, changed_lines, checked, edited, written
-from hostwright.standard.roles.workspaces.verbs.looking import _COLUMNS, exec_script, rows_of
+from hostwright.standard.roles.workspaces.verbs.listing import table
+from hostwright.standard.roles.workspaces.verbs.looking import COLUMNS, exec_script, rows_of
 from tests.unit.roles.workspaces.spaces import DECLARED, RECORDED, recorded
 
 OURS = """\
@@ -165,7 +166,8 @@ def test_the_list_says_what_is_declared_and_what_is_there() -> None:
         "bob-board": "running, no longer declared",
         "bob-lab": "not made yet",
     }
-    lines = list(table(list(rows_of("gpu01", tuple(declared), read_look(Facts({LOOK: Answer(0, RECORDED)}))))))
+    rows = list(rows_of("gpu01", tuple(declared), read_look(Facts({LOOK: Answer(0, RECORDED)}))))
+    lines = list(table(rows, COLUMNS))
     assert lines[1].split() == [
         "gpu01",
         "a-run",
