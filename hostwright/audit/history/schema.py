@@ -4,6 +4,8 @@
 time they are read: a ``span`` says that a ``fact`` held from one audit (``since``) until another in which it no longer
 did (``until``; NULL while it holds). So a host that does not change costs one row of ``seen`` for each audit.
 
+``proof`` has one row for each proof of a host, ``measured`` its figures, ``baseline`` those to which it is held.
+
 A fact is a value of a ``subject``, which is identified by kind, layer and name, and shared by all hosts. Times are
 seconds since 1970, UTC. Audits are numbered in the order in which they were written.
 """
@@ -51,6 +53,22 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX span_since ON span (since)",
         "CREATE INDEX span_until ON span (until) WHERE until IS NOT NULL",
         "CREATE INDEX span_fact ON span (fact, since, until)",
+    ),
+    (
+        # What proofs measured; a host is named here, since proofs and audits of it are pruned on their own.
+        """CREATE TABLE proof (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, inventory INTEGER NOT NULL REFERENCES inventory, host TEXT NOT NULL,
+            at INTEGER NOT NULL, run TEXT NOT NULL, proof TEXT NOT NULL, outcome TEXT NOT NULL, took_s REAL NOT NULL,
+            sha256 TEXT NOT NULL)""",
+        "CREATE INDEX proof_at ON proof (inventory, at)",
+        """CREATE TABLE measured (
+            proof INTEGER NOT NULL REFERENCES proof, name TEXT NOT NULL, device TEXT NOT NULL, value REAL NOT NULL,
+            unit TEXT NOT NULL, better TEXT NOT NULL, PRIMARY KEY (proof, name, device)) WITHOUT ROWID""",
+        # The figures to which a host is held; they stay until others are kept.
+        """CREATE TABLE baseline (
+            inventory INTEGER NOT NULL REFERENCES inventory, host TEXT NOT NULL, proof TEXT NOT NULL,
+            name TEXT NOT NULL, device TEXT NOT NULL, at INTEGER NOT NULL, value REAL NOT NULL,
+            PRIMARY KEY (inventory, host, proof, name, device)) WITHOUT ROWID""",
     ),
 )
 

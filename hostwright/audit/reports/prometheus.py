@@ -53,14 +53,14 @@ def _host_status(hosts: tuple[HostAudit, ...]) -> Metric:
     for host in hosts:
         for status in WORST_FIRST:
             if status != "warning":
-                family.add_metric([_label(host.host), status], float(host.status == status))
+                family.add_metric([label(host.host), status], float(host.status == status))
     return family
 
 
 def _host_ok(hosts: tuple[HostAudit, ...]) -> Metric:
     family = GaugeMetricFamily("hostwright_host_ok", "1 where the host is as desired", labels=["host", "stack"])
     for host in hosts:
-        family.add_metric([_label(host.host), host.stack], float(host.status == "desired"))
+        family.add_metric([label(host.host), host.stack], float(host.status == "desired"))
     return family
 
 
@@ -68,7 +68,7 @@ def _layers(hosts: tuple[HostAudit, ...]) -> Metric:
     family = GaugeMetricFamily("hostwright_layer_ok", "1 where the layer is as desired", labels=["host", "layer"])
     for host in hosts:
         for layer in host.layers:
-            family.add_metric([_label(host.host), layer.name], float(layer.status in {"desired", "warning"}))
+            family.add_metric([label(host.host), layer.name], float(layer.status in {"desired", "warning"}))
     return family
 
 
@@ -79,7 +79,7 @@ def _readings(hosts: tuple[HostAudit, ...]) -> Metric:
     for host in hosts:
         for reading in host.readings:
             values = [
-                _label(text) for text in (host.host, reading.layer, reading.name, reading.have, reading.want or "")
+                label(text) for text in (host.host, reading.layer, reading.name, reading.have, reading.want or "")
             ]
             family.add_metric(values, float(not reading.differs))
     return family
@@ -90,7 +90,7 @@ def _findings(hosts: tuple[HostAudit, ...]) -> Metric:
     family = GaugeMetricFamily("hostwright_finding", "1 for each known failure that was recognised", labels=labels)
     for host in hosts:
         for finding in host.findings:
-            family.add_metric([_label(host.host), finding.layer, finding.rule, str(finding.grave).lower()], 1.0)
+            family.add_metric([label(host.host), finding.layer, finding.rule, str(finding.grave).lower()], 1.0)
     return family
 
 
@@ -100,7 +100,7 @@ def _gpu_info(hosts: tuple[HostAudit, ...]) -> Metric:
     for host in hosts:
         for gpu in host.gpus:
             values = (host.host, str(gpu.index), gpu.bus, gpu.model, gpu.uuid, gpu.serial, gpu.vbios)
-            family.add_metric([_label(text) for text in values], 1.0)
+            family.add_metric([label(text) for text in values], 1.0)
     return family
 
 
@@ -110,7 +110,7 @@ def _gpu_gauges(hosts: tuple[HostAudit, ...]) -> Iterator[Metric]:
         for host, gpu in _cards(hosts):
             value = getattr(gpu, field)
             if value is not None:
-                family.add_metric([_label(host.host), str(gpu.index)], float(value))
+                family.add_metric([label(host.host), str(gpu.index)], float(value))
         yield family
     yield _ecc(hosts)
 
@@ -120,7 +120,7 @@ def _ecc(hosts: tuple[HostAudit, ...]) -> Metric:
     family = GaugeMetricFamily("hostwright_gpu_ecc_errors", text, labels=["host", "gpu", "kind"])
     for host, gpu in _cards(hosts):
         for kind, value in _ecc_counts(gpu):
-            family.add_metric([_label(host.host), str(gpu.index), kind], float(value))
+            family.add_metric([label(host.host), str(gpu.index), kind], float(value))
     return family
 
 
@@ -140,10 +140,10 @@ def _xids(hosts: tuple[HostAudit, ...]) -> Metric:
     family = GaugeMetricFamily("hostwright_xids", text, labels=["host", "bus", "xid"])
     for host in hosts:
         for event in host.xids:
-            family.add_metric([_label(host.host), _label(event.bus), str(event.number)], float(event.count))
+            family.add_metric([label(host.host), label(event.bus), str(event.number)], float(event.count))
     return family
 
 
-def _label(text: str) -> str:
+def label(text: str) -> str:
     """Text of a host as a label: one line of bounded length."""
     return " ".join(printable(text[: 2 * VALUE_CHARACTERS]).split())[:VALUE_CHARACTERS]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -54,18 +54,7 @@ class Outputs:
 
         ``as_json`` and ``watched``: whether standard output is for JSON, or for a screen that is redrawn.
         """
-        taken = [name for name, file in self.files.items() if file == STDOUT]
-        if len(taken) + as_json > 1:
-            raise InputError("only one report can go to standard output; name a file for the others", f"--{taken[-1]}")
-        if taken and watched:
-            raise InputError(
-                "--watch redraws the screen, so no report can go to standard output; name a file", f"--{taken[0]}"
-            )
-        for name, file in self.files.items():
-            if file != STDOUT and not (folder := Path(file).absolute().parent).is_dir():
-                raise InputError(f"there is no directory {folder}", f"--{name}")
-            if file != STDOUT and not os.access(Path(file).absolute().parent, os.W_OK):
-                raise InputError(f"{Path(file).absolute().parent} cannot be written to", f"--{name}")
+        check_files(self.files, as_json=as_json, watched=watched)
         if self.cyclonedx:
             _check_folder(self.cyclonedx)
 
@@ -77,11 +66,7 @@ class Outputs:
     def write(self, audit: FleetAudit, ages: Ages, memory: AuditStore) -> None:
         """Write all of them; each file appears whole or not at all."""
         for name, file in self.files.items():
-            text = _render(name, audit, ages, memory)
-            if file == STDOUT:
-                sys.stdout.write(text)
-            else:
-                _replace(Path(file), text, name)
+            put(file, _render(name, audit, ages, memory), name)
 
     def write_bills(self, bills: Iterable[tuple[str, str]]) -> int:
         """Write the hosts' bills of materials, each ``HOST.cdx.json``, and return how many there were."""
@@ -89,6 +74,33 @@ class Outputs:
         for number, (host, text) in enumerate(bills, 1):  # noqa: B007 - how many there were
             _replace(folder / f"{plain_name(host)}{BILL}", text, CYCLONEDX)
         return number
+
+
+def check_files(files: Mapping[str, str], *, as_json: bool = False, watched: bool = False) -> None:
+    """Raise ``InputError`` for a report's file that cannot be written, and where two go to standard output.
+
+    ``as_json`` and ``watched``: whether standard output is for JSON, or for a screen that is redrawn.
+    """
+    taken = [name for name, file in files.items() if file == STDOUT]
+    if len(taken) + as_json > 1:
+        raise InputError("only one report can go to standard output; name a file for the others", f"--{taken[-1]}")
+    if taken and watched:
+        raise InputError(
+            "--watch redraws the screen, so no report can go to standard output; name a file", f"--{taken[0]}"
+        )
+    for name, file in files.items():
+        if file != STDOUT and not (folder := Path(file).absolute().parent).is_dir():
+            raise InputError(f"there is no directory {folder}", f"--{name}")
+        if file != STDOUT and not os.access(Path(file).absolute().parent, os.W_OK):
+            raise InputError(f"{Path(file).absolute().parent} cannot be written to", f"--{name}")
+
+
+def put(file: str, text: str, name: str) -> None:
+    """Write the report ``name`` to its file, whole or not at all, or to standard output."""
+    if file == STDOUT:
+        sys.stdout.write(text)
+    else:
+        _replace(Path(file), text, name)
 
 
 def _check_folder(name: str) -> None:

@@ -36,7 +36,7 @@ def render_html(audit: FleetAudit, trend: Sequence[TrendPoint] = (), ages: Ages 
     """The page. ``trend`` is the history by day, ``ages`` says since when each problem has lasted."""
     known = ages or {}
     hosts = worst_first(audit.hosts)
-    style, script = _joined(STYLES), _joined(SCRIPTS)
+    style, script = joined(STYLES), joined(SCRIPTS)
     return (
         _environment()
         .get_template("page.html.j2")
@@ -84,7 +84,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _joined(files: Sequence[str]) -> str:
+def joined(files: Sequence[str]) -> str:
     """Files of the page as one text, with the line endings over which a browser computes hashes."""
     texts = ((PAGE / file).read_text("utf-8") for file in files)
     return "\n".join(text.replace("\r\n", "\n") for text in texts)

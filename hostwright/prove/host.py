@@ -1,0 +1,248 @@
+"""Proving one host: probe it, refuse what must not be proved now, run its proofs as one job, and judge what they say.
+
+Nothing of the host is changed: what the programs leave is removed with the job's directory. The host is locked
+meanwhile, as a run that changes it would lock it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hostwright.apply.events import Emit, Note, Observed
+from hostwright.apply.host.connection import HostConnection
+from hostwright.apply.host.jobrunner import JobLost, JobRunner
+from hostwright.apply.locking.runlock import HostLock
+from hostwright.audit.hardware.expected import read_expected_gpus
+from hostwright.audit.judging.judging import cards_of
+from hostwright.audit.judging.look import Look, Unread
+from hostwright.common.errors import ArtifactError, Locked, NotAnswered, ProtocolError
+from hostwright.common.text import short
+from hostwright.common.untrusted import whole
+from hostwright.plan import probing
+from hostwright.plan.host import jobs, locks
+from hostwright.plan.host.release import Run
+from hostwright.plan.member import Member
+from hostwright.plan.model import Facts, Probe, RoleResult
+from hostwright.plan.observing import ask
+from hostwright.plan.planning import HostPlan, plan_host
+from hostwright.plan.probing import ordered
+from hostwright.prove import reading
+from hostwright.prove.fleetproof import HostProof
+from hostwright.prove.job import ProgramEnd, ended, job_plan
+from hostwright.prove.judging import judged
+from hostwright.prove.model import Expected, Measurements, Outcome, Proof, ProofResult, Watch
+from hostwright.stack.stack import Artifact
+from hostwright.transport.root.rootshell import RootShell
+
+PART = "proofs"  #: the module of a role's folder that has some
+MOST_FOLLOWED = 8  #: our choice: how often jobs of earlier runs are followed to their end
+
+#: The model of the processor as the kernel names it, and how many there are, a line each.
+PROCESSOR = Probe("sed -n 's/^model name[[:space:]]*: *//p' /proc/cpuinfo | head -n 1; nproc", cap_bytes=1024)
+
+
+def proofs_of(member: Member) -> tuple[Proof, ...]:
+    """What the roles of a host bring to be proved, in their order."""
+    parts = ((role, role.part(PART)) for role in member.roles)
+    return tuple(
+        proof
+        for role, part in parts
+        if part is not None and hasattr(part, "proofs")
+        for proof in part.proofs(member.variables[role.name], member.wanted)
+    )
+
+
+def watch_of(member: Member) -> str:
+    """How the temperatures of the host's cards are read, as all roles know it."""
+    parts = (role.part(PART) for role in member.all_roles or member.roles)
+    watches = (getattr(part, "WATCH", None) for part in parts if part is not None)
+    return "\n".join(watch.script for watch in watches if isinstance(watch, Watch))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a host answered before its proofs: its plan, the cards and processor, who uses it."""
+
+    planned: HostPlan
+    expected: Expected
+    users: tuple[str, ...]
+    running: tuple[jobs.RunningJob, ...]
+    facts: Facts
+    unread: str = ""  #: why the cards could not be read, where they could not
+
+
+class HostProve:
+    """The proofs of one host, from its connection to their results. ``close`` must be called."""
+
+    def __init__(
+        self,
+        member: Member,
+        connect: Callable[[], RootShell],
+        *,
+        run: Run,
+        emit: Emit,
+        holder: locks.Holder | None,
+        proofs: Sequence[Proof],
+    ):
+        self._member, self._emit, self._holder, self._proofs = member, emit, holder, tuple(proofs)
+        self._connection = HostConnection(member.name, connect, emit=emit)
+        self._runner = JobRunner(self._connection, emit, _no_files, run.id, run.operator)
+        self._lock: HostLock | None = None
+
+    def close(self) -> None:
+        """Give the lock back and close the connection."""
+        if self._lock is not None:
+            self._lock.release()
+        self._connection.close()
+
+    def prove(self) -> HostProof:
+        """Run the proofs, and judge each alone. Raises ``HostError`` where the host cannot be read or is locked."""
+        at = datetime.now(UTC)
+        first = self._look()
+        self._refuse_locked(first.facts)
+        self._take_lock()
+        seen = self._look()  # whoever had the lock before may have changed the host
+        self._emit(Observed(self._member.name, seen.planned.plan, seen.facts))
+        held = {proof.key: held_back(proof, seen) for proof in self._proofs}
+        due = [proof for proof in self._proofs if not held[proof.key]]
+        ran = self._run(due, seen) if due else {}
+        results = tuple(
+            _not_run(proof, *held[proof.key]) if held[proof.key] else ran[proof.key]  # type: ignore[misc]
+            for proof in self._proofs
+        )
+        return HostProof(
+            self._member.name,
+            self._member.stack.name,
+            at.isoformat(timespec="seconds"),
+            "",
+            results,
+            seen.expected.processor,
+            first.planned.notes,
+            self._member.stand_ins,
+        )
+
+    def _look(self) -> Seen:
+        """The host's answers; jobs of earlier runs are followed to their end first."""
+        for _ in range(MOST_FOLLOWED):
+            seen = look(self._member, self._connection.use(self._ask), datetime.now(UTC))
+            if not seen.running:
+                return seen
+            if self._holder is not None and (holder := locks.living(seen.facts, self._holder)) is not None:
+                raise Locked(self._member.name, locks.held_by(holder))
+            for job in seen.running[: jobs.MOST_RUNNING]:
+                self._follow(job)
+        raise ProtocolError(self._member.name, "it names ever more running jobs: look at what runs there")
+
+    def _follow(self, job: jobs.RunningJob) -> None:
+        try:
+            self._runner.attach(job)
+        except JobLost as lost:
+            self._emit(Note(self._member.name, lost.sentence))
+
+    def _ask(self, shell: RootShell) -> Facts:
+        return ask(shell, probes_of(self._member))
+
+    def _refuse_locked(self, facts: Facts) -> None:
+        if refused := locks.refusal(facts, datetime.now(UTC)):
+            raise Locked(self._member.name, refused)
+
+    def _take_lock(self) -> None:
+        holder = self._holder
+        if holder is not None:
+            note = lambda text: self._emit(Note(self._member.name, text))  # noqa: E731
+            self._lock = self._connection.use(lambda shell: HostLock.acquire(shell, holder, notify=note))
+
+    def _run(self, due: Sequence[Proof], seen: Seen) -> dict[str, ProofResult]:
+        """The results of these proofs, by their keys."""
+        nonce = probing.new_nonce()
+        watch = watch_of(self._member) if seen.expected.cards else ""
+        plan = job_plan(due, nonce, watch)
+        result: RoleResult = self._runner.run(plan, ())
+        steps = {step.number: step for step in result.steps}
+        results = {}
+        for number, proof in enumerate(due):
+            step = steps.get(number)
+            results[proof.key] = (
+                ended_result(proof, ended(step, nonce), seen.expected)
+                if step is not None
+                else _not_run(proof, "not run", "the job on the host ended before it")
+            )
+        return results
+
+
+def probes_of(member: Member) -> tuple[Probe, ...]:
+    """Every question before proofs: what plans ask, who uses the host, its cards and its processor."""
+    cards = (probe for part in cards_of(member) for probe in part.probes)
+    return ordered([*member.desired.probes(), *cards, PROCESSOR])
+
+
+def look(member: Member, facts: Facts, at: datetime) -> Seen:
+    """What the answers say. Pure."""
+    planned = plan_host(member.desired, facts, at)
+    view = Look(member.desired, member.variables, facts, {}, at, cards_of(member))
+    cards, unread = None, ""
+    try:
+        cards = view.gpus
+    except Unread as error:
+        unread = str(error)
+    processor, _, number = facts[PROCESSOR].strip().partition("\n") if PROCESSOR in facts else ("", "", "")
+    expected = Expected(
+        member.name,
+        cards,
+        read_expected_gpus(member.host),
+        sum(_on_bus(part.on_bus, facts) for part in cards_of(member)),
+        short(processor),
+        whole(number.strip()) or 0,
+    )
+    return Seen(planned, expected, member.occupancy.users(facts), jobs.running(facts), facts, unread)
+
+
+def _on_bus(count: Callable[[Facts], int], facts: Facts) -> int:
+    try:
+        return count(facts)
+    except NotAnswered:
+        return 0
+
+
+def held_back(proof: Proof, seen: Seen) -> tuple[Outcome, str] | None:
+    """The outcome of a proof that is not run on this host now, and why; ``None`` where it is."""
+    differs = [role.role for role in seen.planned.plan.roles if role.role in {proof.layer, "preflight"}]
+    if differs:
+        return "not run", f"{proof.layer} is not as desired; next: invoke provision --hosts {seen.expected.host}"
+    if seen.users and (seen.expected.cards or seen.expected.cards_on_bus):
+        return "not run", f"in use by {short(', '.join(seen.users))}: a proof waits for an idle host"
+    if proof.needs_gpu and not seen.expected.cards:
+        if seen.expected.cards_on_bus:
+            return "not run", f"its cards cannot be read: {seen.unread or 'the driver names none'}"
+        return "no GPU", "no GPU in this host"
+    return None
+
+
+def _not_run(proof: Proof, outcome: Outcome, sentence: str) -> ProofResult:
+    return ProofResult(proof.key, outcome, sentence, sha256=proof.program.sha256)
+
+
+def ended_result(proof: Proof, end: ProgramEnd, expected: Expected) -> ProofResult:
+    """The result of a program that was begun."""
+    printed = reading.read(end.text)
+    said = f": {end.said[-1]}" if end.said else ""
+    watched = replace(printed, measurements=Measurements((*printed.measurements, *end.hottest)))
+    base = judged(proof, watched, expected, end.took_s)
+    if end.unbuilt:
+        return replace(base, outcome="not run", sentence=f"its program could not be built{said}")
+    if end.stopped:
+        return replace(base, outcome="failed", sentence=f"it was stopped: {end.stopped}")
+    if end.status is None:
+        return replace(base, outcome="not run", sentence=f"it was cut off{said}")
+    if end.status in {124, 137} and end.took_s >= proof.time_limit_s:
+        return replace(base, outcome="failed", sentence=f"it did not end within its {proof.time_limit_s:g} s")
+    if end.status != 0 and not printed.errors:
+        return replace(base, outcome="failed", sentence=f"its program ended with status {end.status}{said}")
+    return base
+
+
+def _no_files(artifact: Artifact) -> Path:
+    raise ArtifactError(f"a proof takes no file of the stack, and was asked for {artifact.name}")

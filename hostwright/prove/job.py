@@ -1,0 +1,119 @@
+"""The proofs of one host as one job: a step a proof; and what a step printed, as a program's end.
+
+Each proof stands alone: one that fails keeps no other from running. The job is one of ``hostwright.apply.jobs``: it
+goes on when the connection is lost, and its directory is removed with all that is in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hostwright.common.canonical import canonical
+from hostwright.common.quoting import sh_file, words
+from hostwright.common.text import short
+from hostwright.common.untrusted import whole
+from hostwright.plan.model import Change, RolePlan, Step, StepResult
+from hostwright.prove.model import Measurement, Proof
+
+ROLE = "prove"  #: the name of the job on the host, where roles' jobs have theirs
+BUILD_S = 300  #: our estimate: the largest program that a role brings compiles in 40 s on a busy core
+OUT_BYTES = 192 * 1024  #: of what a program prints; the controller keeps 256 KiB of a step
+ERR_BYTES = 16 * 1024  #: of its standard error, the end
+END_S = 5  #: how long a program that has to end may take to
+SLACK_S = 120  #: for what a step does beside its program
+HOTTEST = "temperature.hottest"  #: the measurement that the engine itself adds, one a card that was watched
+
+_CARD = re.compile(r"[A-Za-z0-9:._-]{1,80}")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnd:
+    """How a program ended: its exit status, milliseconds, and what it printed; ``stopped`` says why it was stopped."""
+
+    status: int | None  #: ``None`` where nothing is known of its end
+    took_s: float
+    text: str
+    stopped: str = ""
+    unbuilt: bool = False
+    said: tuple[str, ...] = ()  #: the last lines of its standard error
+    hottest: tuple[Measurement, ...] = ()
+
+
+def job_plan(proofs: Sequence[Proof], nonce: str, watch: str) -> RolePlan:
+    """The job of these proofs. ``watch`` is the script that reads temperatures; empty where there is no card."""
+    changes = (
+        Change(proof.key, "not proved", "proved", (_step(proof, number, nonce, watch),), alone=True)
+        for number, proof in enumerate(proofs)
+    )
+    return RolePlan(ROLE, (), tuple(changes))
+
+
+def _step(proof: Proof, number: int, nonce: str, watch: str) -> Step:
+    program = proof.program
+    script = sh_file(
+        __file__,
+        "step.sh",
+        nonce=nonce,
+        mark=f"{nonce}{number}x",
+        file=program.file,
+        source=program.source,
+        arguments=canonical(dict(program.arguments)),
+        build=_build(program.compiler),
+        command=_command(program.interpreter),
+        environment=words(tuple(f"{name}={value}" for name, value in program.environment)),
+        watch=watch,
+        limit_s=f"{proof.time_limit_s:g}",
+        build_s=BUILD_S,
+        out_bytes=OUT_BYTES,
+        err_bytes=ERR_BYTES,
+        end_s=END_S,
+    )
+    return Step(script, timeout_s=proof.time_limit_s + BUILD_S + SLACK_S)
+
+
+def _command(interpreter: tuple[str, ...]) -> str:
+    if not interpreter:
+        return 'exec "$proof_program" "$proof_arguments"'
+    return f'exec {words(interpreter)} "$proof_source" "$proof_arguments"'
+
+
+def _build(compiler: tuple[str, ...]) -> str:
+    """The compiler's words; a word with a brace is in single quotes, which are closed around the path."""
+    if not compiler:
+        return ""
+    text = words(compiler)
+    for name in ("source", "program"):
+        text = text.replace(f"{{{name}}}", f"'\"$proof_{name}\"'")
+    return f"exec {text}"
+
+
+def ended(step: StepResult, nonce: str) -> ProgramEnd:
+    """What a step's output says. It is untrusted: lines with the nonce that make no sense are passed over."""
+    lines: list[str] = []
+    own: list[str] = []
+    for line in step.output.split("\n"):
+        (own if line.startswith(f"{nonce} ") else lines).append(line)
+    status, took_s, stopped, unbuilt = None, step.duration_s, "", False
+    said: list[str] = []
+    hottest: dict[str, Measurement] = {}
+    for line in own:
+        word, _, rest = line[len(nonce) + 1 :].partition(" ")
+        match word:
+            case "status" if (number := whole(rest)) is not None and number < 256:
+                status = number
+            case "took" if (number := whole(rest)) is not None:
+                took_s = number / 1000
+            case "stopped":
+                stopped = short(rest)
+            case "build":
+                unbuilt = True
+            case "said" if rest.strip():
+                said.append(short(rest))
+            case "hottest":
+                card, _, degrees = rest.partition(" ")
+                number = whole(degrees)
+                if _CARD.fullmatch(card) and number is not None and number < 1000:
+                    hottest[card] = Measurement(HOTTEST, float(number), "°C", card)
+    return ProgramEnd(status, took_s, "\n".join(lines), stopped, unbuilt, tuple(said[-15:]), tuple(hottest.values()))

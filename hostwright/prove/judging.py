@@ -1,0 +1,151 @@
+"""What measurements show: of one host alone, against its baseline, and against its twins. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from hostwright.common.text import short
+from hostwright.prove.fleetproof import HostProof
+from hostwright.prove.model import CPU, NO_GPU, Better, Expected, Measurement, Proof, ProofFinding, ProofResult
+from hostwright.prove.reading import Printed
+from hostwright.prove.twins import FEWEST, LEAST_PART, SIGMA_OF_MAD, SIGMAS, Outlier, outliers
+
+MAX_LOSS = 0.10  #: our choice, of a figure against its baseline, which is the host's own: it varies less than twins do
+#: how twins are compared, for reports
+STATISTICS = (
+    f"hosts with the same model of device, {FEWEST} or more: an outlier is worse than their median by more than "
+    f"{SIGMAS:g} standard deviations (MAD × {SIGMA_OF_MAD}) and {LEAST_PART:.0%} of the median"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A figure to which a host is held: when it was kept (UTC, ISO 8601), and its value."""
+
+    at: str
+    value: float
+
+
+#: proof, measurement and device → what is kept of it
+Baseline = Mapping[tuple[str, str, str], Kept]
+
+
+def judged(proof: Proof, printed: Printed, expected: Expected, took_s: float) -> ProofResult:
+    """The result of a program that came to its end, whatever it printed."""
+    measured = replace(printed.measurements, each=tuple(_placed(one, expected) for one in printed.measurements))
+    base = ProofResult(proof.key, "passed", "", took_s, proof.program.sha256, measured.each)
+    trouble = printed.broken or next(iter(printed.errors), "") or ("" if printed.ended else "it ended before its end")
+    if trouble:
+        return replace(base, outcome="failed", sentence=trouble)
+    if printed.not_run:
+        return replace(base, outcome="not run", sentence=printed.not_run)
+    if len(measured) and all(one.device == NO_GPU for one in measured):
+        return replace(base, outcome="no GPU")
+    try:
+        found = tuple(replace(finding, proof=proof.key) for finding in proof.judge(measured, expected))
+    except (ValueError, TypeError, ArithmeticError, LookupError) as error:  # what a host printed is anything
+        return replace(base, outcome="failed", sentence=f"its figures cannot be judged: {short(repr(error))}")
+    return with_findings(base, found)
+
+
+def with_findings(result: ProofResult, found: Iterable[ProofFinding]) -> ProofResult:
+    """The result with further findings; one that is more than a note makes it fail."""
+    findings = (*result.findings, *found)
+    bad = [finding for finding in findings if finding.severity != "note"]
+    if not bad or result.outcome != "passed":
+        return replace(result, findings=findings)
+    return replace(result, findings=findings, outcome="failed", sentence=bad[0].sentence)
+
+
+def _placed(measurement: Measurement, expected: Expected) -> Measurement:
+    """A bare ``cpu`` with the host's model of processor, so that twins are told apart."""
+    if measurement.device == CPU and expected.processor:
+        return replace(measurement, device=f"{CPU} ({expected.processor})")
+    return measurement
+
+
+def against_baseline(host: HostProof, baseline: Baseline, max_loss: float) -> HostProof:
+    """The host with a finding for each figure that is worse than the one to which it is held, by more than a part."""
+
+    def found(result: ProofResult) -> Iterator[ProofFinding]:
+        for one in result.measurements:
+            kept = baseline.get((result.proof, one.name, one.device))
+            if kept is None or one.number is None or not one.better:
+                continue
+            loss = _loss(one.number, kept.value, one.better)
+            if loss > max_loss:
+                sentence = (
+                    f"{one.name} on {one.device} is {loss:.0%} worse than the baseline of {kept.at[:10]}: "
+                    f"{shown(one.number, one.unit)}, was {shown(kept.value, one.unit)}"
+                )
+                was = shown(kept.value, one.unit)
+                yield ProofFinding(sentence, one.device, "failed", shown(one.number, one.unit), was, result.proof)
+
+    return _each(host, found)
+
+
+def against_twins(hosts: Iterable[HostProof]) -> tuple[HostProof, ...]:
+    """The hosts, with a finding where one is worse than those with the same model of device (``twins``).
+
+    A host with several such cards is compared by each of them, with its position among its own: the worst card of a
+    host with the worst of the others, and so on, so that a host counts once.
+    """
+    hosts = tuple(hosts)
+    groups: dict[tuple[str, str, str, int], dict[str, tuple[float, Measurement]]] = defaultdict(dict)
+    for host in hosts:
+        for key, one in _ranked(host):
+            if one.number is not None:
+                groups[key][host.host] = one.number, one
+    found: dict[tuple[str, str], list[ProofFinding]] = defaultdict(list)
+    for (proof, _, model, _), values in groups.items():
+        better = next(iter(values.values()))[1].better
+        if not better:
+            continue
+        for outlier in outliers({name: value for name, (value, _) in values.items()}, better):
+            one = values[outlier.host][1]
+            found[outlier.host, proof].append(_outlier(proof, one, model, outlier))
+    return tuple(_each(host, lambda result, host=host: found.get((host.host, result.proof), ())) for host in hosts)  # type: ignore[misc]
+
+
+def _ranked(host: HostProof) -> Iterator[tuple[tuple[str, str, str, int], Measurement]]:
+    """A host's comparable figures: proof, name, model and rank, the worst device of a model first."""
+    alike: dict[tuple[str, str, str], list[Measurement]] = defaultdict(list)
+    for result in host.results:
+        for one in result.measurements:
+            if one.better and one.number is not None and one.device != NO_GPU:
+                alike[result.proof, one.name, one.model].append(one)
+    for key, several in alike.items():
+        worst_first = sorted(several, key=lambda one: one.number or 0.0, reverse=several[0].better == "less")
+        yield from (((*key, rank), one) for rank, one in enumerate(worst_first))
+
+
+def _outlier(proof: str, one: Measurement, model: str, outlier: Outlier) -> ProofFinding:
+    sentence = (
+        f"{one.name} on {one.device} is {outlier.part:.0%} worse than the median of {outlier.twins} hosts with "
+        f"{model}: {shown(outlier.value, one.unit)}, median {shown(outlier.median, one.unit)}"
+    )
+    expected = f"{shown(outlier.median, one.unit)} ± {shown(outlier.sigma, one.unit)}"
+    return ProofFinding(sentence, one.device, "outlier", shown(outlier.value, one.unit), expected, proof)
+
+
+def _each(host: HostProof, found: Callable[[ProofResult], Iterable[ProofFinding]]) -> HostProof:
+    return replace(host, results=tuple(with_findings(result, found(result)) for result in host.results))
+
+
+def _loss(now: float, then: float, better: Better) -> float:
+    """By how much of ``then`` it is worse; negative where it is better."""
+    if then == 0:
+        return 0.0 if now == 0 or (better == "more") == (now > 0) else 1.0
+    return ((then - now) if better == "more" else (now - then)) / abs(then)
+
+
+def shown(value: float, unit: str) -> str:
+    """A figure for people: four digits, and its unit.
+
+    >>> [shown(12345.678, "MB/s"), shown(0.98765, "")]
+    ['12346 MB/s', '0.9877']
+    """
+    text = f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{text} {unit}".rstrip()

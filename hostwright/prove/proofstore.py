@@ -1,0 +1,162 @@
+"""What proofs leave on this machine: their figures in the audits' history, and the baselines to which hosts are held.
+
+A history that cannot be used is a warning: a full disk here stops no proof.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from hostwright.apply.journal.redaction import Redactor, secrets_in
+from hostwright.audit.history.opening import opened
+from hostwright.audit.history.pruning import DAY_S, KEEP_DAYS
+from hostwright.audit.history.reading import inventory_id
+from hostwright.audit.history.store import FILE
+from hostwright.audit.history.writing import epoch
+from hostwright.common.errors import HostwrightError
+from hostwright.common.places import place_of, state_root
+from hostwright.common.secret import Secret
+from hostwright.plan.member import Members, Roster
+from hostwright.prove.fleetproof import FleetProof, HostProof
+from hostwright.prove.judging import Baseline, Kept
+from hostwright.prove.model import Measurement, ProofResult
+
+T = TypeVar("T")
+
+PLOT_DAYS = 90  #: in the plots of the HTML report, as in the audits'
+MOST_POINTS = 200_000  #: of those plots: a thousand hosts with 10 figures and 20 proofs
+
+
+@dataclass(frozen=True, slots=True)
+class PastFigure:
+    """One figure of an earlier proof of a host; ``at`` is in seconds since 1970."""
+
+    host: str
+    proof: str
+    name: str
+    device: str
+    unit: str
+    at: int
+    value: float
+
+
+class ProofHistory:
+    """The figures of all inventories on this machine, in ``root``. Raises ``HostwrightError`` for an unusable file."""
+
+    def __init__(self, root: Path):
+        self.path = root / FILE
+
+    def add(self, fleet: FleetProof, *, baseline: bool = False) -> None:
+        """Write the results of a run, all or nothing; with ``baseline``, hold hosts to what was measured without a
+        finding. Older results are removed after as many days as audits are."""
+        at, place = epoch(fleet.at), place_of(fleet.inventory)
+        with opened(self.path, write=True) as db:
+            db.execute("INSERT INTO inventory (place) VALUES (?) ON CONFLICT DO NOTHING", (place,))
+            (inventory,) = db.execute("SELECT id FROM inventory WHERE place = ?", (place,)).fetchone()
+            for host in fleet.hosts:
+                for result in host.results:
+                    _write(db, (inventory, host.host, at, fleet.run), result)
+                    if baseline and result.outcome == "passed":
+                        _keep(db, (inventory, host.host, result.proof), at, result)
+            _prune(db, at)
+
+    def baseline(self, inventory: str | Path, host: str) -> Baseline:
+        """The figures to which a host is held."""
+        with opened(self.path, write=False) as db:
+            query = "SELECT proof, name, device, at, value FROM baseline WHERE inventory = ? AND host = ?"
+            rows = db.execute(query, (inventory_id(db, inventory), host)).fetchall()
+        return {
+            (proof, name, device): Kept(datetime.fromtimestamp(at, UTC).isoformat(), float(value))
+            for proof, name, device, at, value in rows
+        }
+
+    def past(self, inventory: str | Path, hosts: Collection[str], since: int) -> tuple[PastFigure, ...]:
+        """The figures of these hosts since a time (seconds since 1970), the oldest first."""
+        query = (
+            "SELECT host, proof.proof, name, device, unit, at, value FROM proof JOIN measured "
+            "ON measured.proof = proof.id WHERE inventory = ? AND at >= ? AND better != '' ORDER BY proof.id LIMIT ?"
+        )
+        with opened(self.path, write=False) as db:
+            rows = db.execute(query, (inventory_id(db, inventory), since, MOST_POINTS)).fetchall()
+        return tuple(PastFigure(*row) for row in rows if row[0] in hosts)
+
+
+def _write(db: sqlite3.Connection, of: tuple[int, str, int, str], result: ProofResult) -> None:
+    values = (*of, result.proof, result.outcome, result.took_s, result.sha256)
+    query = (
+        "INSERT INTO proof (inventory, host, at, run, proof, outcome, took_s, sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    )
+    number = db.execute(query, values).lastrowid
+    figures = ((number, one.name, one.device, one.number, one.unit, one.better) for one in _figures(result))
+    db.executemany("INSERT INTO measured VALUES (?, ?, ?, ?, ?, ?)", figures)
+
+
+def _keep(db: sqlite3.Connection, of: tuple[int, str, str], at: int, result: ProofResult) -> None:
+    """What is kept of a proof takes the place of all that was kept of it before: a card may have been replaced."""
+    db.execute("DELETE FROM baseline WHERE inventory = ? AND host = ? AND proof = ?", of)
+    figures = ((*of, one.name, one.device, at, one.number) for one in _figures(result) if one.better)
+    db.executemany("INSERT INTO baseline VALUES (?, ?, ?, ?, ?, ?, ?)", figures)
+
+
+def _figures(result: ProofResult) -> Sequence[Measurement]:
+    return [one for one in result.measurements if one.number is not None]
+
+
+def _prune(db: sqlite3.Connection, now: int) -> None:
+    before = (now - KEEP_DAYS * DAY_S,)
+    db.execute("DELETE FROM measured WHERE proof IN (SELECT id FROM proof WHERE at < ?)", before)
+    db.execute("DELETE FROM proof WHERE at < ?", before)
+
+
+class ProofStore:
+    """The history of one inventory's proofs. ``warn`` is called once if it cannot be used."""
+
+    def __init__(self, roster: Roster, members: Members, secrets: Sequence[Secret], warn: Callable[[str], None]):
+        self._inventory = str(roster.path)
+        self._redactor = Redactor({*secrets_in(roster.inventory.hosts.values(), members), *secrets})
+        self._warn, self._warned = warn, False
+        self._history = ProofHistory(state_root())
+
+    def clean(self, host: HostProof) -> HostProof:
+        """The results of a host without secrets."""
+        text = self._redactor.text
+        return replace(host, sentence=text(host.sentence), results=tuple(map(self._cleaned, host.results)))
+
+    def _cleaned(self, result: ProofResult) -> ProofResult:
+        text = self._redactor.text
+        measurements = tuple(
+            replace(one, device=text(one.device), value=text(one.value) if isinstance(one.value, str) else one.value)
+            for one in result.measurements
+        )
+        findings = tuple(
+            replace(one, sentence=text(one.sentence), measured=text(one.measured), device=text(one.device))
+            for one in result.findings
+        )
+        return replace(result, sentence=text(result.sentence), measurements=measurements, findings=findings)
+
+    def add(self, fleet: FleetProof, *, baseline: bool) -> None:
+        """Add a run; where that fails, warn once and go on."""
+        self._try(lambda: self._history.add(fleet, baseline=baseline))
+
+    def baseline(self, host: str) -> Baseline:
+        """The figures to which a host is held; none where the history cannot be read."""
+        return self._try(lambda: self._history.baseline(self._inventory, host)) or {}
+
+    def past(self, fleet: FleetProof) -> tuple[PastFigure, ...]:
+        """What was measured on the hosts of a run before and in it."""
+        since, hosts = epoch(fleet.at) - PLOT_DAYS * DAY_S, {host.host for host in fleet.hosts}
+        return self._try(lambda: self._history.past(self._inventory, hosts, since)) or ()
+
+    def _try(self, work: Callable[[], T]) -> T | None:
+        try:
+            return work()
+        except (HostwrightError, OSError) as error:
+            if not self._warned:
+                self._warned = True
+                self._warn(f"the history of proofs cannot be used: {error}. The proofs continue")
+            return None

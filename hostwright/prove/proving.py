@@ -1,0 +1,197 @@
+"""Many hosts proved side by side, as one recorded run, and then judged against their baselines and their twins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+
+from hostwright.apply.events import HostEnded
+from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
+from hostwright.apply.locking import locallocks
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.options import RunOptions
+from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
+from hostwright.apply.rollout.rollout import Results, on_each, result_of
+from hostwright.common.errors import InputError, Locked
+from hostwright.common.input.nearest import suggestion
+from hostwright.common.places import state_root
+from hostwright.plan.host import locks
+from hostwright.plan.member import Member, Members, Roster
+from hostwright.prove.fleetproof import FleetProof, HostProof
+from hostwright.prove.host import HostProve, proofs_of
+from hostwright.prove.judging import STATISTICS, against_baseline, against_twins
+from hostwright.prove.model import Level, Proof, ProofResult
+from hostwright.prove.proofstore import PastFigure, ProofStore
+from hostwright.prove.variables import max_loss
+
+
+@dataclass(frozen=True, slots=True)
+class ProveOptions:
+    """Which proofs are run, and whether their figures become the hosts' baselines."""
+
+    level: Level = "full"
+    names: tuple[str, ...] = ()  #: of proofs (``network.dense``) or of layers; empty: all
+    baseline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """A recorded run of proofs: what it found, the run with its exit status, and the figures of recent months."""
+
+    fleet: FleetProof
+    ended: RunResults[HostProof]
+    past: tuple[PastFigure, ...] = ()
+
+    @property
+    def status(self) -> int:
+        """The exit status."""
+        return self.ended.status
+
+
+def chosen(member: Member, options: ProveOptions) -> tuple[Proof, ...]:
+    """The proofs of a host that these options ask for."""
+    names = set(options.names)
+    return tuple(
+        proof
+        for proof in proofs_of(member)
+        if (options.level == "full" or proof.level == "quick") and (not names or names & {proof.key, proof.layer})
+    )
+
+
+def check_names(members: Members, options: ProveOptions) -> None:
+    """Raise ``InputError`` for a name that is neither a proof nor a layer with proofs on any of these hosts, and where
+    no host has a proof."""
+    every = [proof for member in members for proof in proofs_of(member)]
+    known = sorted({name for proof in every for name in (proof.key, proof.layer)})
+    for name in options.names:
+        if name not in known:
+            raise InputError(f"there is no proof {name!r} on these hosts; {suggestion(name, known)}", "--proofs")
+    if not any(chosen(member, options) for member in members):
+        quick = " of the quick level" if options.level == "quick" else ""
+        raise InputError(f"no role of these hosts has a proof{quick}", "--quick" if quick else "--hosts")
+
+
+def prove(
+    roster: Roster, members: Members, options: ProveOptions, connections: Connections, audience: Audience
+) -> Proved:
+    """Prove each host. Raises ``InputError`` for a name of no proof, before any host is asked."""
+    check_names(members, options)
+    began, clock = datetime.now(UTC), time.monotonic()
+    given = RunOptions.of(roster, members).recorded(
+        quick=options.level == "quick", proofs=list(options.names), baseline=options.baseline
+    )
+    with recorded("prove", roster, members, connections, audience=audience, options=given) as recording:
+        store = ProofStore(roster, members, connections.secrets, audience.warn)
+        each = _Each(roster, members, connections, recording)
+        due = {member.name: chosen(member, options) for member in members}
+        results = each.carry_out({name: tuple(p for p in proofs if p.hosts == 1) for name, proofs in due.items()})
+        if not results.stopped_because:
+            results = _together(each, members, due, results)
+        hosts = _judged(members, results, store, began)
+        fleet = FleetProof(
+            began.isoformat(timespec="seconds"),
+            str(roster.path),
+            options.level,
+            hosts,
+            STATISTICS,
+            round(time.monotonic() - clock, 3),
+            recording.run.id,
+        )
+        store.add(fleet, baseline=options.baseline)
+        _record(recording, hosts, results)
+        status = exit_status(hosts, stopped=bool(results.stopped_because))
+        recording.journal.end(status, sentence=results.stopped_because)
+    return Proved(fleet, RunResults(recording.run.id, results, status), store.past(fleet))
+
+
+@dataclass(frozen=True)
+class _Each:
+    """Runs proofs on hosts, side by side."""
+
+    roster: Roster
+    members: Members
+    connections: Connections
+    recording: Recording
+
+    def carry_out(self, due: Mapping[str, tuple[Proof, ...]]) -> Results[HostProof]:
+        """The results of these hosts' proofs."""
+        return on_each(tuple(due), lambda name: self._prove(name, due[name]), stop=self.connections.close)
+
+    def _prove(self, name: str, proofs: tuple[Proof, ...]) -> HostProof:
+        now, recording = datetime.now(UTC), self.recording
+        if refused := locallocks.refusal(state_root(), self.roster.path, name, now):
+            raise Locked(name, refused)
+        member = self.members.by_name[name]
+        holder = locks.holder(recording.run.id, name, now)
+        connect = partial(self.connections.connect, member)
+        host = HostProve(member, connect, run=recording.run, emit=recording.emit, holder=holder, proofs=proofs)
+        try:
+            return host.prove()
+        finally:
+            host.close()
+
+
+def _together(
+    each: _Each, members: Members, due: Mapping[str, tuple[Proof, ...]], results: Results[HostProof]
+) -> Results[HostProof]:
+    """The results with those of the proofs that run on several hosts at the same time, one proof after the other."""
+    proved = {host.host: host for host in results.values}
+    errors = {error.host: error for error in results.errors}
+    for key in dict.fromkeys(proof.key for proofs in due.values() for proof in proofs if proof.hosts > 1):
+        of = {name: proof for name in proved for proof in due[name] if proof.key == key}
+        fewest = max(proof.hosts for proof in of.values()) if of else 0
+        if len(of) < fewest:
+            sentence = f"it needs {fewest} hosts at once, and {len(of)} can run it: name more with --hosts"
+            for name, proof in of.items():
+                result = ProofResult(key, "not run", sentence, sha256=proof.program.sha256)
+                proved[name] = replace(proved[name], results=(*proved[name].results, result))
+            continue
+        peers = [members.by_name[name].host.address or name for name in of]
+        ran = each.carry_out({name: (proof.among(peers, index),) for index, (name, proof) in enumerate(of.items())})
+        for host in ran.values:
+            proved[host.host] = replace(proved[host.host], results=(*proved[host.host].results, *host.results))
+        errors.update({error.host: error for error in ran.errors})
+    return replace(results, values=tuple(proved.values()), errors=tuple(errors.values()))
+
+
+def _judged(members: Members, results: Results[HostProof], store: ProofStore, began: datetime) -> tuple[HostProof, ...]:
+    """All hosts in their order, with what their baselines and twins say; one that raised says why."""
+    proved = {host.host: host for host in results.values}
+    sentences = {error.host: error.sentence for error in results.errors}
+    at = began.isoformat(timespec="seconds")
+    hosts = []
+    for member in members:
+        why = sentences.get(member.name) or results.stopped_because or "none of its roles has such a proof"
+        host = proved.get(member.name) or HostProof(member.name, member.stack.name, at)
+        host = store.clean(replace(host, sentence=why) if member.name in sentences or not host.results else host)
+        hosts.append(against_baseline(host, store.baseline(member.name), max_loss(member.host)))
+    return against_twins(hosts)
+
+
+def _record(recording: Recording, hosts: Collection[HostProof], results: Results[HostProof]) -> None:
+    """What became of each host, for the journal."""
+    errors = {error.host: error for error in results.errors}
+    for host in hosts:
+        if host.host in errors:
+            recording.emit(HostEnded(host.host, result_of(errors[host.host]), host.sentence))
+        elif host.status in {"passed", "no GPU"}:
+            recording.emit(HostEnded(host.host, "as desired"))
+        else:
+            bad = [result.proof for result in host.results if result.outcome in {"failed", "not run"}]
+            recording.emit(HostEnded(host.host, "failed", ", ".join(bad)))
+
+
+def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
+    """1 where a host was not read or a proof not run, else 3 where one failed, else 0."""
+    statuses = {host.status for host in hosts}
+    if stopped or "unread" in statuses or any(not_run(host) for host in hosts):
+        return FAILED
+    return DIFFERS if "failed" in statuses else AS_DESIRED
+
+
+def not_run(host: HostProof) -> tuple[str, ...]:
+    """The proofs of a host that were not run."""
+    return tuple(result.proof for result in host.results if result.outcome == "not run")

@@ -1,0 +1,105 @@
+"""What a proof's program printed, as measurements. The text is a host's: bounded, read in one pass, and not trusted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hostwright.common.text import short
+from hostwright.common.untrusted import json_object
+from hostwright.prove.model import NO_GPU, Better, Measurement, Measurements
+
+MOST_LINES = 4000  #: of the output that are read: ten times what the longest proof prints
+LINE_CHARACTERS = 4096  #: a longer line is noise
+MOST_MEASUREMENTS = 1000
+MOST_ERRORS = 20
+WORD_CHARACTERS = 160  #: of a device, or of a value that is text
+UNIT_CHARACTERS = 24
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_. -]{0,79}")
+_BETTER: dict[object, Better] = {"more": "more", "less": "less", "": "", None: ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """All that a program said: what it measured, its errors, whether it came to its end, and what made no sense."""
+
+    measurements: Measurements
+    errors: tuple[str, ...] = ()
+    ended: bool = False
+    not_run: str = ""  #: why it proved nothing, as it says itself
+    broken: str = ""  #: the first line of the protocol that could not be taken, and why
+
+
+def read(text: str) -> Printed:
+    """The output of a program; lines that are no JSON object are noise. What stands after its end does not count.
+
+    >>> read('{"measure": "speed", "value": 2.5, "unit": "GB/s", "device": "cpu"}\\n{"end": true}').ended
+    True
+    """
+    measured: dict[tuple[str, str], Measurement] = {}
+    errors: list[str] = []
+    ended, not_run, broken = False, "", ""
+    for row in _rows(text):
+        if ended:
+            broken = broken or "it printed more after its end"
+        elif "measure" in row:
+            taken = _measurement(row)
+            if isinstance(taken, str):
+                broken = broken or taken
+            elif len(measured) < MOST_MEASUREMENTS or (taken.name, taken.device) in measured:
+                measured[taken.name, taken.device] = taken
+            else:
+                broken = broken or f"it printed more than {MOST_MEASUREMENTS} measurements"
+        elif isinstance(row.get("error"), str) and len(errors) < MOST_ERRORS:
+            errors.append(short(row["error"]) or "an error without a text")
+        elif isinstance(row.get("not run"), str):
+            not_run = not_run or short(row["not run"]) or "its program does not say why"
+        elif row.get("end") is True:
+            ended = True
+    return Printed(Measurements(tuple(measured.values())), tuple(errors), ended, not_run, broken)
+
+
+def _rows(text: str) -> Iterator[dict[str, Any]]:
+    """The lines that are JSON objects."""
+    for number, line in enumerate(text.split("\n")):
+        if number >= MOST_LINES:
+            return
+        stripped = line[: LINE_CHARACTERS + 1].strip()
+        if stripped.startswith("{") and len(line) <= LINE_CHARACTERS and (row := json_object(stripped)) is not None:
+            yield row
+
+
+def _measurement(row: dict[str, Any]) -> Measurement | str:
+    """A measurement, or why the line is none."""
+    name, value, unit, device = (row.get(key) for key in ("measure", "value", "unit", "device"))
+    better = row.get("better", "")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return f"it named a measurement {short(repr(name))}"
+    where = _text(device) if isinstance(device, str) else ""
+    if trouble := _trouble(value, unit, where, better):
+        return f"{name}: {trouble}"
+    measure = _text(unit or "")[:UNIT_CHARACTERS]
+    if where == NO_GPU:
+        return Measurement(name, None, measure, where, _BETTER[better])
+    taken = value if isinstance(value, bool) else _text(value) if isinstance(value, str) else float(value or 0)
+    return Measurement(name, taken, measure, where, _BETTER[better])
+
+
+def _trouble(value: Any, unit: Any, where: str, better: Any) -> str:
+    """What is wrong with a measurement; empty where nothing is."""
+    if not where:
+        return "it did not say on what device it measured"
+    if unit is not None and not isinstance(unit, str):
+        return "its unit is no text"
+    if not (better is None or isinstance(better, str)) or better not in _BETTER:
+        return f"it said that {short(repr(better))} is better"
+    if where != NO_GPU and not isinstance(value, bool | str | int | float):
+        return f"it gave no value for {where}"
+    return ""
+
+
+def _text(text: str) -> str:
+    return short(text[:WORD_CHARACTERS])

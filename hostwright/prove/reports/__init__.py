@@ -1,0 +1,1 @@
+"""Proofs as people and programs read them."""

@@ -1,0 +1,57 @@
+"""Proofs as one JSON document, and the schema of that document (``prove.schema.json``).
+
+``python -m hostwright.prove.reports.document`` writes the schema from the types of ``hostwright.prove.fleetproof``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hostwright.prove.fleetproof import SCHEMA, FleetProof
+
+SCHEMA_FILE = Path(__file__).with_name("prove.schema.json")
+
+
+def render_json(fleet: FleetProof) -> str:
+    """The proofs as JSON in one line, in ASCII, so that no character from a host can affect a terminal."""
+    document = asdict(fleet)
+    for values, host in zip(document["hosts"], fleet.hosts, strict=True):
+        values["status"] = host.status
+    return json.dumps(document, ensure_ascii=True, allow_nan=False)
+
+
+def read_json(text: str) -> FleetProof:
+    """The proofs in a document of this schema. Raises ``ValueError`` for another schema or an invalid document."""
+    from pydantic import TypeAdapter
+
+    document = json.loads(text)
+    if document.get("schema") != SCHEMA:
+        raise ValueError(f"it has schema {document.get('schema')!r}, but this Hostwright reads {SCHEMA}")
+    return TypeAdapter(FleetProof).validate_python(document)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of what ``render_json`` writes."""
+    from pydantic import TypeAdapter
+
+    from hostwright.prove.fleetproof import HostStatus
+
+    schema = TypeAdapter(FleetProof).json_schema(mode="serialization")
+    schema["properties"]["schema"] = {"const": SCHEMA, "title": "Schema", "type": "integer"}
+    host = schema["$defs"]["HostProof"]
+    host["properties"]["status"] = {"title": "Status", **TypeAdapter(HostStatus).json_schema()}
+    host["required"] = sorted({*host["required"], "status"})
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Hostwright proofs",
+        "description": "What `invoke prove --json` prints.",
+    }
+    required = sorted({*schema.get("required", ()), "schema"})
+    return {**head, **{key: schema[key] for key in schema if key not in head}, "required": required}
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,176 @@
+"""Figures of proofs as plots: over the fleet, a dot a device, and over time, a line a device. Pure.
+
+All lengths are units of a plot's own view box (``WIDTH`` × ``HEIGHT``), about a CSS pixel on a phone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from statistics import median
+
+from hostwright.audit.reports.html.charts import HEIGHT, LEFT, RIGHT, TOP, WIDTH
+from hostwright.audit.reports.html.text import line, name
+from hostwright.prove.fleetproof import FleetProof
+from hostwright.prove.judging import shown
+from hostwright.prove.model import NO_GPU, Measurement
+from hostwright.prove.proofstore import PastFigure
+
+PLOTS = 60  #: figures with a plot each; a stack has about 40
+COLOURS = 6  #: lines with a colour of their own; more have the last
+FLOOR = HEIGHT - 24  #: the axis, above its labels
+
+Key = tuple[str, str, str]  #: proof, figure and model of device
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One value, with its tooltip; ``state`` is the class of its colour."""
+
+    x: float
+    y: float
+    state: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The values of one device over time, as an SVG path."""
+
+    path: str
+    colour: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One figure on one model of device: the fleet now (``dots`` and the median at ``middle``), and over time."""
+
+    title: str
+    among: str
+    summary: str
+    dots: tuple[Dot, ...]
+    middle: float
+    marks: tuple[tuple[float, str], ...]  #: places on the axis of values of the fleet's plot
+    lines: tuple[Line, ...] = ()
+    past: tuple[Dot, ...] = ()
+    times: tuple[tuple[float, str], ...] = ()
+    heights: tuple[tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Values on a length; zero is always on it, so that 3 % never looks like a half."""
+
+    top: float
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        """The place of a value."""
+        part = min(1.0, max(0.0, value / self.top)) if self.top else 0.0
+        return round(self.start + part * (self.end - self.start), 2)
+
+    @property
+    def thirds(self) -> tuple[float, ...]:
+        """Values for marks."""
+        return (0.0, self.top / 2, self.top)
+
+
+def plots(fleet: FleetProof, past: Sequence[PastFigure]) -> tuple[Plot, ...]:
+    """A plot for each figure that is compared, in the order in which the proofs have them."""
+    now: dict[Key, list[tuple[str, Measurement]]] = defaultdict(list)
+    bad = {
+        (host.host, found.proof, found.device)
+        for host in fleet.hosts
+        for result in host.results
+        for found in result.findings
+        if found.severity != "note"
+    }
+    for host in fleet.hosts:
+        for result in host.results:
+            for one in result.measurements:
+                if one.better and one.number is not None and one.device != NO_GPU:
+                    now[result.proof, one.name, one.model].append((host.host, one))
+    before: dict[Key, list[PastFigure]] = defaultdict(list)
+    for figure in past:
+        model = Measurement(figure.name, figure.value, figure.unit, figure.device).model
+        before[figure.proof, figure.name, model].append(figure)
+    return tuple(_plot(key, now[key], before[key], bad) for key in list(now)[:PLOTS])
+
+
+def _plot(
+    key: Key, values: Sequence[tuple[str, Measurement]], past: Sequence[PastFigure], bad: set[tuple[str, str, str]]
+) -> Plot:
+    proof, figure, model = key
+    unit, numbers = values[0][1].unit, [one.number or 0.0 for _, one in values]
+    middle = median(numbers)
+    across = Scale(max(1.05 * max(map(abs, numbers)), 1e-12), LEFT, WIDTH - RIGHT)
+    dots = tuple(
+        Dot(
+            across.at(one.number or 0.0),
+            round(TOP + 12 + (position % 9) * 9, 2),
+            "failing" if (host, proof, one.device) in bad else "desired",
+            f"{name(host)}, {name(one.device)}: {shown(one.number or 0.0, unit)}",
+        )
+        for position, (host, one) in enumerate(values)
+    )
+    summary = f"{len(values)} devices: median {shown(middle, unit)}, {shown(min(numbers), unit)} to "
+    plot = Plot(
+        f"{name(proof)}: {name(figure)}",
+        name(model),
+        summary + shown(max(numbers), unit),
+        dots,
+        across.at(middle),
+        tuple((across.at(value), shown(value, unit)) for value in across.thirds),
+    )
+    return plot if len({one.at for one in past}) < 2 else _over_time(plot, past, unit)
+
+
+def _over_time(plot: Plot, past: Sequence[PastFigure], unit: str) -> Plot:
+    first, last = min(one.at for one in past), max(one.at for one in past)
+    across = Scale(float(last - first), LEFT, WIDTH - RIGHT)
+    up = Scale(max(1.05 * max(abs(one.value) for one in past), 1e-12), FLOOR, TOP)
+    devices: Mapping[tuple[str, str], list[PastFigure]] = _by_device(past)
+    lines = tuple(
+        Line(
+            _path((across.at(one.at - first), up.at(one.value)) for one in figures),
+            f"k{min(number, COLOURS - 1)}",
+            line(f"{host} {device}"),
+        )
+        for number, ((host, device), figures) in enumerate(devices.items())
+    )
+    dots = tuple(
+        Dot(
+            across.at(one.at - first),
+            up.at(one.value),
+            "intent",
+            f"{name(one.host)}, {name(one.device)}, {_day(one.at)}: {shown(one.value, unit)}",
+        )
+        for one in past[-500:]
+    )
+    times = tuple((across.at(at - first), _day(at)) for at in (first, last))
+    heights = tuple((up.at(value), shown(value, unit)) for value in up.thirds)
+    return Plot(plot.title, plot.among, plot.summary, plot.dots, plot.middle, plot.marks, lines, dots, times, heights)
+
+
+def _by_device(past: Iterable[PastFigure]) -> dict[tuple[str, str], list[PastFigure]]:
+    devices: dict[tuple[str, str], list[PastFigure]] = defaultdict(list)
+    for one in past:
+        devices[one.host, one.device].append(one)
+    return devices
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(_moves(points))
+
+
+def _moves(points: Iterable[tuple[float, float]]) -> Iterator[str]:
+    for number, (x, y) in enumerate(points):
+        yield f"{'L' if number else 'M'}{x:g} {y:g}"
+
+
+def _day(at: int) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"

@@ -1,0 +1,138 @@
+"""Proofs for a terminal: the worst hosts first, equal hosts folded into one line, then what was found and measured."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hostwright.common.text import count, printable, short
+from hostwright.inventory.patterns import fold
+from hostwright.prove.fleetproof import WORST_FIRST, FleetProof, HostProof, HostStatus
+from hostwright.prove.judging import shown
+from hostwright.prove.model import Measurement, Outcome, ProofResult
+from hostwright.stack.store.artifacts import stand_ins_line
+
+#: outcome → sign and style
+SIGNS: dict[Outcome, tuple[str, str]] = {
+    "passed": ("✓", "green"),
+    "failed": ("✗ failed", "bold red"),
+    "no GPU": ("– no GPU", "cyan"),
+    "not run": ("? not run", "magenta"),
+}
+WORDS: dict[HostStatus, tuple[str, str]] = {
+    "failed": ("failed", "bold red"),
+    "unread": ("could not be proved", "magenta"),
+    "not proved": ("not proved in full", "magenta"),
+    "no GPU": ("without a GPU to prove", "cyan"),
+    "passed": ("passed", "green"),
+}
+ABSENT = "·"  #: shown for a proof that a host does not have
+
+
+def show_proofs(fleet: FleetProof, *, details: bool = False) -> RenderableType:
+    """All of it; ``details`` adds every figure with the device on which it was measured."""
+    parts: list[RenderableType] = [_headline(fleet), Text(""), _matrix(fleet)]
+    for host in sorted(fleet.hosts, key=_worst_first):
+        parts += _host(host)
+        parts += _figures(host) if details else ()
+    files = dict.fromkeys(name for host in fleet.hosts for name in host.stand_ins)
+    parts += [Text(""), Text(stand_ins_line(files), style="magenta")] if files else []
+    return Group(*parts)
+
+
+def _headline(fleet: FleetProof) -> Text:
+    counts = Counter(host.status for host in fleet.hosts)
+    text = Text.assemble((count(len(fleet.hosts), "host"), "bold"), f", {fleet.level} proofs, {fleet.took_s:.0f} s: ")
+    for number, status in enumerate(status for status in WORST_FIRST if counts[status]):
+        word, style = WORDS[status]
+        text.append(", " if number else "").append(f"{counts[status]} {word}", style=style)
+    return text
+
+
+def _matrix(fleet: FleetProof) -> Table:
+    """Hosts × proofs; hosts with the same outcomes share a row."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    names = list(dict.fromkeys(result.proof for host in fleet.hosts for result in host.results))
+    for column in ("hosts", *names):
+        table.add_column(column, overflow="fold")
+    rows: dict[tuple[object, ...], list[HostProof]] = {}
+    for host in sorted(fleet.hosts, key=_worst_first):
+        rows.setdefault((host.status, *((result.proof, result.outcome) for result in host.results)), []).append(host)
+    for same in rows.values():
+        outcomes = {result.proof: result.outcome for result in same[0].results}
+        label = Text(printable(fold(host.host for host in same)), style="bold")
+        label.append(f" ({len(same)})" if len(same) > 1 else "", style="dim")
+        table.add_row(label, *(_cell(outcomes.get(name)) for name in names))
+    return table
+
+
+def _worst_first(host: HostProof) -> tuple[int, str]:
+    return WORST_FIRST.index(host.status), host.host
+
+
+def _cell(outcome: Outcome | None) -> Text:
+    if outcome is None:
+        return Text(ABSENT, style="dim")
+    sign, style = SIGNS[outcome]
+    return Text(sign, style=style)
+
+
+def _host(host: HostProof) -> Iterator[RenderableType]:
+    """What an operator should know of a host beside that it passed."""
+    told = [*_sentences(host), *(line for result in host.results for line in _findings(result))]
+    notes = [Text(f"  {short(note)}", style="yellow") for note in host.notes]
+    if not (told or notes or host.sentence):
+        return
+    word, style = WORDS[host.status]
+    yield Text.assemble("\n", (printable(host.host), f"bold {style}"), (f"  {word}", style))
+    if host.sentence:
+        yield Text(f"  {printable(host.sentence)}")
+    yield from (*notes, *told)
+
+
+def _sentences(host: HostProof) -> Iterator[Text]:
+    """Why proofs failed or were not run, once for those with the same reason; a finding says its own."""
+    alike: dict[tuple[Outcome, str], list[str]] = {}
+    for result in host.results:
+        if result.outcome != "passed" and result.sentence not in {finding.sentence for finding in result.findings}:
+            alike.setdefault((result.outcome, result.sentence), []).append(result.proof)
+    for (outcome, sentence), proofs in alike.items():
+        sign, style = SIGNS[outcome]
+        yield Text.assemble((f"  {sign[0]} ", style), (f"{', '.join(proofs)}  ", "cyan"), printable(sentence))
+
+
+def _findings(result: ProofResult) -> Iterator[Text]:
+    for finding in result.findings:
+        mark, colour = ("!", "yellow") if finding.severity == "note" else ("✗", "bold red")
+        text = Text.assemble((f"  {mark} ", colour), (f"{result.proof}  ", "cyan"), printable(finding.sentence))
+        told = [f"measured {finding.measured}"] if finding.measured not in finding.sentence else []
+        told += [f"expected {finding.expected}"] if finding.expected not in finding.sentence else []
+        yield text.append(f"  ({printable(', '.join(told))})" if told else "", style="dim")
+
+
+def _figures(host: HostProof) -> Iterable[RenderableType]:
+    """Every figure of a host."""
+    results = [result for result in host.results if result.measurements]
+    if not results:
+        return ()
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("proof", "figure", "value", "device"):
+        table.add_column(column, overflow="fold", justify="right" if column == "value" else "left")
+    for result in results:
+        for number, one in enumerate(result.measurements):
+            name = result.proof if number == 0 else ""
+            table.add_row(Text(name, style="cyan"), Text(printable(one.name)), figure(one), Text(printable(one.device)))
+    return Text.assemble("\n", (printable(host.host), "bold"), "  what was measured"), table
+
+
+def figure(one: Measurement) -> Text:
+    """A measurement's value for people; where there was no GPU to measure on, that."""
+    if one.value is None:
+        return Text(one.device, style="cyan")
+    if isinstance(one.value, bool):
+        return Text("yes" if one.value else "no")
+    return Text(printable(one.value) if isinstance(one.value, str) else printable(shown(one.value, one.unit)))

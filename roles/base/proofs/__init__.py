@@ -1,0 +1,33 @@
+"""What is proved of every host: its disk, its memory and its processors, which can make a good card slow."""
+
+from __future__ import annotations
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.roles.role import Wanted
+from hostwright.prove.model import Program, Proof
+from hostwright.standard.roles.base import Base
+from hostwright.standard.roles.base.proofs import judges
+from hostwright.standard.roles.base.proofs.sources import source
+
+#: of the file that is written and read: more than the cache of a disk's controller (up to 8 GiB on large ones, 1 to 4
+#: on most), little enough for a minute on the slowest disk that is not a finding
+DISK_BYTES = 4 * 1024**3
+#: of each of three arrays: STREAM asks for four times the last cache; the largest processor of today has 384 MiB, and
+#: where caches are that large the figure is compared with its twins' alone
+MEMORY_BYTES = 512 * 1024**2
+
+_COMPILER = ("g++", "-std=c++14", "-O2", "-pthread", "-o", "{program}", "{source}")
+
+
+def proofs(_variables: Base, _host: Wanted) -> tuple[Proof, ...]:
+    """Disk throughput, memory bandwidth, and how processors and memory are set up."""
+    disk = Program("disk.cpp", source(__file__, "disk.cpp"), compiler=_COMPILER, arguments={"bytes": DISK_BYTES})
+    memory = Program(
+        "memory.cpp", source(__file__, "memory.cpp"), compiler=_COMPILER, arguments={"bytes": MEMORY_BYTES}
+    )
+    processors = Program("processors.sh", sh_file(__file__, "processors.sh"), interpreter=("sh",))
+    return (
+        Proof("processors", "base", processors, judges.processors, "quick", 60, needs_gpu=False),
+        Proof("memory", "base", memory, judges.memory, "quick", 120, needs_gpu=False),
+        Proof("disk", "base", disk, judges.disk, "full", 180, needs_gpu=False),
+    )

@@ -1,0 +1,77 @@
+// What the processors move to and from memory: copy and triad as STREAM defines them (McCalpin, 1995), counted as it
+// counts them: bytes read and written, the best of several rounds. Arguments: bytes (of each of three arrays), rounds.
+#include "protocol.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <functional>
+#include <thread>
+#include <vector>
+
+// The processors that it may use: a host may give it less than all.
+unsigned processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : std::thread::hardware_concurrency();
+}
+
+// The memory that the kernel says is available, in bytes.
+double available() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string name, unit; file >> name;) {
+    double value = 0;
+    file >> value;
+    std::getline(file, unit);
+    if (name == "MemAvailable:") return value * 1024;
+  }
+  return 0;
+}
+
+// Every thread works on its own part, as it did when the part was first written: so it lies in its own node's memory.
+template <class Work>
+double seconds(unsigned threads, size_t count, Work work) {
+  const double before = now_s();
+  std::vector<std::thread> all;
+  for (unsigned each = 0; each < threads; ++each)
+    all.emplace_back(work, count * each / threads, count * (each + 1) / threads);
+  for (auto &thread : all) thread.join();
+  return now_s() - before;
+}
+
+int main(int count, char **words) {
+  const Arguments arguments(count, words);
+  const double bytes = arguments.number("bytes", 256.0 * 1024 * 1024);
+  const int rounds = static_cast<int>(arguments.number("rounds", 10));
+  if (available() < 8 * bytes)
+    not_run(format("%.1f GiB of memory are available, and it works with %.1f", available() / (1 << 30),
+                   3 * bytes / (1 << 30)));
+  const size_t values = static_cast<size_t>(bytes / sizeof(double));
+  const unsigned threads = std::max(1u, processors());
+  double *a = static_cast<double *>(malloc(values * sizeof(double)));
+  double *b = static_cast<double *>(malloc(values * sizeof(double)));
+  double *c = static_cast<double *>(malloc(values * sizeof(double)));
+  if (!a || !b || !c) fail("the memory that the kernel calls available cannot be had");
+  seconds(threads, values, [=](size_t from, size_t to) {
+    for (size_t i = from; i < to; ++i) a[i] = 1, b[i] = 2, c[i] = 0;
+  });
+  double copy = 1e300, triad = 1e300;
+  for (int round = 0; round < rounds; ++round) {
+    copy = std::min(copy, seconds(threads, values, [=](size_t from, size_t to) {
+      for (size_t i = from; i < to; ++i) c[i] = a[i];
+    }));
+    triad = std::min(triad, seconds(threads, values, [=](size_t from, size_t to) {
+      for (size_t i = from; i < to; ++i) a[i] = b[i] + 3.0 * c[i];
+    }));
+  }
+  // a after each round: 2 + 3 a, from 1; rounded as the loop above rounds it
+  double expected = 1;
+  for (int round = 0; round < rounds; ++round) expected = 2 + 3 * expected;
+  size_t wrong = 0;
+  for (size_t i = 0; i < values; ++i) wrong += a[i] != expected;
+  measure("memory copy", 2 * bytes / copy / 1e9, "GB/s", "cpu", "more");
+  measure("memory triad", 3 * bytes / triad / 1e9, "GB/s", "cpu", "more");
+  measure("wrong values in memory", static_cast<double>(wrong), "", "cpu");
+  measure("threads", threads, "", "cpu");
+  return end();
+}

@@ -1,0 +1,30 @@
+"""What is proved of cards without a framework: copies, memory, and full load, by programs that its nvcc compiles."""
+
+from __future__ import annotations
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.roles.role import Wanted
+from hostwright.prove.model import Program, Proof
+from hostwright.standard.roles.base.proofs.sources import source
+from hostwright.standard.roles.cuda import Cuda
+from hostwright.standard.roles.cuda.compilers import OLDER_GCC
+from hostwright.standard.roles.cuda.proofs import judges
+from hostwright.standard.roles.cuda.section import CudaSection
+
+#: of the burn-in: our choice. A card reaches its final temperature in one to two minutes
+BURN_IN_S = 180
+
+
+def proofs(_variables: Cuda, host: Wanted) -> tuple[Proof, ...]:
+    """Bandwidth, a memory test and a burn-in, of every card."""
+    wanted = host.section(CudaSection)
+    script = OLDER_GCC + sh_file(__file__, "compile.sh", toolkit=wanted.prefix, compiler=wanted.compiler)
+    compiler = ("sh", "-c", script, "compile", "{source}", "{program}")
+    copies = Program("bandwidth.cu", source(__file__, "bandwidth.cu"), compiler=compiler)
+    memory = Program("memory.cu", source(__file__, "memory.cu"), compiler=compiler)
+    burn_in = Program("burnin.cu", source(__file__, "burnin.cu"), compiler=compiler, arguments={"seconds": BURN_IN_S})
+    return (
+        Proof("bandwidth", "cuda", copies, judges.bandwidth, "quick", 300),
+        Proof("memory", "cuda", memory, judges.memory, "quick", 600),
+        Proof("burnin", "cuda", burn_in, judges.burn_in, "full", BURN_IN_S + 300),
+    )

@@ -1,0 +1,148 @@
+"""DCGM's own diagnosis of the cards, where DCGM is on the host: `dcgmi diag`, its results as the lines of a proof.
+
+It is run by whatever Python 3 the host has, from 3.6 on, and reads the JSON of DCGM 2 and 3 and of DCGM 4.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+MOST_BYTES = 4 * 1024 * 1024  #: of what dcgmi prints; eight cards at the highest level take some 100 KB
+MOST_ROWS = 900  #: that are printed: a thousand is the most that is read
+TEXT_CHARACTERS = 150
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+NAME = LETTERS + "0123456789_. -"
+PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
+#: what a test comes out as: DCGM's words, which differ in case and spelling between its versions
+STATUSES = {"pass": "pass", "fail": "fail", "warn": "warn", "skip": "skip", "skipped": "skip", "notrun": "skip"}
+ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")  # of DCGM 4, and of those before it
+
+
+class NoDiagnosis(Exception):
+    """What dcgmi printed is no diagnosis; the message says what it is instead."""
+
+
+def diagnosis(text: str) -> "dict[str, Any]":
+    """The diagnosis in dcgmi's output, without the lines around its JSON. Raises ``NoDiagnosis``."""
+    try:
+        whole = json.loads(text[text.index("{") : text.rindex("}") + 1])
+        root = next(whole[name] for name in ROOTS if name in whole)
+    except (ValueError, RecursionError, StopIteration, TypeError):
+        raise NoDiagnosis("dcgmi printed no diagnosis but: " + plain(text)[:80]) from None
+    if not isinstance(root, dict) or root.get("runtime_error"):
+        raise NoDiagnosis("DCGM: " + plain(root["runtime_error"] if isinstance(root, dict) else root))
+    return root
+
+
+def rows(root: "dict[str, Any]", devices: "dict[str, str]") -> "Iterator[dict[str, Any]]":
+    """A row for each test and card, and one for each warning. ``devices`` are the cards by DCGM's numbers."""
+    for category in items(root.get("test_categories")):
+        for test in items(category.get("tests")):
+            name = "dcgm " + only(NAME, plain(test.get("name", "")).lower())[:60]
+            for result in items(test.get("results")) or items([test.get("test_summary")]):
+                status = only(LETTERS, plain(result.get("status", "")).lower()).replace(" ", "")
+                device = named(result, devices)
+                yield measure(name, STATUSES.get(status, "unknown: " + status), device)
+                for warning in warnings(result)[:1]:
+                    yield measure(name + " warning", warning, device)
+
+
+def warnings(result: "dict[str, Any]") -> "list[str]":
+    """What DCGM says of a result: a text, a list of them, or of objects with one."""
+    said = result.get("warnings") or result.get("warning") or []
+    every = said if isinstance(said, list) else [said]
+    return [plain(each.get("warning", "") if isinstance(each, dict) else each) for each in every]
+
+
+def named(result: "dict[str, Any]", devices: "dict[str, str]") -> str:
+    """The card of a result; ``cpu`` for what is said of the host, which DCGM 2 does with the numbers of all cards."""
+    if "entity_group" in result:
+        number = plain(result.get("entity_id", "")) if plain(result["entity_group"]) == "GPU" else ""
+    else:
+        number = plain(result.get("gpu_id", result.get("gpu_ids", "")))
+    return devices.get(number, "GPU " + number + " of DCGM") if number.isdigit() else "cpu"
+
+
+def cards(text: str) -> "dict[str, str]":
+    """The cards by DCGM's numbers, from the table of `dcgmi discovery -l`."""
+    found, number, name = {}, "", ""
+    for line in text.splitlines():
+        columns = [column.strip() for column in line.split("|")]
+        if len(columns) < 4:
+            continue
+        if columns[1].isdigit():
+            number = columns[1]
+        key, _, value = columns[2].partition(":")
+        if key == "Name":
+            name = plain(value.strip())
+        elif key == "Device UUID" and number:
+            found[number] = f"{plain(value.strip())} ({name})"
+    return found
+
+
+def items(value: Any) -> "list[dict[str, Any]]":
+    """The objects of a list; none of what is no list."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def plain(value: Any) -> str:
+    """Printable ASCII of bounded length."""
+    return " ".join(only(PRINTABLE, str(value)[: 8 * TEXT_CHARACTERS]).split())[:TEXT_CHARACTERS]
+
+
+def only(characters: str, text: str) -> str:
+    """The text with a space for every other character."""
+    return "".join(each if each in characters else " " for each in text)
+
+
+def measure(name: str, value: str, device: str) -> "dict[str, Any]":
+    """A line of the protocol."""
+    return {"measure": name, "value": value, "unit": "", "device": device}
+
+
+def output(*command: str) -> str:
+    """What a command prints, up to ``MOST_BYTES``: its exit status says no more than its JSON does."""
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    assert started.stdout is not None  # noqa: S101 - it is a pipe
+    text = started.stdout.read(MOST_BYTES)
+    started.stdout.close()
+    started.wait()
+    return text.decode("utf-8", "replace")
+
+
+def main(arguments: str) -> int:
+    """Run the diagnosis and print it; the exit status of the program."""
+    with open(arguments, encoding="utf-8") as file:  # noqa: PTH123 - a path of the job
+        level = json.load(file)["level"]
+    if shutil.which("dcgmi") is None:
+        return say({"not run": "DCGM is not installed"})
+    devices = cards(output("dcgmi", "discovery", "-l"))
+    text = output("dcgmi", "diag", "-r", str(level), "-j")
+    if "unsupported gpu" in text.lower():
+        return say({"not run": "DCGM does not test this model of card"})
+    if "unable to establish a connection" in text.lower():
+        return say({"not run": "DCGM's host engine does not answer: is nvidia-dcgm running?"})
+    try:
+        every = list(rows(diagnosis(text), devices))
+        if not every:
+            raise NoDiagnosis("DCGM's diagnosis holds no test: " + plain(text)[:80])
+    except NoDiagnosis as error:
+        print(json.dumps({"error": str(error)}))
+        return 1
+    if all(row["value"] == "skip" for row in every if not row["measure"].endswith(" warning")):
+        return say({"not run": "DCGM skipped every test: it does not test this model of card"})
+    return say(*every[:MOST_ROWS])
+
+
+def say(*lines: "dict[str, Any]") -> int:
+    """Print these lines and the last one."""
+    for line in (*lines, {"end": True}):
+        print(json.dumps(line), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

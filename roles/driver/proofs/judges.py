@@ -1,0 +1,38 @@
+"""What DCGM's diagnosis and the places of cards show. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.prove.model import Expected, Measurements, ProofFinding, Severity
+
+
+def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
+    """Tests of DCGM that did not pass; its warnings are notes, as in facebookresearch/gcm."""
+    results = [one for one in measured if one.name.startswith("dcgm ") and not one.name.endswith(" warning")]
+    said = {(one.name, one.device): f": {one.value}" for one in measured if one.name.endswith(" warning")}
+    findings = []
+    for one in results:
+        if one.value in {"pass", "skip"}:
+            continue
+        test = one.name.removeprefix("dcgm ")
+        why = said.get((f"{one.name} warning", one.device), "")
+        severity: Severity = "note" if one.value == "warn" else "failed"  # an unknown word is no sign of health
+        findings.append(ProofFinding(f"DCGM's {test}: {one.value}{why}", one.device, severity, str(one.value), "pass"))
+    return tuple(findings)
+
+
+def placement(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
+    """Cards whose data take a way through another processor; only with several NUMA nodes, and never a failure."""
+    return tuple(_far(measured)) if (measured.number("numa nodes") or 0) > 1 else ()
+
+
+def _far(measured: Measurements) -> Iterator[ProofFinding]:
+    untold = {one.device for one in measured.named("numa node") if one.number == -1}
+    for device in sorted(untold):
+        sentence = "the firmware does not tell on which NUMA node the card is: its data may cross between processors"
+        yield ProofFinding(sentence, device, "note", "not told", "a node")
+    for one in measured.named("network adapter on its node"):
+        if one.value == "no" and one.device not in untold:
+            sentence = "no network adapter is on the card's NUMA node: its traffic crosses between processors"
+            yield ProofFinding(sentence, one.device, "note", "none", "one")

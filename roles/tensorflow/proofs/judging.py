@@ -1,0 +1,218 @@
+"""What TensorFlow's measurements show: wrong results, missing cards, settings that lose, cards that are not used.
+
+The tolerances are parts of the largest value. With float32 and sums in another order, TensorFlow 2.9.0 on a processor
+stays below 1e-6 of what NumPy computes in float64; cuDNN's faster algorithms for convolutions (Winograd) may lose two
+digits more. A result that is wrong in one value is usually off by more than 1e-2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.audit.hardware.gpu import Gpu
+from hostwright.prove.model import CPU, Expected, Measurement, Measurements, ProofFinding
+
+SAME = 1e-4  #: the same computation in float32, in another order
+CONVOLVED = 1e-3  #: by an algorithm that cuDNN chose
+LEARNED = 1e-3  #: what was learned over some steps, with every GPU's part added up
+ACCURACY = 0.95  #: of points around four centres that are far apart
+DIVERGED = 4.0  #: the loss of a network over ten random labels is ln 10 = 2.3
+COMPILED_LOSS, HALF_LOSS = 1e-2, 5e-2  #: of the loss; float16 holds 3 digits, TF32 as many
+LOSING = 0.9  #: a setting makes a step slower
+BALANCE = 20.0  #: percentage points of utilisation between the busiest card and another
+STARVED = 30.0  #: percent of utilisation below which a card waits for its input
+
+
+def within(measured: Measurements, name: str, tolerance: float, what: str) -> Iterator[ProofFinding]:
+    """Every device's difference of this name is within the tolerance; one at least was measured."""
+    found = measured.named(name)
+    if not found:
+        yield ProofFinding(f"{what} was not compared: the program ended without it", CPU)
+    for each in found:
+        if each.number is None:
+            yield ProofFinding(f"{what}: the result holds no numbers", each.device, measured=str(each.value))
+        elif not 0 <= each.number <= tolerance:
+            yield ProofFinding(
+                f"{what} is wrong: it differs from its reference",
+                each.device,
+                measured=f"{each.number:.2g} {each.unit}",
+                expected=f"at most {tolerance:g}",
+            )
+
+
+def cards(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
+    """TensorFlow computes on every card of the driver, of the bus, and of the inventory."""
+    seen = measured.named("gpu")
+    missing = _missing(seen, expected)
+    for card in missing:
+        sentence = f"TensorFlow does not compute on the card at {card.bus}, which the driver has"
+        yield ProofFinding(sentence, _device(card), measured="not listed by TensorFlow", expected=card.model)
+    least = {
+        "the inventory says that the host has (hostwright_gpus)": expected.gpus or 0,
+        "are on the PCI bus": expected.cards_on_bus,
+    }
+    for where, count in least.items():
+        if len(seen) + len(missing) < count:
+            sentence = f"TensorFlow computes on {len(seen)} of the {count} cards that {where}"
+            yield ProofFinding(sentence, CPU, measured=f"{len(seen)}", expected=f"{count}")
+
+
+def on_every_card(measured: Measurements, name: str, expected: Expected) -> Iterator[ProofFinding]:
+    """There is a value of this name from every card of the driver."""
+    seen = tuple(each for each in measured.named(name) if not each.device.startswith(CPU))
+    for card in _missing(seen, expected):
+        yield ProofFinding(f"nothing was computed on the card at {card.bus}", _device(card), "failed", "nothing", name)
+
+
+def _missing(seen: tuple[Measurement, ...], expected: Expected) -> tuple[Gpu, ...]:
+    """The driver's cards that nothing was measured on. Devices without UUIDs, for want of nvidia-smi, are counted."""
+    devices = {each.device.partition(" ")[0] for each in seen}
+    known = tuple(card for card in expected.cards or () if card.uuid)
+    if devices <= {"GPU"}:
+        return known[len(seen) :]
+    return tuple(card for card in known if card.uuid not in devices)
+
+
+def models(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
+    """Each card has the name that the driver gives it."""
+    known = {card.uuid: card.model for card in expected.cards or () if card.uuid and card.model}
+    for each in measured.named("gpu"):
+        model = known.get(each.device.partition(" ")[0])
+        if model and _bare(str(each.value)) != _bare(model):
+            yield ProofFinding(
+                "CUDA and the driver name this card differently", each.device, "failed", str(each.value), model
+            )
+
+
+def _bare(model: str) -> str:
+    return model.removeprefix("NVIDIA ").strip()
+
+
+def _device(card: Gpu) -> str:
+    return f"{card.uuid} ({card.model})" if card.model else card.uuid
+
+
+def benchmark(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
+    """The network did not diverge, and a GPU is faster than the processor."""
+    return tuple(_benchmark(measured, expected))
+
+
+def _benchmark(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
+    if measured.named("prediction"):
+        yield from within(measured, "prediction", SAME, "the trained network's prediction")
+    if not measured.named("samples per second"):
+        yield ProofFinding("no epoch was timed: the program ended without one", CPU)
+    for each in measured.named("loss"):
+        if each.number is None or not 0 <= each.number < DIVERGED:
+            limit = f"below {DIVERGED:g}"
+            yield ProofFinding("training diverged on random labels", each.device, "failed", _text(each), limit)
+    for each in measured.named("times the processor"):
+        if each.number is not None and each.number < 1:
+            yield ProofFinding(
+                "the GPU trains this network slower than the processor", each.device, "note", _text(each)
+            )
+    yield from on_every_card(measured, "samples per second", expected)
+
+
+def dense(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
+    """As every benchmark, and what the trained network predicts was compared with NumPy."""
+    unseen = () if measured.named("prediction") else tuple(within(measured, "prediction", SAME, "the prediction"))
+    return (*unseen, *benchmark(measured, expected))
+
+
+def gains(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
+    """No setting changes the result; one that loses is told."""
+    return tuple(_gains(measured, expected))
+
+
+def _gains(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
+    yield from within(measured, "first loss with xla", COMPILED_LOSS, "the loss with XLA")
+    for name, tolerance in (("with mixed precision", HALF_LOSS), ("without autotuning", COMPILED_LOSS)):
+        if measured.named(f"first loss {name}"):
+            yield from within(measured, f"first loss {name}", tolerance, f"the loss {name}")
+    for setting, name in (("XLA", "xla"), ("mixed precision",) * 2, ("autotuning",) * 2):
+        for each in measured.named(f"gain of {name}"):
+            if each.number is not None and each.number < LOSING:
+                yield ProofFinding(
+                    f"{setting} makes a step slower here", each.device, "note", _text(each), "1 × or more"
+                )
+    yield from on_every_card(measured, "step", expected)
+
+
+def formats(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
+    """The network has learned, and every format of it predicts the same."""
+    return tuple(_formats(measured, expected))
+
+
+def _formats(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
+    for each in measured.named("accuracy"):
+        if each.number is None or each.number < ACCURACY:
+            limit = f"{ACCURACY:g} or more"
+            yield ProofFinding(
+                "the network did not learn to tell four groups apart", each.device, "failed", _text(each), limit
+            )
+    for name, what in (
+        ("trained", "the trained network's prediction"),
+        ("savedmodel", "the SavedModel's prediction"),
+        ("tf lite", "TF Lite's prediction"),
+    ):
+        yield from within(measured, name, SAME, what)
+    converted = tuple(
+        each for each in measured.named("tf-trt") if each.unit
+    )  # without a unit: it says that there is none
+    if converted:
+        yield from within(Measurements(converted), "tf-trt", CONVOLVED, "TensorRT's prediction")
+    yield from on_every_card(measured, "trained", expected)
+
+
+def mirrored(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
+    """All cards took part, learned what one learns, are faster than one, and were used evenly."""
+    return tuple(_mirrored(measured, expected))
+
+
+def _mirrored(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
+    yield from agreement(measured)
+    wanted = max(len(expected.cards or ()), expected.gpus or 0)
+    for each in measured.named("devices"):
+        count = each.number or 0
+        on_gpus = not each.device.startswith(CPU)
+        if wanted > 1 and (not on_gpus or count < wanted):
+            trained = f"{count:.0f} cards" if on_gpus else "the processor"
+            yield ProofFinding("not all cards trained together", each.device, "failed", trained, f"{wanted} cards")
+        for efficiency in measured.named("scaling efficiency"):
+            if efficiency.number is not None and count > 1 and efficiency.number * count < 100:
+                sentence = "all cards together train no faster than one of them"
+                yield ProofFinding(
+                    sentence, efficiency.device, "outlier", _text(efficiency), f"more than {100 / count:.0f} %"
+                )
+    yield from utilisation(measured)
+
+
+def agreement(measured: Measurements) -> Iterator[ProofFinding]:
+    """What was learned together is what one device learns, and NumPy."""
+    yield from within(measured, "learned beside one device", LEARNED, "what was learned together")
+    yield from within(measured, "learned beside numpy", LEARNED, "what was learned together")
+
+
+def utilisation(measured: Measurements) -> Iterator[ProofFinding]:
+    """Every card was as busy as the busiest, and that one was busy."""
+    used = {each.device: each.number for each in measured.named("utilisation") if each.number is not None}
+    most = max(used.values(), default=0.0)
+    for device, percent in used.items():
+        if most - percent > BALANCE:
+            limit = f"within {BALANCE:g} points of {most:.0f} %"
+            yield ProofFinding("this card was used less than others", device, "outlier", f"{percent:.0f} %", limit)
+    if used and most < STARVED:
+        sentence = (
+            "the cards wait for their input: see the input pipeline, the processor and the link between the cards"
+        )
+        yield ProofFinding(sentence, next(iter(used)), "note", f"{most:.0f} %", f"{STARVED:g} % or more")
+
+
+def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
+    """What the hosts learned together is what one device learns."""
+    return tuple(agreement(measured))
+
+
+def _text(each: Measurement) -> str:
+    return f"{each.number:.3g} {each.unit}".strip() if each.number is not None else str(each.value)

@@ -1,0 +1,224 @@
+"""What the programs share: their protocol, the devices of the host, and references that NumPy computes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+CPU = "cpu"
+NO_GPU = "no GPU"
+
+
+class Device(NamedTuple):
+    """Where something is computed: TensorFlow's name, and the one that a measurement carries."""
+
+    name: str
+    label: str
+
+
+class Lines:
+    """Standard output, for the protocol alone: what a library prints there goes to standard error."""
+
+    def __init__(self) -> None:
+        self._file = os.fdopen(os.dup(1), "w", buffering=1)
+        os.dup2(2, 1)
+
+    def tell(self, **line: Any) -> None:
+        """One line of the protocol."""
+        self._file.write(json.dumps(line, allow_nan=False) + "\n")
+        self._file.flush()
+
+    def measure(self, name: str, value: Any, unit: str, device: str, better: str = "") -> None:
+        """One measurement; a number that is not finite is told in words, since JSON has none."""
+        if hasattr(value, "item"):
+            value = value.item()
+        if isinstance(value, float) and not math.isfinite(value):
+            value = "not a number" if math.isnan(value) else "infinite"
+        line = {"measure": name, "value": value, "unit": unit, "device": device}
+        self.tell(**line, **({"better": better} if better else {}))
+
+    def without_gpu(self, name: str, unit: str) -> None:
+        """A row of a GPU on a host that has none."""
+        self.measure(name, None, unit, NO_GPU)
+
+
+def run(program: Callable[[Lines, dict[str, Any]], None]) -> None:
+    """Read the arguments from the file that the first argument names, run, and end as the protocol wants it."""
+    os.environ.update(
+        CUDA_CACHE_MAXSIZE=str(4 << 30),  # bytes: what the driver compiles of TensorFlow for a card of Ampere
+        CUDA_DEVICE_ORDER="PCI_BUS_ID",
+        TF_FORCE_GPU_ALLOW_GROWTH="true",
+    )
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+    lines = Lines()
+    try:
+        program(lines, json.loads(Path(sys.argv[1]).read_text("utf-8")))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the protocol tells it
+        traceback.print_exc()
+        lines.tell(error=sentence_of(error))
+        leave(1)
+    lines.tell(end=True)
+    leave(0)
+
+
+def sentence_of(error: Exception) -> str:
+    """What an error says: its first line, or its last where TensorFlow's first is a heading of a trace."""
+    said = [line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().startswith("[[")]
+    line = (said[-1] if said[0].endswith(":") else said[0]) if said else ""
+    return f"{type(error).__name__}: {line}"[:500]
+
+
+def leave(status: int) -> None:
+    """End now: threads and sockets of TensorFlow must not keep a finished program alive."""
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def nvidia_smi(fields: str) -> list[list[str]]:
+    """What nvidia-smi tells of these fields, a list for each card; nothing where it does not run."""
+    query = ["nvidia-smi", "--query-gpu=" + fields, "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [[field.strip() for field in line.split(",")] for line in done.stdout.decode(errors="replace").splitlines()]
+
+
+def gpus() -> list[Device]:
+    """The GPUs that TensorFlow can use, named by UUID and model; without nvidia-smi by their address on the bus."""
+    import tensorflow as tf
+    from tensorflow.python.client import device_lib
+
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
+    if not tf.config.list_physical_devices("GPU"):
+        return []
+    uuids = {_bus(row[0]): row[1] for row in nvidia_smi("pci.bus_id,uuid") if len(row) == 2}
+    found = []
+    for device in device_lib.list_local_devices():
+        if device.device_type == "GPU":
+            told = re.search(r"name: (.+), pci bus id: ([0-9A-Fa-f:.]+)", device.physical_device_desc)
+            model, bus = told.groups() if told else ("unknown model", "at an unknown address")
+            found.append(Device(device.name, "{} ({})".format(uuids.get(_bus(bus), "GPU " + bus), model)))
+    return found
+
+
+def _bus(address: str) -> str:
+    """The address on the bus in one form: nvidia-smi writes the domain with eight digits, CUDA with four."""
+    return address.lower()[-12:]
+
+
+def cpu() -> Device:
+    """The processor."""
+    return Device("/device:CPU:0", CPU)
+
+
+@contextlib.contextmanager
+def exact_float32() -> Iterator[None]:
+    """Ampere's cards round the factors of float32 products to 10 bits (TF32), unless they are told not to."""
+    import tensorflow as tf
+
+    before = tf.config.experimental.tensor_float_32_execution_enabled()
+    tf.config.experimental.enable_tensor_float_32_execution(False)
+    try:
+        yield
+    finally:
+        tf.config.experimental.enable_tensor_float_32_execution(before)
+
+
+def difference(result: Any, reference: Any) -> float:
+    """The largest difference, as a part of the largest value of the reference; not a number if either holds one."""
+    import numpy
+
+    result, reference = numpy.asarray(result, "float64"), numpy.asarray(reference, "float64")
+    if result.shape != reference.shape:
+        return math.inf
+    return float(numpy.abs(result - reference).max() / max(float(numpy.abs(reference).max()), 1e-30))
+
+
+def dense_by_numpy(weights: list[Any], inputs: Any) -> Any:
+    """Dense layers by NumPy in float64, from their kernels and biases: ReLU after each but the last, then softmax."""
+    import numpy
+
+    values = numpy.asarray(inputs, "float64")
+    for kernel, bias in zip(weights[0:-2:2], weights[1:-2:2]):
+        values = numpy.maximum(values @ kernel.astype("float64") + bias, 0)
+    values = values @ weights[-2].astype("float64") + weights[-1]
+    powers = numpy.exp(values - values.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def all_of(cards: list[Device]) -> str:
+    """One name for all cards: ``all GPUs (4 × Tesla T4)``."""
+    models = sorted({card.label.partition("(")[2].rstrip(")") for card in cards})
+    return "all GPUs ({} × {})".format(len(cards), ", ".join(models))
+
+
+def images(samples: int) -> Any:
+    """Data of MNIST's shape: ten patterns under noise, with their numbers."""
+    import numpy
+
+    random = numpy.random.default_rng(6)
+    labels = random.integers(0, 10, samples)
+    patterns = random.random((10, 784), "float32")
+    return (patterns[labels] + random.random((samples, 784), "float32")) / 2, labels
+
+
+def batches(inputs: Any, labels: Any, batch: int) -> Any:
+    """The data in this order, in batches that a strategy divides among its devices."""
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+    return tf.data.Dataset.from_tensor_slices((inputs, labels)).batch(batch).with_options(options)
+
+
+RATE = 0.1  #: of learning, where a network is compared with NumPy's
+
+
+def network() -> Any:
+    """784-128-10, made inside of its strategy; plain gradient descent shows a difference as large as it is."""
+    import tensorflow as tf
+    from tensorflow.keras import layers
+
+    tf.keras.utils.set_random_seed(6)
+    model = tf.keras.Sequential([layers.Dense(128, "relu", input_shape=(784,)), layers.Dense(10, "softmax")])
+    model.compile(tf.keras.optimizers.SGD(RATE), "sparse_categorical_crossentropy")
+    return model
+
+
+def trained_by_numpy(weights: list[Any], inputs: Any, labels: Any, batch: int) -> list[Any]:
+    """The weights of ``network()`` after an epoch of these batches, computed by NumPy in float64."""
+    import numpy
+
+    hidden, hidden_bias, out, out_bias = (part.astype("float64") for part in weights)
+    for start in range(0, len(inputs), batch):
+        values, wanted = inputs[start : start + batch].astype("float64"), labels[start : start + batch]
+        active = numpy.maximum(values @ hidden + hidden_bias, 0)
+        gradient = dense_by_numpy([hidden, hidden_bias, out, out_bias], values)
+        gradient[numpy.arange(len(wanted)), wanted] -= 1
+        gradient /= len(wanted)
+        back = (gradient @ out.T) * (active > 0)
+        out, out_bias = out - RATE * active.T @ gradient, out_bias - RATE * gradient.sum(axis=0)
+        hidden, hidden_bias = hidden - RATE * values.T @ back, hidden_bias - RATE * back.sum(axis=0)
+    return [hidden, hidden_bias, out, out_bias]
+
+
+def change_difference(before: list[Any], one: list[Any], other: list[Any]) -> float:
+    """How far two trainings that began with the same weights differ, as a part of the largest change of the second."""
+    import numpy
+
+    first, second = (
+        numpy.concatenate([numpy.ravel(after.astype("float64") - start) for start, after in zip(before, weights)])
+        for weights in (one, other)
+    )
+    return difference(first, second)

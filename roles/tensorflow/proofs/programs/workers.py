@@ -1,0 +1,150 @@
+"""Several hosts train one network together (MultiWorkerMirroredStrategy), and come to what one device comes to.
+
+Each host runs this with the addresses of all and its own place among them. While it runs, TensorFlow listens on the
+port without asking who connects.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from typing import Any
+
+from hostwright.standard.roles.tensorflow.proofs.programs.common import (
+    CPU,
+    Device,
+    Lines,
+    all_of,
+    batches,
+    change_difference,
+    cpu,
+    exact_float32,
+    gpus,
+    images,
+    leave,
+    network,
+    run,
+    sentence_of,
+    trained_by_numpy,
+)
+
+OF_LARGEST = "of the largest change"
+PER_DEVICE = 256  #: samples in a batch
+
+
+class StepLimit:
+    """Ends the program when a step takes too long, or when it is told of an error; names the hosts that are missing."""
+
+    def __init__(self, lines: Lines, others: list[str], step_limit_s: float) -> None:
+        self.lines, self.others, self.step_limit_s = lines, others, step_limit_s
+        self._done = threading.Event()
+        self._what, self._until = "", 0.0
+
+    def start(self, what: str, limit_s: float) -> None:
+        """From now on this is under way, and must end within the limit."""
+        self._what, self._until = what, time.monotonic() + limit_s
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def step(self, number: int) -> None:
+        """A step has ended; the next begins."""
+        self._what, self._until = f"step {number + 2}", time.monotonic() + self.step_limit_s
+
+    def stop(self) -> None:
+        """What follows needs no other host."""
+        self._done.set()
+
+    def _run(self) -> None:
+        while not self._done.wait(0.2):
+            if time.monotonic() > self._until:
+                self.fail("it did not end in time")
+
+    def fail(self, why: str) -> None:
+        """Tell which hosts do not answer, stay a while so that the others do not miss this one too, and end."""
+        missing = [address for address in self.others if not answers(address)]
+        hosts = ", ".join(missing)
+        told = f"no answer from {hosts}" if missing else "all hosts answer"
+        self.lines.tell(error=f"{self._what}: {told} ({why})"[:500])
+        time.sleep(5)
+        leave(1)
+
+
+def answers(address: str) -> bool:
+    """Whether something listens there."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=3).close()
+    except OSError:
+        return False
+    return True
+
+
+def main(lines: Lines, arguments: dict[str, Any]) -> None:
+    """Together, then on one device of this host alone."""
+    peers = [with_port(peer, int(arguments["port"])) for peer in arguments["peers"]]
+    place = int(arguments["index"])
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": peers}, "task": {"type": "worker", "index": place}})
+    watch = StepLimit(lines, peers[:place] + peers[place + 1 :], float(arguments["step_limit_s"]))
+    watch.start("the start of all hosts", float(arguments["start_limit_s"]))
+    import tensorflow as tf
+
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    devices = strategy.num_replicas_in_sync
+    label, one = of_host(gpus())
+    batch, steps = PER_DEVICE * devices, int(arguments["steps"])
+    inputs, labels = images(steps * batch)
+
+    steps_told = tf.keras.callbacks.LambdaCallback(on_batch_end=lambda batch, **_: watch.step(batch))
+    with exact_float32():
+        try:
+            with strategy.scope():
+                model = network()
+            before = model.get_weights()
+            seconds = fitted(model, batches(inputs, labels, batch), [steps_told])
+        except Exception as error:  # noqa: BLE001 - TensorFlow has many for a host that is gone
+            watch.fail(sentence_of(error)[:200])
+        watch.stop()
+        together = model.get_weights()
+        with tf.device(one.name):
+            model = network()
+            alone_seconds = fitted(model, batches(inputs, labels, batch), [])
+    lines.measure("hosts", len(peers), "", label)
+    lines.measure("devices", devices, "", label)
+    lines.measure(
+        "learned beside one device", change_difference(before, together, model.get_weights()), OF_LARGEST, label
+    )
+    reference = trained_by_numpy(before, inputs, labels, batch)
+    lines.measure("learned beside numpy", change_difference(before, together, reference), OF_LARGEST, label)
+    lines.measure("samples per second of all hosts", steps * batch / seconds, "1/s", label, "more")
+    lines.measure("samples per second of one device", steps * batch / alone_seconds, "1/s", one.label, "more")
+
+
+def with_port(peer: str, port: int) -> str:
+    """An address as TF_CONFIG writes it; one of a test brings its own port."""
+    if peer.count(":") == 1:
+        return peer
+    return f"[{peer}]:{port}" if ":" in peer else f"{peer}:{port}"
+
+
+def of_host(cards: list[Device]) -> Any:
+    """What all devices of this host are called in a measurement, and one of them."""
+    if not cards:
+        return CPU, cpu()
+    return (all_of(cards) if len(cards) > 1 else cards[0].label), cards[0]
+
+
+def fitted(model: Any, data: Any, callbacks: list[Any]) -> float:
+    """Train an epoch; returns the seconds that it took after its first step."""
+    import tensorflow as tf
+
+    times: list[float] = []
+
+    clock = tf.keras.callbacks.LambdaCallback(on_batch_end=lambda _batch, **_: times.append(time.perf_counter()))
+    model.fit(data, verbose=0, callbacks=[*callbacks, clock])
+    return max(times[-1] - times[0], 1e-9) * len(times) / max(len(times) - 1, 1)
+
+
+if __name__ == "__main__":
+    run(main)

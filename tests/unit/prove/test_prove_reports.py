@@ -1,0 +1,113 @@
+"""Proofs as people and programs read them: nothing of a host's text runs or steers there, and no figure is homeless."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import jsonschema
+import pytest
+
+from hostwright.cli import console
+from hostwright.prove.fleetproof import FleetProof
+from hostwright.prove.judging import against_twins
+from hostwright.prove.model import Measurement
+from hostwright.prove.proofstore import PastFigure
+from hostwright.prove.reports.document import SCHEMA_FILE, json_schema, read_json, render_json
+from hostwright.prove.reports.html import render_html
+from hostwright.prove.reports.plots import plots
+from hostwright.prove.reports.prometheus import render_prometheus
+from hostwright.prove.reports.table import show_proofs
+from tests.unit.support.proofs import fleet, host, result, ticks
+
+EVIL = "<script>alert(1)</script>\x1b[2J"
+DAY = 86_400
+
+
+def mixed() -> FleetProof:
+    none = Measurement("copy", None, "GB/s", "no GPU")
+    hosts = against_twins(
+        [
+            *(host(f"gpu{n:02}", result(ticks(100.0 + n, f"GPU-{n} (A100)"), none)) for n in range(4)),
+            host("gpu09", result(ticks(50.0, "GPU-9 (A100)"))),
+            host("held", result(outcome="not run", sentence="in use by python3 (4711)")),
+            host("bare", result(none, outcome="no GPU", sentence="no GPU in this host")),
+            host("silent", sentence=f"it does not answer {EVIL}"),
+        ]
+    )
+    return fleet(*hosts)
+
+
+def shown(proofs: FleetProof, *, details: bool = False) -> str:
+    out = console.make_console()
+    with out.capture() as capture:
+        out.print(show_proofs(proofs, details=details))
+    return capture.get()
+
+
+def test_the_table_folds_what_is_alike_and_says_what_is_not() -> None:
+    text = shown(mixed())
+    assert "8 hosts, full proofs, 12 s: 1 failed, 1 could not be proved, 1 not proved in full" in text
+    assert "gpu[00-03] (4)" in text
+    assert "✗ clock.ticks  ticks on GPU-9 (A100) is 50% worse than the median of 5 hosts with A100" in text
+    assert "? clock.ticks  in use by python3 (4711)" in text
+    assert "– clock.ticks  no GPU in this host" in text
+    assert "\x1b[2J" not in text
+    assert "GPU-2" not in text and "GPU-2 (A100)" in shown(mixed(), details=True)
+
+
+def test_every_figure_is_shown_with_its_device_and_no_gpu_is_said_where_there_was_none() -> None:
+    proofs = fleet(host("a", result(ticks(2.5), Measurement("copy", None, "", "no GPU"))))
+    lines = shown(proofs, details=True).splitlines()
+    assert any("2.5 M/s" in line and "cpu (EPYC)" in line for line in lines)
+    assert any("copy" in line and "no GPU" in line for line in lines)
+
+
+def test_the_document_is_of_its_schema_and_comes_back() -> None:
+    document = render_json(mixed())
+    assert document.isascii()
+    assert json.loads(SCHEMA_FILE.read_text()) == json_schema()
+    jsonschema.validate(json.loads(document), json_schema())
+    assert read_json(document) == mixed()
+    assert {one["host"]: one["status"] for one in json.loads(document)["hosts"]}["gpu09"] == "failed"
+    with pytest.raises(ValueError, match="schema 99"):
+        read_json(document.replace('"schema": 1', '"schema": 99'))
+
+
+def test_the_page_runs_nothing_and_escapes_what_hosts_say() -> None:
+    page = render_html(mixed())
+    assert "<script" not in page and "&lt;script&gt;" in page
+    assert "\x1b" not in page
+    assert "default-src &#39;none&#39;" in page
+    assert not re.search(r'(src|href)="(?!#|data:,)', page)
+    assert page.count("<circle") == 5
+    assert page.count('class="f-failing"') == 1
+
+
+def test_the_plot_over_time_has_a_line_a_device() -> None:
+    past = [
+        PastFigure(f"gpu0{n}", "clock.ticks", "ticks", f"GPU-{n} (A100)", "M/s", day * DAY, 100.0 + day)
+        for day in range(3)
+        for n in range(2)
+    ]
+    (plot,) = plots(mixed(), past)
+    assert [line.label for line in plot.lines] == ["gpu00 GPU-0 (A100)", "gpu01 GPU-1 (A100)"]
+    assert all(line.path.count("L") == 2 for line in plot.lines)
+    assert [label for _, label in plot.times] == ["1970-01-01", "1970-01-03"]
+    assert plots(mixed(), past[:1])[0].lines == ()
+
+
+def test_a_figure_of_nothing_has_its_plot() -> None:
+    (plot,) = plots(fleet(host("a", result(ticks(0.0)))), ())
+    assert plot.dots[0].x == plot.middle
+
+
+def test_metrics_hold_every_figure_and_outcome() -> None:
+    text = render_prometheus(mixed())
+    assert (
+        'hostwright_proof_figure{device="GPU-9 (A100)",host="gpu09",name="ticks",proof="clock.ticks",unit="M/s"} 50.0'
+        in text
+    )
+    assert 'hostwright_proof_outcome{host="bare",outcome="no GPU",proof="clock.ticks"} 1.0' in text
+    assert 'hostwright_proof_findings{host="gpu09",proof="clock.ticks",severity="outlier"} 1.0' in text
+    assert 'hostwright_prove_host_status{host="silent",status="unread"} 1.0' in text

@@ -1,0 +1,147 @@
+"""What TensorFlow finds on a host, judged: the stack's versions, every card, and no wrong result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hostwright.prove.model import CPU, ProofFinding
+from hostwright.standard.roles.tensorflow.proofs.installed import TensorflowJudge
+from tests.unit.roles.tensorflow.proofs.measuring import (
+    ONE_GPU,
+    OTHER_T4,
+    T4,
+    TWO_GPUS,
+    WITHOUT,
+    Rows,
+    measured,
+    severities,
+)
+
+INSTALLED = TensorflowJudge("2.9.0", "11.2.2", "/usr/local/cuda-11.2", "8.1.0")
+ON_CPU: Rows = {
+    ("tensorflow", CPU): "2.9.0",
+    ("built with cuda", CPU): True,
+    ("built for cuda", CPU): "11.2",
+    ("built for cudnn", CPU): "8",
+    ("ptxas", CPU): "/usr/local/cuda-11.2/bin/ptxas V11.2.152",
+    ("product", CPU): 0.0,
+    ("convolution", CPU): 3.9e-7,
+}
+
+
+def on_gpu(device: str) -> Rows:
+    return {
+        ("product", device): 0.0,
+        ("convolution", device): 4e-5,
+        ("gpu", device): "Tesla T4",
+        ("compute capability", device): "7.5",
+        ("cudnn", device): "8.1.0",
+        ("memory with growth", device): 560.0,
+        ("memory", device): 15109.0,
+        ("pci device", device): "0x1EB810DE",
+    }
+
+
+def found(rows: Rows, expected=ONE_GPU, installed: TensorflowJudge = INSTALLED) -> tuple[ProofFinding, ...]:
+    return installed.judge(measured(rows), expected)
+
+
+WHOLE = {**ON_CPU, **on_gpu(T4)}
+
+
+def test_a_host_as_the_stack_wants_it_has_no_finding() -> None:
+    assert found(WHOLE) == ()
+    assert found({**WHOLE, **on_gpu(OTHER_T4)}, TWO_GPUS) == ()
+
+
+def test_a_host_without_a_gpu_that_should_have_none_has_no_finding() -> None:
+    assert found({**ON_CPU, ("gpu", ""): None, ("convolution", ""): None}, WITHOUT) == ()
+
+
+def test_the_processors_model_beside_its_name_changes_nothing() -> None:
+    """The engine adds it to what a program calls ``cpu``."""
+    named = {(name, device.replace(CPU, "cpu (Xeon Gold 6230)")): value for (name, device), value in WHOLE.items()}
+    assert found(named) == ()
+
+
+def test_cuda_and_cudnn_are_not_judged_on_a_host_without_them() -> None:
+    rows: Rows = {**ON_CPU, ("ptxas", CPU): "", ("built with cuda", CPU): False, ("built for cuda", CPU): "none"}
+    assert found(rows, WITHOUT, TensorflowJudge("2.9.0")) == ()
+
+
+@pytest.mark.parametrize("device", [CPU, T4])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("product", 1e-9), ("product", "not a number"), ("convolution", 0.02), ("convolution", "infinite")],
+)
+def test_a_wrong_result_is_a_failure_of_its_device(name: str, value: float | str, device: str) -> None:
+    (finding,) = found({**WHOLE, (name, device): value})
+    assert finding.severity == "failed" and finding.device == device
+
+
+def test_a_result_that_was_never_compared_is_a_failure() -> None:
+    rows = {key: value for key, value in WHOLE.items() if key[0] != "product"}
+    assert [finding.sentence for finding in found(rows)] == [
+        "a product of whole numbers was not compared: the program ended without it"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ({("tensorflow", CPU): "2.9.1"}, "version of TensorFlow: 2.9.1 instead of 2.9.0"),
+        ({("built with cuda", CPU): False}, "TensorFlow is built with CUDA: no instead of yes"),
+        ({("built for cuda", CPU): "11.8"}, "TensorFlow is built for CUDA: 11.8 instead of 11.2"),
+        ({("cudnn", T4): "8.2.0"}, "not the stack's cuDNN computes"),
+        ({("cudnn", T4): "not loaded"}, "not the stack's cuDNN computes"),
+        ({("ptxas", CPU): "/usr/bin/ptxas V11.8.89"}, "the ptxas that is found is not the toolkit's"),
+        ({("memory with growth", T4): 14800.0}, "memory growth has no effect"),
+        ({("gpu", T4): "Tesla P4"}, "CUDA and the driver name this card differently"),
+    ],
+)
+def test_what_is_not_the_stacks_is_a_failure(rows: Rows, sentence: str) -> None:
+    (finding,) = found({**WHOLE, **rows})
+    assert finding.severity == "failed" and finding.sentence == sentence
+
+
+def test_a_missing_ptxas_says_what_to_do() -> None:
+    (finding,) = found({**WHOLE, ("ptxas", CPU): ""})
+    assert "install the toolkit's compiler" in finding.sentence
+
+
+def test_a_lower_compute_capability_than_the_chips_means_driver_and_cuda_do_not_fit() -> None:
+    (finding,) = found({**WHOLE, ("compute capability", T4): "7.0"})
+    assert finding.device == T4 and (finding.measured, finding.expected) == ("7.0", "7.5")
+
+
+@pytest.mark.parametrize("text", ["", "[N/A]", "0x", "1EB8", "0xZZZZ10DE", "0x1EB810DE" * 1000])
+def test_a_pci_id_that_is_none_judges_nothing(text: str) -> None:
+    assert found({**WHOLE, ("pci device", T4): text, ("compute capability", T4): "7.0"}) == ()
+
+
+def test_a_card_that_the_driver_has_and_tensorflow_does_not_is_a_failure_of_that_card() -> None:
+    assert severities(found(WHOLE, TWO_GPUS)) == [("failed", OTHER_T4)]
+
+
+def test_a_card_that_is_gone_from_the_driver_is_missed_by_the_inventory_and_by_the_bus() -> None:
+    (finding,) = found(WHOLE, replace(ONE_GPU, gpus=2))
+    assert finding.severity == "failed" and "hostwright_gpus" in finding.sentence
+    assert (finding.measured, finding.expected) == ("1", "2")
+    (finding,) = found(WHOLE, replace(ONE_GPU, cards_on_bus=2))
+    assert finding.severity == "failed" and "PCI bus" in finding.sentence
+
+
+def test_no_card_at_all_where_one_is_expected_is_never_a_pass() -> None:
+    rows = {**ON_CPU, ("gpu", ""): None}
+    assert severities(found(rows)) == [("failed", T4)]
+    unread = replace(ONE_GPU, cards=None)
+    assert severities(found(rows, unread)) == [("failed", CPU), ("failed", CPU)]
+
+
+def test_cards_without_uuids_are_counted() -> None:
+    """Where nvidia-smi is not in the environment, TensorFlow's cards are known by their address alone."""
+    device = "GPU 0000:3b:00.0 (Tesla T4)"
+    assert found({**ON_CPU, **on_gpu(device)}) == ()
+    assert severities(found({**ON_CPU, **on_gpu(device)}, TWO_GPUS)) == [("failed", OTHER_T4)]
