@@ -35,7 +35,8 @@ class Driver:
 def driver(v: Driver, host: Wanted) -> Iterator[Resource]:
     """One version everywhere: libraries, module on disk, module in the kernel; kept awake; NVSwitches set up."""
     stack, wanted = host.stack, host.section(DriverSection)
-    runfile = NvidiaRunfile(stack.artifact(wanted.artifact), wanted.version, v.flags, v.force or host.force)
+    installer = stack.artifact(wanted.artifact)
+    runfile = NvidiaRunfile(installer, wanted.version, v.flags, v.force or host.force, allowed=v.force)
     yield GpuPresent()
     yield from no_other_driver(host)
     yield File("/etc/modules-load.d/hostwright-nvidia.conf", host.render("driver/modules.conf.j2"))

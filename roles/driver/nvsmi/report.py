@@ -10,6 +10,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
 
 from hostwright.audit.hardware.gpu import Gpu
+from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Probe
 from hostwright.standard.roles.driver.nvsmi.fields import MAX_CHARACTERS, MAX_SMALL_COUNT, count, said
 from hostwright.standard.roles.driver.nvsmi.gpu import read_gpu
@@ -22,20 +23,12 @@ MAX_GPUS = 64  #: of a host; real ones have at most 16
 MAX_REPORT_BYTES = 4 * 1024 * 1024  #: a card takes about 15 KB without its clocks
 _MAX_NOTICES = 8
 
+#: of what nvidia-smi prints; the supported clocks, most of it, are left out afterwards
+_MAX_PRINTED_BYTES = 2 * MAX_REPORT_BYTES
+
 #: A complete report counts, whatever nvidia-smi's exit status (14: the infoROM of a card is corrupted); that status is
-#: then a line after it. The supported clocks make up most of the text and are left out.
-NVIDIA_SMI = Probe(
-    """\
-command -v nvidia-smi >/dev/null 2>&1 || exit 127
-status=0
-report=$(timeout -k 5 30 nvidia-smi -q -x) || status=$?
-printf '%s\\n' "$report" | sed '/^[[:space:]]*<supported_graphics_clock>/d'
-case $report in
-*'</nvidia_smi_log>'*) [ "$status" -eq 0 ] || echo "nvidia-smi ended with status $status" ;;
-*) exit "$status" ;;
-esac""",
-    cap_bytes=MAX_REPORT_BYTES,
-)
+#: then a line after it.
+NVIDIA_SMI = Probe(sh_file(__file__, "report.sh", most=_MAX_PRINTED_BYTES), cap_bytes=MAX_REPORT_BYTES)
 NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 5 30 nvidia-smi nvlink --status")
 
 _ROOT = "nvidia_smi_log"

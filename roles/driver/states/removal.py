@@ -103,6 +103,7 @@ class DriverGone:
     """
 
     force: bool = field(default=False, metadata=NO_IDENTITY)
+    allowed: bool = field(default=False, metadata=NO_IDENTITY)  #: by the inventory (``driver_force``)
 
     def probes(self) -> tuple[Probe, ...]:
         return (STATE, DISPLAY, RELEASE)
@@ -126,7 +127,7 @@ class DriverGone:
             else ""
         )
         todo = (*((unload,) if remains.loaded else ()), Step(_FUNCTIONS + sh_file(__file__, "sh/take_away.sh")))
-        disturbs = TAKES if remains.loaded and not self.force else ""
+        disturbs = TAKES if remains.loaded and not self.allowed else ""
         return Change(what, have, ABSENT, todo, disturbs=disturbs, final=final)
 
     def removal(self) -> tuple[Resource, ...]:

@@ -119,6 +119,8 @@ class NvidiaRunfile:
     version: str
     flags: tuple[str, ...] = ()
     force: bool = field(default=False, metadata=NO_IDENTITY)
+    #: the inventory allows it (``driver_force``): whoever uses the GPU is neither waited for nor named
+    allowed: bool = field(default=False, metadata=NO_IDENTITY)
 
     @property
     def state_probe(self) -> Probe:
@@ -154,7 +156,7 @@ class NvidiaRunfile:
         return (Software("driver", "nvidia-driver", state.version, self.version, flaw, artifact, brought=True),)
 
     def removal(self) -> tuple[Resource, ...]:
-        return (DriverGone(self.force),)
+        return (DriverGone(self.force, self.allowed),)
 
     def waits_for_reboot(self, facts: Facts) -> bool:
         """Whether our driver cannot run before a reboot, or another version stays in the kernel until then."""
@@ -186,7 +188,7 @@ class NvidiaRunfile:
             return Refusal(what, have, want, "display", sentence)
         run = steps.install(host_path(self.artifact), self.version, self.flags)
         todo = (Step(steps.unload(force=self.force), timeout_s=300), Step(run, timeout_s=3600), Step(steps.LOAD))
-        disturbs = REPLACES if state.loaded and not self.force else ""
+        disturbs = REPLACES if state.loaded and not self.allowed else ""
         final = (
             "" if driver_packages(facts) else state.lost_to(self.version, provisioned=provisioned(facts))
         )  # packages can be installed again

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuLink, GpuProcess
-from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, NVLINKS, GpuReport, read_report
+from hostwright.standard.roles.driver.nvsmi.report import MAX_REPORT_BYTES, NVIDIA_SMI, NVLINKS, GpuReport, read_report
 from tests.unit.support.shell import program, run
 
 FIXTURES = Path(__file__).parents[4] / "fixtures" / "nvidia-smi"
@@ -250,6 +250,24 @@ def test_no_report_ends_with_the_status(tmp_path, status):
     program(tmp_path / "bin", "nvidia-smi", f"echo 'NVIDIA-SMI has failed'; exit {status}")
     answer = run(NVIDIA_SMI.script, path=tmp_path / "bin")
     assert (answer.returncode, answer.stdout) == (status, b"NVIDIA-SMI has failed\n")
+
+
+@pytest.mark.parametrize("endless", ["yes '<gpu>'", "yes | tr -d '\\n'", "while :; do printf '\\033[2J\\n'; done"])
+def test_a_program_that_prints_without_end_is_ended_by_the_cut(tmp_path, endless):
+    """Not by the time limit of 30 s, which here is none."""
+    program(tmp_path / "bin", "timeout", 'shift 3; exec "$@"')
+    program(tmp_path / "bin", "nvidia-smi", endless)
+    answer = run(f"{{ {NVIDIA_SMI.script}\n}} | head -c {MAX_REPORT_BYTES}", path=tmp_path / "bin")
+    assert len(answer.stdout) == MAX_REPORT_BYTES
+    with pytest.raises(ValueError, match=r"printed no report|cut off"):
+        read_report(answer.stdout.decode())
+
+
+@pytest.mark.parametrize("ending", ["", "\\n", "\\n\\n"])
+def test_a_report_may_end_with_or_without_a_newline(tmp_path, ending):
+    program(tmp_path / "bin", "nvidia-smi", f"printf '<nvidia_smi_log></nvidia_smi_log>{ending}'")
+    answer = run(NVIDIA_SMI.script, path=tmp_path / "bin")
+    assert (answer.returncode, answer.stdout) == (0, b"<nvidia_smi_log></nvidia_smi_log>\n")
 
 
 def test_links_are_asked_for_as_they_are(tmp_path):
