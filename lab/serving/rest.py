@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import zlib
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
@@ -55,6 +57,8 @@ def _answer(versions: Versions, method: str, path: str, body: bytes) -> bytes:
     number = int(digits) if digits else None
     name, label = unquote(name or ""), unquote(label) if label else None
     if method == "POST":
+        if what not in {"classify", "regress", "predict"}:  # the path is read in any case, the method is not
+            raise invalid("Malformed request: ", method, " ", path)
         if what != "predict":
             raise Failed("UNIMPLEMENTED", f"{STAND_IN}: it answers no {what}")
         return _predict(versions, name, number, label, body)
@@ -82,6 +86,14 @@ def _text(document: Any) -> bytes:
     return json.dumps(document, indent=1).encode() + b"\n"
 
 
+def _unpacked(body: bytes) -> bytes:
+    """A body that came in gzip; nothing of one that is damaged."""
+    try:
+        return gzip.decompress(body)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
 def server_of(versions: Versions, address: tuple[str, int]) -> ThreadingHTTPServer:
     """The HTTP server on an address; it answers once ``serve_forever`` runs."""
 
@@ -90,17 +102,15 @@ def server_of(versions: Versions, address: tuple[str, int]) -> ThreadingHTTPServ
         server_version = "tensorflow-serving-stand-in"
         disable_nagle_algorithm = True
 
-        def do_GET(self) -> None:
-            self._reply()
-
-        def do_POST(self) -> None:
-            self._reply()
-
         def _reply(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if "gzip" in self.headers.get("Content-Encoding", ""):
+                body = _unpacked(body)
             path = self.path.partition("?")[0]
             if not path.lower().startswith("/v1/"):
                 status, text, kind = 404, b"<HTML><HEAD>\n<TITLE>404 Not Found</TITLE>\n</HEAD></HTML>\n", "text/html"
+            elif self.command == "OPTIONS":
+                status, text, kind = 200 if "http" in self.headers.get("Origin", "") else 400, b"", "text/plain"
             else:
                 (status, text), kind = answer(versions, self.command, path, body), "application/json"
             self.send_response(status)
@@ -112,5 +122,7 @@ def server_of(versions: Versions, address: tuple[str, int]) -> ThreadingHTTPServ
         def log_message(self, format: str, *args: Any) -> None:
             """The real one prints no line for a request."""
 
+    for method in ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+        setattr(Handler, f"do_{method}", Handler._reply)
     ThreadingHTTPServer.request_queue_size = 128
     return ThreadingHTTPServer(address, Handler)

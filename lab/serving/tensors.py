@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lab.serving.jsontext import Raw, parser_says, written
 from lab.serving.status import Failed, invalid
 
 ROW, COLUMNAR = "row", "columnar"
-_DEBUG_BYTES = 256  #: of a value that a sentence shows
 _INTEGERS = {
     "int8": (-(2**31), 2**31 - 1), "int16": (-(2**31), 2**31 - 1), "int32": (-(2**31), 2**31 - 1),
     "uint8": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1), "uint32": (0, 2**32 - 1), "uint64": (0, 2**64 - 1),
@@ -46,13 +46,13 @@ def parse(body: bytes) -> dict[str, Any]:
         raise invalid("JSON Parse error: The document is empty")
     text = body.decode("utf-8", "replace")
     try:
-        start = len(text) - len(text.lstrip(" \t\r\n"))
-        document, _ = json.JSONDecoder(parse_float=float).raw_decode(text, start)
+        document = json.loads(text)
     except RecursionError as error:
         raise _deep(text) from error
+    except json.JSONDecodeError as error:
+        raise invalid("JSON Parse error: ", parser_says(error, text), " at offset: ", error.pos) from error
     except ValueError as error:
-        place = getattr(error, "pos", 0)
-        raise invalid("JSON Parse error: Invalid value. at offset: ", place) from error
+        raise invalid("JSON Parse error: Invalid value. at offset: 0") from error
     if not isinstance(document, dict):
         raise _form(document, "Is not object")
     return document
@@ -234,7 +234,7 @@ def write_outputs(outputs: Mapping[str, Tensor], form: str) -> bytes:
     names = sorted(outputs)
     if form == COLUMNAR:
         whole = {name: _nested(name, outputs[name]) for name in names}
-        return _text({"outputs": whole if len(names) > 1 else whole[names[0]]})
+        return written({"outputs": whole if len(names) > 1 else whole[names[0]]})
     size = -1
     for name in names:
         shape = outputs[name].shape
@@ -245,8 +245,8 @@ def write_outputs(outputs: Mapping[str, Tensor], form: str) -> bytes:
         size = shape[0]
     columns = {name: _nested(name, outputs[name]) for name in names}
     if len(names) == 1:
-        return _text({"predictions": columns[names[0]]})
-    return _text({"predictions": [{name: columns[name][row] for name in names} for row in range(size)]})
+        return written({"predictions": columns[names[0]]})
+    return written({"predictions": [{name: columns[name][row] for name in names} for row in range(size)]})
 
 
 def _nested(name: str, tensor: Tensor) -> Any:
@@ -271,13 +271,13 @@ def _plain(value: Any, dtype: str, *, binary: bool) -> Any:
     return value
 
 
-def _decimal(value: float, dtype: str) -> float:
+def _decimal(value: float, dtype: str) -> Raw:
     """The shortest number of six digits that is the same in its type, else one of all its digits."""
     if not math.isfinite(value):
-        return value
-    short = float(f"{value:.6g}")
-    same = _float(short, dtype) == value
-    return short if same else float(f"{value:.{9 if dtype == 'float' else 17}g}")
+        return Raw(json.dumps(value))
+    short = f"{value:.6g}"
+    text = short if _float(float(short), dtype) == value else f"{value:.{9 if dtype == 'float' else 17}g}"
+    return Raw(text if "." in text or "e" in text else f"{text}.0")
 
 
 def error_text(message: str) -> bytes:
@@ -290,7 +290,7 @@ def _text(document: Any) -> bytes:
 
 
 def _shown(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)[:_DEBUG_BYTES]
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _type(value: Any) -> str:

@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-from invoke import Collection, Context, task
+from invoke import Collection
 
-from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.tasks.options import REACHED, ends, helps
+from hostwright.cli.tasks.options import FORCE, HOST, LISTED, OF_ONE, Given, verb
 
-_OF_ONE = ("inventory", "vault_password_file", "ask_vault_password", "strict", "json", "ask_become_pass", "accept_new")
-_HOST = "the host (default: the one that serves the model, or the only one with the role serving)"
+_HOST = HOST.told("the host (default: the one that serves the model, or the only one with the role serving)")
 _NAME = "the model's name"
 _ONLY_WRITE = "do not provision; `invoke provision --roles workspaces,serving` does the rest"
 
 
-@task(
-    help=helps(
-        *_OF_ONE,
-        model="the directory that tf.saved_model.save wrote, or the one above it whose versions are numbers",
-        host=_HOST,
-        name="the model's name (default: the directory's)",
-        version="the version's number (default: the directory's, else one more than the newest)",
-        signature="what clients ask by this name, where the model has no serving_default",
-        gpus="numbers as nvidia-smi -L lists them, or UUIDs: 0,1",
-        share="its GPUs may be given to workspaces that share, too",
-        cpus="at most this many CPUs: 8 or 0.5",
-        memory="at most this much memory: 64g",
-        port="on the host's loopback (default: auto)",
-        user="whose it is: a name of workspaces_users (default: nobody)",
-        image="with its exact tag or digest (default: tensorflow/serving:2.9.0, with GPUs 2.9.0-gpu)",
-        pull="the host may pull the image from its registry",
-        no_provision=_ONLY_WRITE,
-    ),
-    iterable=["inventory"],
-    auto_shortflags=False,
+@verb(
+    *OF_ONE,
+    _HOST,
+    model="the directory that tf.saved_model.save wrote, or the one above it whose versions are numbers",
+    name="the model's name (default: the directory's)",
+    version="the version's number (default: the directory's, else one more than the newest)",
+    signature="what clients ask by this name, where the model has no serving_default",
+    gpus="numbers as nvidia-smi -L lists them, or UUIDs: 0,1",
+    share="its GPUs may be given to workspaces that share, too",
+    cpus="at most this many CPUs: 8 or 0.5",
+    memory="at most this much memory: 64g",
+    port="on the host's loopback (default: auto)",
+    user="whose it is: a name of workspaces_users (default: nobody)",
+    image="with its exact tag or digest (default: tensorflow/serving:2.9.0, with GPUs 2.9.0-gpu)",
+    pull="the host may pull the image from its registry",
+    no_provision=_ONLY_WRITE,
 )
-@ends
 def up(
-    c: Context,  # noqa: ARG001 - Invoke's
+    given: Given,
     model: str = "",
-    host: str = "",
     name: str = "",
     version: int = 0,
     signature: str = "",
@@ -51,118 +43,68 @@ def up(
     image: str = "",
     pull: bool = False,
     no_provision: bool = False,
-    inventory: list[str] | None = None,
-    json: bool = False,
-    ask_become_pass: bool = False,
-    accept_new: bool = False,
 ) -> int:
     """Bring a model's version to a host and serve it beside those that it serves; the first one is live."""
     from hostwright.standard.roles.serving.verbs import changing
 
     return changing.up(
-        Selection(host, tuple(inventory or ())),
-        ConnectionOptions(ask_become_pass, accept_new),
+        given.selection,
+        given.connection,
         changing.Wish(model, name, version, signature),
         {
             "user": user, "gpus": gpus, "share": share, "cpus": cpus, "memory": memory, "port": port, "image": image,
             "pull": pull,
         },
         provision=not no_provision,
-        as_json=json,
+        as_json=given.json,
     )  # fmt: skip
 
 
-@task(
-    help=helps(
-        *_OF_ONE,
-        host=_HOST,
-        name=_NAME,
-        version="the version that shall be live; it must be served already",
-        force="also where it takes or gives other tensors than the live one",
-        no_provision=_ONLY_WRITE,
-    ),
-    iterable=["inventory"],
-    auto_shortflags=False,
+@verb(
+    *OF_ONE,
+    _HOST,
+    FORCE.told("also where it takes or gives other tensors than the live one"),
+    name=_NAME,
+    version="the version that shall be live; it must be served already",
+    no_provision=_ONLY_WRITE,
 )
-@ends
-def switch(
-    c: Context,  # noqa: ARG001 - Invoke's
-    name: str = "",
-    version: int = 0,
-    host: str = "",
-    force: bool = False,
-    no_provision: bool = False,
-    inventory: list[str] | None = None,
-    json: bool = False,
-    ask_become_pass: bool = False,
-    accept_new: bool = False,
-) -> int:
+def switch(given: Given, name: str = "", version: int = 0, no_provision: bool = False) -> int:
     """Make another version of a model the live one, without a lost request."""
     from hostwright.standard.roles.serving.verbs import changing
 
     return changing.switch(
-        Selection(host, tuple(inventory or ())),
-        ConnectionOptions(ask_become_pass, accept_new),
+        given.selection,
+        given.connection,
         name,
         version,
-        force=force,
+        force=given.force,
         provision=not no_provision,
-        as_json=json,
+        as_json=given.json,
     )
 
 
-@task(
-    help=helps(
-        *_OF_ONE,
-        host=_HOST,
-        name=_NAME,
-        version="only this version, which must not be the live one (default: the model with its server)",
-        no_provision=_ONLY_WRITE,
-    ),
-    iterable=["inventory"],
-    auto_shortflags=False,
+@verb(
+    *OF_ONE,
+    _HOST,
+    name=_NAME,
+    version="only this version, which must not be the live one (default: the model with its server)",
+    no_provision=_ONLY_WRITE,
 )
-@ends
-def down(
-    c: Context,  # noqa: ARG001 - Invoke's
-    name: str = "",
-    version: int = 0,
-    host: str = "",
-    no_provision: bool = False,
-    inventory: list[str] | None = None,
-    json: bool = False,
-    ask_become_pass: bool = False,
-    accept_new: bool = False,
-) -> int:
+def down(given: Given, name: str = "", version: int = 0, no_provision: bool = False) -> int:
     """Take a model, or one of its versions, off its host."""
     from hostwright.standard.roles.serving.verbs import changing
 
     return changing.down(
-        Selection(host, tuple(inventory or ())),
-        ConnectionOptions(ask_become_pass, accept_new),
-        name,
-        version,
-        provision=not no_provision,
-        as_json=json,
+        given.selection, given.connection, name, version, provision=not no_provision, as_json=given.json
     )
 
 
-@task(name="list", help=helps(*REACHED), iterable=["inventory"], auto_shortflags=False)
-@ends
-def list_(
-    c: Context,  # noqa: ARG001 - Invoke's
-    hosts: str = "all",
-    inventory: list[str] | None = None,
-    json: bool = False,
-    ask_become_pass: bool = False,
-    accept_new: bool = False,
-) -> int:
+@verb(*LISTED, called="list")
+def list_(given: Given) -> int:
     """Show the models of hosts: their versions, which of them is live, and where it answers."""
     from hostwright.standard.roles.serving.verbs import looking
 
-    return looking.show_list(
-        Selection(hosts, tuple(inventory or ())), ConnectionOptions(ask_become_pass, accept_new), as_json=json
-    )
+    return looking.show_list(given.selection, given.connection, as_json=given.json)
 
 
 namespace = Collection("serve", up, list_, switch, down)

@@ -11,6 +11,7 @@ from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
 from hostwright.standard.roles.serving.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
+from hostwright.standard.roles.workspaces.states.undeclared import told
 
 UNPACK_TIMEOUT_S = 3600.0  #: 100 GB on a worn-out disk
 
@@ -34,7 +35,7 @@ class ModelBrought:
             return None
         if have != ABSENT:
             return Refusal(what, short(have), want, "model-version", other_files(self.name, self.version))
-        script = sh_file(
+        script = told(what) + sh_file(
             __file__, "sh/bring.sh", name=self.name, version=self.version, digest=self.digest.removeprefix("sha256:"),
             archive=host_path(self.artifact), state=STATE,
         )  # fmt: skip

@@ -19,6 +19,7 @@ class ModelFacts:
     """One model of a host. All of it is text of the host."""
 
     config: str = ""  #: the server's configuration
+    cut: bool = False  #: whether a change of it was cut off
     files: dict[int, str] = field(default_factory=dict)  #: the checksum of each version's files
     states: dict[int, str] | None = None  #: the server's word for each version; ``None`` where none answers
     errors: dict[int, str] = field(default_factory=dict)  #: what the server says of versions that did not load
@@ -63,6 +64,8 @@ def read_look(facts: Facts) -> ServingFacts:
 def _take(model: ModelFacts, kind: str, text: str) -> None:
     if kind == "config":
         model.config = text.strip()
+    elif kind == "cut":
+        model.cut = True
     elif kind == "version":
         number, _, digest = text.partition(" ")
         if (version := untrusted.whole(number)) is not None:

@@ -12,6 +12,7 @@ from hostwright.standard.roles.serving.states.look import LOOK, ModelFacts, read
 from hostwright.standard.roles.serving.states.unserved import Unserved
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.arguments import MODELS
+from hostwright.standard.roles.workspaces.states.undeclared import told
 
 AVAILABLE = "AVAILABLE"
 PATIENCE_S = 900  #: for a version to be loaded: several gigabytes from a busy disk
@@ -75,17 +76,18 @@ class ModelServed:
         gone = sorted(set(model.files) - set(wanted))
         loaded = tuple(sorted(number for number, state in model.states.items() if state == AVAILABLE))
         config = config_of(self.name, wanted, self.live)
-        if (model.config, loaded, model.live, gone) == (config, wanted, self.live, []):
+        if (model.config, model.cut, loaded, model.live, gone) == (config, False, wanted, self.live, []):
             return None
-        stages = stages_of(self.name, model.configured, wanted, self.live)
+        configured, led = model.configured  # what of it does not answer, such as what a crash left, need not be awaited
+        stages = stages_of(self.name, (tuple(filter(loaded.__contains__, configured)), led), wanted, self.live)
         script = sh_file(
             __file__, "sh/serve.sh", name=self.name, port=self.port, state=f"{STATE}/{self.name}",
             stages=[word for text, served, live in stages for word in (text, " ".join(map(str, served)), str(live))],
             remove=" ".join(map(str, gone)), patience=PATIENCE_S,
         )  # fmt: skip
-        return Change(
-            self.what, _have(model, loaded, self._want()), self._want(), (Step(script, timeout_s=4 * PATIENCE_S),)
-        )
+        have = _have(model, loaded, self._want())
+        step = Step(told(self.what) + script, timeout_s=4 * PATIENCE_S)
+        return Change(self.what, have, self._want(), (step,), alone=True)  # a model that fails stops no other
 
     def _files(self, model: ModelFacts) -> Refusal | None:
         """A version whose files are not there, or are others."""
@@ -102,7 +104,7 @@ class ModelServed:
                 sentence = other_files(self.name, number)
             return Refusal(
                 f"{self.what} version {number}", short(have) if have else ABSENT, short(digest), "model-version",
-                sentence,
+                sentence, alone=True,
             )  # fmt: skip
         return None
 
@@ -127,6 +129,8 @@ def _have(model: ModelFacts, loaded: tuple[int, ...], want: str) -> str:
     have = _said(loaded, model.live) if loaded else "no version"
     if have != want:
         return have
+    if model.cut:
+        return f"{have}, by a change that was cut off"
     further = sorted(set(model.files) - set(loaded))
     return f"{have}, and files of {', '.join(map(str, further))}" if further else f"{have}, by another configuration"
 

@@ -8,6 +8,7 @@ from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Change, Facts, Planned, Probe, Resource, Step
 from hostwright.standard.roles.serving.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
+from hostwright.standard.roles.workspaces.states.undeclared import told
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,9 @@ class Unserved:
         if not gone:
             return None
         have = ", ".join(f"{name} ({', '.join(map(str, sorted(models[name].files)))})" for name in gone)
-        script = sh_file(__file__, "sh/unserve.sh", names=gone, state=STATE)
-        return Change("undeclared models", have, "absent", (Step(script, timeout_s=300),))
+        what = "undeclared models"
+        script = told(what) + sh_file(__file__, "sh/unserve.sh", names=gone, state=STATE)
+        return Change(what, have, "absent", (Step(script, timeout_s=300),), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:
         return (Unserved(),)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.goals import OnlyStates
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
@@ -16,16 +18,15 @@ from hostwright.cli.verbs import changes
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.userpaths import expanded
-from hostwright.fleet import Fleet, Member
-from hostwright.plan.desired import Desired, DesiredRole
+from hostwright.fleet import Fleet
 from hostwright.standard.roles.serving.models.archive import pack
 from hostwright.standard.roles.serving.models.directory import SavedModel, read_model
 from hostwright.standard.roles.serving.states.brought import ModelBrought
 from hostwright.standard.roles.serving.verbs.looking import signatures_differ
 from hostwright.standard.roles.workspaces.declared.entries import NOBODY, SERVING
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
-from hostwright.standard.roles.workspaces.verbs.changing import entry_of, show_written
-from hostwright.standard.roles.workspaces.verbs.edit import checked, declared_entry, edited, place, written
+from hostwright.standard.roles.workspaces.verbs.changing import entry_of, say_what_stays, show_written
+from hostwright.standard.roles.workspaces.verbs.edit import alone, checked, declared_entry, edited, place, written
 from hostwright.standard.roles.workspaces.verbs.looking import declared_of
 
 ROLE, ROLES = "serving", "workspaces,serving"
@@ -41,23 +42,14 @@ class Wish:
     signature: str
 
 
-@dataclass(frozen=True)
-class VersionBrought:
-    """The goal of ``serve.up``: the host has a version's files, and nothing else of it changes."""
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a verb writes about a model of a host."""
 
-    state: ModelBrought
-
-    def desired(self, member: Member) -> Desired:
-        """The files alone; their archive is a file of the stack for this run."""
-        artifact = self.state.artifact
-        stack = member.stack.model_copy(update={"artifacts": {**member.stack.artifacts, artifact.name: artifact}})
-        return Desired(
-            member.name, stack, (DesiredRole(ROLE, (), (self.state,)),), apart=True, occupancy=member.occupancy
-        )
-
-    def departs(self, member: Member) -> bool:  # noqa: ARG002 - of no host
-        """What Hostwright keeps on a host stays there."""
-        return False
+    host: str
+    name: str
+    what: str  #: as sentences name it
+    back: str = ""  #: the command that takes it back; empty where it takes something out
 
 
 def up(
@@ -76,15 +68,23 @@ def up(
     name = wish.name or _name_of(model.folder)
     fleet = open_fleet(selection, connection)
     host, space = _host_of(fleet, selection, name, new=True)
-    entry = declared_entry(fleet.path, host, name)
-    version = _version_of(model, wish, entry)
-    entry = _entry(entry, options, version, model, space)
-    before, after = edited(fleet.path, host, name, entry)
+    version = _version_of(model, wish, declared_entry(fleet.path, host, name))
+
+    def with_version() -> dict[str, Any]:
+        entry = declared_entry(fleet.path, host, name)
+        _version_of(model, Wish(wish.directory, name, version, wish.signature), entry)  # meanwhile it may be another's
+        return _entry(entry, options, version, model, space)
+
+    _, after = edited(fleet.path, host, name, with_version())
     checked(fleet.path, host, after)
     status = _bring(fleet, host, connection, selection, (name, version, model), as_json=as_json)
     if status:
         return status
-    return _write(fleet, host, (before, after), selection, connection, provision=provision, as_json=as_json)
+    model_down = f"invoke serve.down --name {name}"
+    first = space is None
+    back = model_down if first else f"{model_down} --version {version}"
+    change = _Change(host, name, f"version {version} of {name}", back)
+    return _write(fleet, change, with_version, selection, connection, provision=provision, as_json=as_json)
 
 
 def switch(
@@ -100,12 +100,17 @@ def switch(
     """``serve.switch``. Only a version that the host serves already may become the live one."""
     fleet = open_fleet(selection, connection)
     host, space = _host_of(fleet, selection, name)
-    entry = _known(fleet, host, name, version)
-    if space is not None and not force and entry["live"] != version:
+    was_live = _known(fleet, host, name, version)["live"]
+    if space is not None and not force and was_live != version:
         _comparable(fleet, host, connection, space, version)
-    texts = edited(fleet.path, host, name, {**entry, "live": version})
-    checked(fleet.path, host, texts[1])
-    return _write(fleet, host, texts, selection, connection, provision=provision, as_json=as_json)
+    what, back = (
+        f"version {version} of {name} as the live one",
+        f"invoke serve.switch --name {name} --version {was_live}",
+    )
+    return _write(
+        fleet, _Change(host, name, what, back), lambda: {**_known(fleet, host, name, version), "live": version},
+        selection, connection, provision=provision, as_json=as_json,
+    )  # fmt: skip
 
 
 def down(
@@ -120,8 +125,10 @@ def down(
     """``serve.down``: the model, or one version that is not the live one."""
     fleet = open_fleet(selection, connection)
     host, _ = _host_of(fleet, selection, name)
-    entry: dict[str, Any] | None = None
-    if version:
+
+    def without() -> dict[str, Any] | None:
+        if not version:
+            return None
         entry = _known(fleet, host, name, version)
         if entry["live"] == version:
             raise InputError(
@@ -129,10 +136,11 @@ def down(
                 f"--name {name} --version N`, or leave --version out to take the model off",
                 "--version",
             )
-        entry["versions"] = {number: digest for number, digest in entry["versions"].items() if number != version}
-    texts = edited(fleet.path, host, name, entry)
-    checked(fleet.path, host, texts[1])
-    return _write(fleet, host, texts, selection, connection, provision=provision, as_json=as_json)
+        return {**entry, "versions": {number: file for number, file in entry["versions"].items() if number != version}}
+
+    what = f"version {version} of {name}" if version else name
+    change = _Change(host, name, what)
+    return _write(fleet, change, without, selection, connection, provision=provision, as_json=as_json)
 
 
 def _name_of(folder: Path) -> str:
@@ -239,7 +247,7 @@ def _bring(
         artifact = pack(model, name, version, archive)
         return changes.reach(
             "serve.up",
-            VersionBrought(ModelBrought(name, version, model.digest, artifact)),
+            OnlyStates(ROLE, (ModelBrought(name, version, model.digest, artifact),), {artifact.name: artifact}),
             fleet,
             members,
             connection=connection,
@@ -261,19 +269,26 @@ def _comparable(fleet: Fleet, host: str, connection: ConnectionOptions, space: W
 
 def _write(
     fleet: Fleet,
-    host: str,
-    texts: tuple[str, str],
+    change: _Change,
+    entry: Callable[[], Mapping[str, Any] | None],
     selection: Selection,
     connection: ConnectionOptions,
     *,
     provision: bool,
     as_json: bool,
 ) -> int:
-    """Put the file in its place, show its lines, and bring the host to it."""
-    before, after = texts
-    written(fleet.path, before, after)
-    show_written(place(fleet.path), before, after, quiet=as_json)
+    """Put the model's lines into the file, as they are to be by what the file says now; show them, and bring the host
+    to them."""
+    file = place(fleet.path)
+    with alone(fleet.path):
+        before, after = edited(fleet.path, change.host, change.name, entry())
+        checked(fleet.path, change.host, after)
+        written(fleet.path, before, after)
+    show_written(file, before, after, quiet=as_json)
     if not provision:
-        return 0
-    chosen = Selection(host, selection.inventory, selection.var, ROLES)
-    return changes.provision(chosen, connection, ChangeOptions(), as_json=as_json)
+        return AS_DESIRED
+    chosen = Selection(change.host, selection.inventory, selection.var, ROLES)
+    status = changes.provision(chosen, connection, ChangeOptions(), as_json=as_json)
+    if status != AS_DESIRED:
+        say_what_stays(file, change.what, change.back, f"--hosts {change.host} --roles {ROLES}")
+    return status

@@ -7,10 +7,7 @@
 : "${state:?}"
 models=$state/$name/models
 new=$models/.$version.new
-fail() {
-  echo "model $name: version $version: $*" >&2
-  exit 1
-}
+undo() { rm -rf -- "$new"; }
 mkdir -p -- "$state"
 [ -d "$state/$name" ] || mkdir -m 711 -- "$state/$name"
 umask 022
@@ -18,12 +15,12 @@ mkdir -p -- "$models/$name" "$models/versions"
 chmod 755 -- "$models" "$models/$name" "$models/versions"
 rm -rf -- "$new"
 mkdir -- "$new"
-trap 'rm -rf -- "$new"' EXIT
-tar -C "$new" --no-same-owner --no-same-permissions -xf "$archive" || fail "its archive could not be unpacked"
+said=$(tar -C "$new" --no-same-owner --no-same-permissions -xf "$archive" 2>&1) ||
+  fail "its archive could not be unpacked: $(printf '%s' "$said" | tr -s '[:space:]' ' ' | tail -c 300)"
 [ "$(sha256sum <"$new/sha256sums")" = "$digest  -" ] || fail "the archive holds other files than it should"
 (cd "$new/files" && sha256sum --quiet -c ../sha256sums) || fail "a file is not what its checksum says"
 [ "$(find "$new/files" -type f | wc -l)" -eq "$(wc -l <"$new/sha256sums")" ] || fail "the archive holds more files"
 rm -rf -- "${models:?}/$name/$version" # of a time when its checksums were not written yet
 mv -- "$new/files" "$models/$name/$version"
 mv -f -- "$new/sha256sums" "$models/versions/$version"
-rm -rf -- "${archive%/*}"
+rm -rf -- "$new" "${archive%/*}"

@@ -1,5 +1,5 @@
 # What the host has of models, a line each, with "end" as the last: "config NAME TEXT" of the server's configuration,
-# "version NAME NUMBER CHECKSUM" of files that are there, "docker absent" or "docker silent"; of servers that run
+# "version NAME NUMBER CHECKSUM" of files that are there, "cut NAME" where a change of its configuration was cut off, "docker absent" or "docker silent"; of servers that run
 # "status NAME JSON" and "live NAME NUMBER".
 : "${state:?}"
 get() { # PORT PATH: the body of the answer on one line
@@ -16,6 +16,7 @@ for folder in "$state"/*/models; do
   printf 'config %s ' "$name"
   head -c 65536 -- "$folder/models.config" 2>/dev/null | tr '\n' ' '
   echo
+  [ ! -s "$folder/models.config.former" ] || echo "cut $name"
   for list in "$folder"/versions/*; do
     if [ -f "$list" ] && [ -d "$folder/$name/${list##*/}" ]; then
       sum=$(sha256sum <"$list")

@@ -1,36 +1,17 @@
-"""What is planned of served models, and its scripts run by a real shell: against a server that keeps the contract of
-TensorFlow Serving, with what computes made up."""
+"""What is planned of served models."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import threading
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from hostwright.plan.model import Change, Deferred, Facts, Refusal
 from hostwright.plan.testing import facts_for
-from hostwright.standard.roles.serving.models.archive import pack
-from hostwright.standard.roles.serving.models.directory import read_model
-from hostwright.standard.roles.serving.states.brought import ModelBrought
 from hostwright.standard.roles.serving.states.look import read_look
 from hostwright.standard.roles.serving.states.served import ModelServed, config_of, stages_of
 from hostwright.standard.roles.serving.states.unserved import Unserved
-from hostwright.standard.roles.workspaces.declared.workspace import STATE
-from lab.serving import rest
 from lab.serving.config import read_config
-from lab.serving.status import Failed
-from lab.serving.versions import Versions
-from tests.unit.lab.test_lab_serving import HalfPlus
-from tests.unit.roles.serving.test_models import HALF_PLUS_TWO
 
 A, B = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 ONE = ModelServed("half", 20001, ((1, A),), 1)
@@ -77,6 +58,21 @@ def test_files_are_brought_before_they_are_served() -> None:
     other = asked(BOTH, look(*SERVED, f"version half 2 {'c' * 64}"))
     assert isinstance(other, Refusal)
     assert "a version's files never change" in other.sentence
+
+
+def test_each_model_stands_alone() -> None:
+    """One that fails, or whose files are missing, stops no other of its host."""
+    refused = asked(BOTH, look(*SERVED))
+    changed = asked(BOTH, look(*SERVED, f"version half 2 {'b' * 64}"))
+    gone = asked(Unserved(()), look(*SERVED))
+    assert [planned.alone for planned in (refused, changed, gone)] == [True, True, True]
+
+
+def test_a_change_that_was_cut_off_is_brought_to_its_end() -> None:
+    """Also where its server answers as declared: what it was before is not put back later."""
+    cut = asked(ONE, look(*SERVED, "cut half"))
+    assert isinstance(cut, Change)
+    assert cut.have == "version 1, live: 1, by a change that was cut off"
 
 
 def test_a_server_that_does_not_answer_is_awaited() -> None:
@@ -140,210 +136,3 @@ def test_the_configuration_is_one_that_a_server_reads(tmp_path: Path) -> None:
     file.write_text(config_of("half", (1, 2), 2))
     (model,) = read_config(str(file))
     assert (model.name, model.base_path, model.versions, model.labels) == ("half", "/models/half", (1, 2), {"live": 2})
-
-
-# --- the scripts, by a real shell ---
-
-
-class Host:
-    """A host's directory of workspaces, a Docker that knows one container, and a model server in this process."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.state = folder / "workspaces"
-        self.models = self.state / "half" / "models"
-        self.bin = folder / "bin"
-        self.bin.mkdir()
-        (self.bin / "docker").write_text(
-            '#!/bin/sh\ncase "$1 $2" in'
-            ' "container inspect") case $4 in *Status*) echo "running 0" ;; *) echo 0 ;; esac ;;'
-            f' "ps --filter") echo "half $(cat {folder}/port)" ;; *) echo "its last line" ;; esac\n'
-        )
-        (self.bin / "docker").chmod(0o755)
-        self.slow = 0.0
-        self.versions = Versions(self.load, retries=0, poll_s=0.1, early_labels=True, log=lambda line: None)
-        self.server = rest.server_of(self.versions, ("127.0.0.1", 0))
-        self.port = int(self.server.server_address[1])
-        (folder / "port").write_text(str(self.port))
-
-    def load(self, path: str) -> HalfPlus:
-        time.sleep(self.slow)
-        if "broken" in (Path(path) / "saved_model.pb").read_text("utf-8", "replace"):
-            raise Failed("INTERNAL", 'Op type not registered "Foo" in binary')
-        return HalfPlus(float(Path(path).name))
-
-    def start(self) -> None:
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.versions.start()
-
-        def reloads() -> None:
-            while True:
-                time.sleep(0.1)
-                try:
-                    text = (self.models / "models.config").read_text().replace("/models/", f"{self.models}/")
-                    (self.folder / "read.config").write_text(text)
-                    self.versions.reload(read_config(str(self.folder / "read.config")))
-                except (OSError, Failed):
-                    continue
-
-        threading.Thread(target=reloads, daemon=True).start()
-
-    def run(self, script: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["sh", "-euc", script.replace(STATE, str(self.state))],
-            env={**os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}"},
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-
-    def brought(self, number: int, *, broken: bool = False) -> str:
-        """Bring a version by its script; its digest."""
-        source = self.folder / f"source-{number}"
-        (source / "variables").mkdir(parents=True)
-        for name in ("saved_model.pb", "variables/variables.index", "variables/variables.data-00000-of-00001"):
-            (source / name).write_bytes((HALF_PLUS_TWO / name).read_bytes())
-        (source / "assets.txt").write_text(f"version {number}\n")
-        model = read_model(source)
-        if broken:  # as by a TensorFlow that knows more
-            text = (source / "saved_model.pb").read_bytes() + b"\x7a\x06broken"
-            (source / "saved_model.pb").write_bytes(text)
-            model = read_model(source)
-        place = self.folder / f"cache-{number}" / "model.tar"
-        place.parent.mkdir()
-        artifact = pack(model, "half", number, place)
-        change = asked(ModelBrought("half", number, model.digest, artifact), look())
-        assert isinstance(change, Change)
-        script = change.steps[0].script
-        (line,) = [line for line in script.splitlines() if line.startswith("archive=")]
-        done = self.run(script.replace(line, f"archive={place}"))
-        assert done.returncode == 0, done.stderr
-        assert not place.exists()
-        return model.digest
-
-    def looked(self) -> str:
-        probe = ONE.probes()[0]
-        done = self.run(probe.script)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def reach(self, state: ModelServed) -> subprocess.CompletedProcess[str]:
-        """Plan by the real look, and run what is planned."""
-        change = asked(state, self.looked())
-        assert isinstance(change, Change), change
-        return self.run(change.steps[0].script)
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> Iterator[Host]:
-    made = Host(tmp_path)
-    made.models.mkdir(parents=True)
-    (made.models / "models.config").write_text("model_config_list {}\n")
-    made.start()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-
-
-def asking(host: Host, ended: Callable[[], bool]) -> Counter[str]:
-    """The answers of the live version to requests that follow each other until the end."""
-    answers: Counter[str] = Counter()
-    while not ended():
-        connection = HTTPConnection("127.0.0.1", host.port, timeout=20)
-        try:
-            connection.request("POST", "/v1/models/half/labels/live:predict", '{"instances": [2.0]}')
-            reply = connection.getresponse()
-            answers[f"{reply.status} {json.loads(reply.read())}"] += 1
-        except OSError as error:
-            answers[repr(error)] += 1
-        finally:
-            connection.close()
-    return answers
-
-
-FIRST, SECOND = "200 {'predictions': [2.0]}", "200 {'predictions': [3.0]}"
-
-
-def test_versions_are_served_switched_and_let_go_without_a_lost_request(host: Host) -> None:
-    one = ModelServed("half", host.port, ((1, host.brought(1)),), 1)
-    done = host.reach(one)
-    assert done.returncode == 0, done.stderr
-    assert asked(one, host.looked()) is None
-    host.slow = 1.0
-    end = threading.Event()
-    counted: list[Counter[str]] = []
-    threads = [threading.Thread(target=lambda: counted.append(asking(host, end.is_set))) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    try:
-        two = host.brought(2)
-        both = ModelServed("half", host.port, (*one.versions, (2, two)), 1)
-        for state in (
-            both,
-            ModelServed("half", host.port, both.versions, 2),
-            ModelServed("half", host.port, ((2, two),), 2),
-        ):
-            done = host.reach(state)
-            assert done.returncode == 0, done.stderr
-            assert asked(state, host.looked()) is None
-        since = asking(host, iter([False] * 50 + [True]).__next__)
-        back = ModelServed("half", host.port, ((1, one.versions[0][1]),), 1)
-    finally:
-        end.set()
-        for thread in threads:
-            thread.join()
-    answers = sum(counted, Counter())
-    assert set(answers) == {FIRST, SECOND}, answers
-    assert since == {SECOND: 50}
-    assert not (host.models / "half" / "1").exists()
-    assert isinstance(asked(back, host.looked()), Refusal)  # its files are gone
-
-
-def test_a_version_that_does_not_load_leaves_the_other_as_it_was(host: Host) -> None:
-    one = ModelServed("half", host.port, ((1, host.brought(1)),), 1)
-    assert host.reach(one).returncode == 0
-    before = (host.models / "models.config").read_text()
-    both = ModelServed("half", host.port, (*one.versions, (2, host.brought(2, broken=True))), 2)
-    done = host.reach(both)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == (
-        'model half: version 2 does not load: Op type not registered "Foo" in binary (INTERNAL); version 1 goes on '
-        "serving"
-    )
-    assert (host.models / "models.config").read_text() == before  # a server that starts again needs no version 2
-    assert asking(host, iter([False] * 20 + [True]).__next__) == {FIRST: 20}
-    again = asked(both, host.looked())
-    assert isinstance(again, Change)
-    taken_out = host.reach(one)
-    assert (taken_out.returncode, asked(one, host.looked())) == (0, None)
-
-
-def test_a_first_version_that_does_not_load(host: Host) -> None:
-    done = host.reach(ModelServed("half", host.port, ((1, host.brought(1, broken=True)),), 1))
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith("; nothing is served by it")
-    assert (host.models / "models.config").read_text() == "model_config_list {}\n"
-
-
-def test_an_archive_that_was_changed_brings_nothing(host: Host, tmp_path: Path) -> None:
-    model = read_model(HALF_PLUS_TWO)
-    place = tmp_path / "cache" / "model.tar"
-    place.parent.mkdir()
-    artifact = pack(model, "half", 1, place)
-    place.write_bytes(place.read_bytes().replace(b"serving_default", b"serving_DEFAULT"))
-    change = asked(ModelBrought("half", 1, model.digest, artifact), look())
-    (line,) = [line for line in change.steps[0].script.splitlines() if line.startswith("archive=")]
-    done = host.run(change.steps[0].script.replace(line, f"archive={place}"))
-    assert done.returncode == 1
-    assert "a file is not what its checksum says" in done.stderr
-    assert [path.name for path in (host.models / "half").iterdir()] == []
-    assert [path.name for path in host.models.iterdir() if path.name.startswith(".")] == []
-
-
-def test_models_are_taken_off(host: Host) -> None:
-    one = ModelServed("half", host.port, ((1, host.brought(1)),), 1)
-    assert host.reach(one).returncode == 0
-    gone = asked(Unserved(()), host.looked())
-    assert host.run(gone.steps[0].script).returncode == 0
-    assert asked(Unserved(()), host.looked()) is None
-    assert not (host.models / "half").exists()
-    _, answer = rest.answer(host.versions, "POST", "/v1/models/half:predict", b'{"instances": [1]}')
-    assert "Servable not found" in answer.decode()
