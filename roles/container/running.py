@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.untrusted import Match, Pattern
+from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import Match, Pattern, whole
 from hostwright.plan.model import Facts, Probe
 from hostwright.resources.system.services import Running
 
@@ -27,6 +28,10 @@ CONTAINERS = Probe(
     "exit 0",
     root=True,
 )
+#: counts what the programs of containers have started (``children``)
+CHILDREN_SH = sh_file(__file__, "sh/children.sh")
+#: of each container, by its first process
+CHILDREN = Probe(f"{CHILDREN_SH}[ ! -e /var/run/docker.sock ] || children_of_all", root=True, cap_bytes=256 * 1024)
 UNLISTED = "containers that Docker did not name in time"  #: who they are is not known, and nobody may be taken for idle
 _CONTAINER = Pattern(r"([0-9]{1,10}) ([0-9a-f]{12})[0-9a-f]{52} /(\S+)(?: ([a-z-]*))?")
 #: Docker starts these again when it starts. ``on-failure`` depends on how the host went down (moby/moby#47846), and
@@ -43,6 +48,27 @@ def ended_by_reboot(facts: Facts) -> tuple[tuple[str, str], ...]:
     if "unlisted" in lines or facts[CONTAINERS].truncated:
         return ((UNLISTED, ""),)
     return tuple((_named(row), again % row[4] if boots and row[4] in _COMES_BACK else "") for row in rows if row)
+
+
+def first_process(name: str) -> str:
+    """The first process of a container that is named as here, as ``children_of`` counts by it."""
+    return name.partition("(pid ")[2].partition(")")[0]
+
+
+def technical_name(name: str) -> str:
+    """How the names of a container begin, whoever gives them: ``container 9cd078cb21bc``."""
+    return " ".join(name.split(" ", 2)[:2])
+
+
+def children_of(facts: Facts) -> dict[str, int]:
+    """How many processes the program of each container has started, by the container's first process."""
+    rows = (line.split() for line in facts[CHILDREN].text.splitlines())
+    return {row[1]: whole(row[2]) or 0 for row in rows if len(row) == 3 and row[0] == "children"}
+
+
+def processes(number: int) -> str:
+    """So many processes, in words."""
+    return f"{number} process{'es' if number > 1 else ''}"
 
 
 def _named(row: Match) -> str:

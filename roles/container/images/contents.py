@@ -18,16 +18,12 @@ from hostwright.common.errors import InputError
 from hostwright.common.text import short
 from hostwright.standard.roles.container.images.archive import Archive, ArchivedFile, read_archive
 from hostwright.standard.roles.container.images.names import NoArchive, inside
+from hostwright.standard.roles.container.images.reference import read_image_name
 
 MOST_IMAGES = 100  #: our choice, of one archive
 MOST_DEPTH = 4  #: indexes in indexes
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _BY_SUM = re.compile(r"(?:.*/)?([0-9a-f]{64})(?:\.json|\.tar)?")  #: a file that is named after its checksum
-#: a name with its tag, in the form that Docker takes
-_TAG = re.compile(
-    r"(?=.{3,255}\Z)[a-z0-9][a-z0-9._-]*(?::[0-9]{1,5}(?=/))?(?:/[a-z0-9._-]+)*:\w[\w.-]{0,127}", re.ASCII
-)
-_HUB = ("docker.io/library/", "index.docker.io/library/", "docker.io/", "index.docker.io/")
 _NAMES = ("io.containerd.image.name", "org.opencontainers.image.ref.name")  #: annotations, the best first
 _T = TypeVar("_T")
 
@@ -195,10 +191,15 @@ def _named(images: list[ArchivedImage]) -> tuple[ArchivedImage, ...]:
 
 def _familiar(name: str) -> str:
     """A name as Docker shows it. Raises ``NoArchive`` for one without a tag."""
-    prefix = next((prefix for prefix in _HUB if name.startswith(prefix)), "")
-    if not _TAG.fullmatch(name.removeprefix(prefix)):
-        raise NoArchive(f"{short(name)!r} is no name with a tag, such as tensorflow/tensorflow:2.9.0")
-    return name.removeprefix(prefix)
+    try:
+        image = read_image_name(name)
+    except ValueError as error:
+        raise NoArchive(
+            f"{short(name)!r} is no name with a tag, such as tensorflow/tensorflow:2.9.0: {error}"
+        ) from None
+    if not image.tag or image.digest:
+        raise NoArchive(f"{short(name)!r} is no name with a tag alone, such as tensorflow/tensorflow:2.9.0")
+    return image.shown
 
 
 def _part(archive: Archive, name: str) -> ArchivedFile:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS
 from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.goals import OnlyStates
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
@@ -18,35 +18,14 @@ from hostwright.cli.views.shared import warn
 from hostwright.common.errors import HostError, InputError
 from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Member, Members
-from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.model import Resource
 from hostwright.plan.observing import ask
-from hostwright.stack.stack import Artifact
 from hostwright.standard.roles.container.images.contents import read_contents
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded
 from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed, PushedImage
 
 ROLE, REGISTRY = "container", "registry"
 VERB = "images.push"
-
-
-@dataclass(frozen=True)
-class Brought:
-    """The goal of ``images.push``: these states, and nothing else of a host changes."""
-
-    states: tuple[Resource, ...]
-    artifacts: Mapping[str, Artifact] = field(default_factory=dict)  #: files of the stack for this run
-
-    def desired(self, member: Member) -> Desired:
-        """The images alone."""
-        stack = member.stack.model_copy(update={"artifacts": {**member.stack.artifacts, **self.artifacts}})
-        return Desired(
-            member.name, stack, (DesiredRole(ROLE, (), self.states),), apart=True, occupancy=member.occupancy
-        )
-
-    def departs(self, member: Member) -> bool:  # noqa: ARG002 - of no host
-        """What Hostwright keeps on a host stays there."""
-        return False
 
 
 @dataclass(frozen=True)
@@ -67,7 +46,7 @@ class _Push:
         names = {"registry": at} if at else {}
         return changes.reach(
             VERB,
-            Brought(states, {self.loaded.artifact.name: self.loaded.artifact}),
+            OnlyStates(ROLE, states, {self.loaded.artifact.name: self.loaded.artifact}),
             self.fleet,
             members,
             connection=self.connection,
