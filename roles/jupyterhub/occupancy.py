@@ -6,20 +6,36 @@ from collections.abc import Iterator
 
 from hostwright.plan.host.occupancy import Occupancy
 from hostwright.plan.model import Facts
-from hostwright.standard.roles.container.running import CONTAINERS, ended_by_reboot
+from hostwright.standard.roles.container.running import (
+    CHILDREN,
+    CONTAINERS,
+    children_of,
+    ended_by_reboot,
+    first_process,
+    processes,
+    technical_name,
+)
 from hostwright.standard.roles.jupyterhub.states.look import PREFIX
 
 
-def _ended(facts: Facts) -> tuple[tuple[str, str], ...]:
-    return tuple(_servers(facts))
-
-
-def _servers(facts: Facts) -> Iterator[tuple[str, str]]:
+def _servers(facts: Facts) -> Iterator[tuple[str, str, str]]:
+    """The servers that run: the container, whose it is, and what brings back what runs in it (empty: nothing does)."""
+    children = children_of(facts)
     for name, again in ended_by_reboot(facts):
         _, mark, user = name.rpartition(f" {PREFIX}")
         if mark:
-            yield f"the JupyterHub server of {user}", again
+            number = children.get(first_process(name), 0)
+            work = f" ({processes(number)})" if number else ""
+            yield technical_name(name), f"the JupyterHub server of {user}{work}", "" if number else again
+
+
+def _ended(facts: Facts) -> tuple[tuple[str, str], ...]:
+    return tuple((server, again) for _, server, again in _servers(facts))
+
+
+def _known_as(facts: Facts) -> dict[str, str]:
+    return {container: server for container, server, _ in _servers(facts)}
 
 
 #: Who has a GPU is known to the driver's role, which sees the containers.
-OCCUPANCY = Occupancy((CONTAINERS,), lambda _facts: (), _ended)
+OCCUPANCY = Occupancy((CONTAINERS, CHILDREN), lambda _facts: (), _ended, _known_as)

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from invoke import Collection, Context, task
+from invoke import Collection
 
-from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.tasks.options import READ, ends, helps
+from hostwright.cli.tasks.options import CONNECTED, HOST, READ, Given, verb
 
 
-@task(
-    help=helps(*READ, "ask_become_pass", "accept_new", host="the host that has the registry"),
-    iterable=["inventory"],
-    auto_shortflags=False,
-)
-@ends
-def trust(
-    c: Context,  # noqa: ARG001 - Invoke's
-    host: str = "",
-    inventory: list[str] | None = None,
-    ask_become_pass: bool = False,
-    accept_new: bool = False,
-) -> int:
+@verb(HOST.told("the host that has the registry"), *READ, *CONNECTED)
+def trust(given: Given) -> int:
     """Read the authority of a registry from its host, and write it to the inventory for all hosts that pull from it."""
     from hostwright.standard.roles.registry import trusting
 
-    return trusting.trust(Selection(host, tuple(inventory or ())), ConnectionOptions(ask_become_pass, accept_new))
+    return trusting.trust(given.selection, given.connection)
 
 
 namespace = Collection("registry", trust)

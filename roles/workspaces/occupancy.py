@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from hostwright.common.quoting import sh
 from hostwright.plan.host.occupancy import Occupancy
 from hostwright.plan.model import Facts, Probe
-from hostwright.standard.roles.container.running import CONTAINERS, ended_by_reboot
+from hostwright.standard.roles.container.running import (
+    CHILDREN,
+    CONTAINERS,
+    children_of,
+    ended_by_reboot,
+    first_process,
+    processes,
+    technical_name,
+)
+from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 
 #: root's definitions of the workspaces that the host has, a line each
@@ -23,26 +33,44 @@ DEFINITIONS = Probe(
 )
 
 
-def _running(facts: Facts) -> Iterator[tuple[str, str, bool]]:
-    """The workspaces that run: whose, what starts them again, and whether they have a GPU."""
-    containers = [(name.rpartition(" workspace-"), again) for name, again in ended_by_reboot(facts)]
-    again_of = {name: again for (_, mark, name), again in containers if mark}
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """A workspace that runs."""
+
+    container: str  #: by its technical name
+    name: str  #: with whose it is, and how many work in it
+    again: str  #: what starts it again, empty where nothing brings back what runs in it
+    has_gpu: bool
+
+
+def _running(facts: Facts) -> Iterator[_Space]:
+    containers = [(named, named.rpartition(" workspace-"), again) for named, again in ended_by_reboot(facts)]
+    of_space = {name: (named, again) for named, (_, mark, name), again in containers if mark}
+    children = children_of(facts)
     for line in facts[DEFINITIONS].text.splitlines():
         try:
             definition = json.loads(line)
-            name, user, gpus = (definition[key] for key in ("name", "user", "gpus"))
+            name, user, kind, gpus = (definition[key] for key in ("name", "user", "kind", "gpus"))
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
-        if isinstance(name, str) and name in again_of:
-            yield f"workspace {name} of {user}", again_of[name], bool(gpus)
+        if isinstance(name, str) and name in of_space:
+            named, again = of_space[name]
+            number = 0 if kind in UNATTENDED else children.get(first_process(named), 0)
+            work = "a batch run" if kind == "batch" else processes(number) if number else ""
+            whose = f"workspace {name} of {user}{f' ({work})' if work else ''}"
+            yield _Space(technical_name(named), whose, "" if work else again, bool(gpus))
 
 
 def _users(facts: Facts) -> tuple[str, ...]:
-    return tuple(name for name, _, has_gpu in _running(facts) if has_gpu)
+    return tuple(space.name for space in _running(facts) if space.has_gpu)
 
 
 def _ended(facts: Facts) -> tuple[tuple[str, str], ...]:
-    return tuple((name, again) for name, again, _ in _running(facts))
+    return tuple((space.name, space.again) for space in _running(facts))
 
 
-OCCUPANCY = Occupancy((CONTAINERS, DEFINITIONS), _users, _ended)
+def _known_as(facts: Facts) -> dict[str, str]:
+    return {space.container: space.name for space in _running(facts)}
+
+
+OCCUPANCY = Occupancy((CONTAINERS, CHILDREN, DEFINITIONS), _users, _ended, _known_as)

@@ -11,13 +11,16 @@ from lab import fleet
 from lab.records import find_machine
 from tests.lab.conftest import SMALL, FrontDoor
 from tests.lab.ownlab import own_lab
+from tests.lab.telling import Telling
+from tests.workspaces import busy
 from tests.workspaces.site import HOST, Site
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """The lab makes network namespaces and boots hosts."""
     if os.geteuid() != 0:
         raise pytest.UsageError("hosts of the lab need root: say `make workspaces`, which uses sudo")
+    config.pluginmanager.register(Telling())
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +37,10 @@ def site() -> Iterator[Site]:
         opened.images()
         opened.succeeds("provision", "--hosts", HOST)
         yield opened
+
+
+@pytest.fixture(scope="session")
+def host() -> Iterator[busy.Busy]:
+    """A host on which two people work, with a BMC, and a snapshot of it to which tests go back."""
+    with own_lab("upheav") as lab:
+        yield busy.settled(lab)

@@ -44,7 +44,7 @@ class HubImage:
             return None
         if look.docker:
             return Deferred(what, f"Docker is {look.docker}", want, "Docker answers")
-        if self.base not in look.images and not self.pull:
+        if not look.image(self.base) and not self.pull:
             sentence = (
                 f"JupyterHub wants the image {self.base}, which is not on this host: bring it with images.push, or let "
                 "the host pull it (jupyterhub_pull: true)"

@@ -20,6 +20,7 @@ from hostwright.standard.roles.jupyterhub.states.look import (
 from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
 
 WHAT = "servers of JupyterHub"
+ENDS_WORK = "ends servers in which somebody works"  #: only where that is forced: else it is refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,11 @@ class HubServers:
                 "--force"
             )
             return Refusal(WHAT, have, "ended", "jupyterhub-in-use", sentence)
-        return _ended(have, "ended; people's files stay", [server.user for server in wrong])
+        return _ended(have, "ended; people's files stay", [server.user for server in wrong], working=working)
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        """Those whose work ends with their servers."""
+        return tuple(server.at_work for server, _ in self._wrong(read_hub(facts), facts) if server.at_work)
 
     def _wrong(self, look: HubFacts, facts: Facts) -> Iterator[tuple[HubServer, str]]:
         ports = {user.name: str(user.port) for user in self.people}
@@ -100,13 +105,19 @@ class HubGone:
             )
             return Refusal(WHAT, ", ".join(left), "absent", "jupyterhub-in-use", sentence)
         users = [server.user for server in look.servers]
-        return _ended(", ".join(left), "absent; people's files stay", users, NETWORK, look.images)
+        return _ended(", ".join(left), "absent; people's files stay", users, NETWORK, look.images, working=working)
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        """Those whose work ends with their servers."""
+        return tuple(server.at_work for server in read_hub(facts).servers if server.at_work)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
 
 
-def _ended(have: str, want: str, users: list[str], network: str = "", images: tuple[str, ...] = ()) -> Change:
+def _ended(
+    have: str, want: str, users: list[str], network: str = "", images: tuple[str, ...] = (), *, working: list[str]
+) -> Change:
     names = [PREFIX + user for user in users]
     script = sh_file(__file__, "sh/end.sh", names=names, network=network, images=list(images))
-    return Change(WHAT, have, want, (Step(script, timeout_s=900),))
+    return Change(WHAT, have, want, (Step(script, timeout_s=900),), disturbs=ENDS_WORK if working else "")

@@ -18,6 +18,7 @@ from hostwright.standard.roles.workspaces.declared.forms import (
     Mount,
     PublicKey,
     Size,
+    Variables,
     Version,
     clean_path,
     is_below,
@@ -44,6 +45,7 @@ class WorkspaceUser:
 
     uid: Id | None = None  #: empty: that of the host's account of this name
     gid: Id | None = None  #: empty: the same number as the uid, or the account's group
+    groups: tuple[Id, ...] = ()  #: ids of further groups, whose directories of the host they share
     keys: tuple[PublicKey, ...] = ()  #: public SSH keys, for workspaces of the kind ssh
     left: bool = False  #: true: every workspace of this person is removed; their files stay
 
@@ -81,6 +83,7 @@ class WorkspaceEntry:
     disk: Size | None = None  #: what its files may take, where the file system has project quotas; empty: no limit
     port: Port = 0  #: on the host's loopback; auto: one that follows from the name
     mounts: tuple[Mount, ...] = ()  #: directories of the host, ``/data/set:/data`` or ``/data/set:/data:ro``
+    environment: Variables = field(default_factory=dict)  #: for its programs: ``{TZ: Europe/Berlin}``; not for secrets
     image: Image = TENSORFLOW
     pull: bool = False  #: true: an image that is not on the host may be pulled from its registry
     command: tuple[str, ...] = ()  #: of a batch workspace: what it runs, word by word

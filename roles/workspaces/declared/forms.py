@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from hostwright.common.text import short
+from hostwright.standard.roles.container.images.reference import read_image_name
 
 Kind = Literal["jupyter", "ssh", "tensorboard", "batch", "serving"]
+UNATTENDED = ("tensorboard", "serving")  #: kinds in which nobody works: nothing is lost where they start again
 
 #: In the container; a person's files of the workspace are mounted there.
 HOME = "/workspace"
@@ -18,15 +23,11 @@ _SYSTEM = (
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/root", "/run", "/sbin", "/sys",
     "/usr", "/var",
 )  # fmt: skip
+#: Variables that say whose the container is and how it finds its files.
+_OWN_VARIABLES = ("HOME", "USER", "LOGNAME")
 _SIZE = re.compile(r"([1-9][0-9]{0,7})([kmgt])")
 _FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _PATH = re.compile(r"/[A-Za-z0-9._+@=/-]*")
-#: An image as Docker names it: ``[registry[:port]/]path[:tag][@sha256:digest]``.
-_IMAGE = re.compile(
-    r"(?P<name>(?:(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
-    r"(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*)"
-    r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
-)
 
 
 def bytes_of(size: str) -> int:
@@ -51,12 +52,14 @@ def _size(text: str) -> str:
 
 
 def _image(text: str) -> str:
-    parts = _IMAGE.fullmatch(text)
-    if parts is None:
-        raise ValueError(f"found {text!r}, expected an image such as tensorflow/tensorflow:2.9.0-gpu-jupyter")
-    if parts["tag"] == "latest":
+    try:
+        name = read_image_name(text)
+    except ValueError as error:
+        expected = "expected an image such as tensorflow/tensorflow:2.9.0-gpu-jupyter"
+        raise ValueError(f"found {short(text)!r}, {expected}: {error}") from None
+    if name.tag == "latest":
         raise ValueError(f"{text}: name an exact tag, for latest is another image every few weeks")
-    if not parts["tag"] and not parts["digest"]:
+    if not name.tag and not name.digest:
         raise ValueError(f"{text}: name an exact tag, such as {text}:2.9.0-gpu-jupyter, or a digest (@sha256:…)")
     return text
 
@@ -64,7 +67,10 @@ def _image(text: str) -> str:
 def clean_path(path: str) -> str:
     """An absolute path without ``.`` and ``..``. Raises ``ValueError`` for any other text."""
     if not _PATH.fullmatch(path) or posixpath.normpath(path) != path or path.startswith("//"):
-        raise ValueError(f"{path!r} is no plain absolute path (no ., no .., no slash at its end, no spaces)")
+        raise ValueError(
+            f"{path!r} is no plain absolute path (no ., no .., no slash at its end, "
+            "only letters, digits and . _ + @ = -)"
+        )
     return path
 
 
@@ -95,8 +101,46 @@ def _keys(text: str) -> str:
     return text.strip()
 
 
-WorkspaceName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,30}$")]
-UserName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,30}$")]
+def _workspace_name(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,30}", text):
+        raise ValueError(
+            f"found {text[:40]!r}, expected a name of at most 31 small letters, digits and hyphens, such as alice-lab"
+        )
+    return text
+
+
+def _user_name(text: str) -> str:
+    if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,30}", text):
+        raise ValueError(
+            f"found {text[:40]!r}, expected an account's name, such as alice: it begins with a letter and has at most "
+            "31 small letters, digits, hyphens and underscores"
+        )
+    return text
+
+
+def _variables(value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise ValueError(f"found {str(value)[:40]!r}, expected NAME: VALUE, such as {{TZ: Europe/Berlin}}")
+    return {name: _variable(name, text) for name, text in value.items()}
+
+
+def _variable(name: Any, value: Any) -> str:
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name):
+        raise ValueError(f"found {str(name)[:40]!r}, expected a variable's name such as TZ")
+    if name in _OWN_VARIABLES or name.startswith("NVIDIA_"):
+        raise ValueError(f"{name} is set by Hostwright: take it out")
+    text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if not isinstance(text, str):
+        raise ValueError(f"{name}: found {str(value)[:40]!r}, expected text or a number: write it in quotes")
+    if len(text) > 4096 or not text.isprintable():
+        raise ValueError(f"{name}: it is longer than 4096 characters, or has a line end or another control character")
+    return text
+
+
+WorkspaceName = Annotated[str, AfterValidator(_workspace_name)]
+UserName = Annotated[str, AfterValidator(_user_name)]
+#: Variables of programs in a container, beside those of its image.
+Variables = Annotated[Mapping[str, str], BeforeValidator(_variables)]
 #: People's ids begin there; those below are the system's accounts.
 Id = Annotated[int, Field(ge=1000, le=2**31 - 2)]
 Size = Annotated[str, AfterValidator(_size)]

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from hostwright.common.errors import InputError
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.forms import HOME
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.inside import PORTS, command_inside
@@ -45,20 +46,19 @@ def _service(workspace: Workspace) -> dict[str, Any]:
         "init": True,
         "restart": "no" if entry.kind == "batch" else "unless-stopped",
         "working_dir": HOME,
-        "environment": {"HOME": HOME, "USER": workspace.owner, "NVIDIA_VISIBLE_DEVICES": "void"},
-        # Compose reads a dollar sign as the beginning of a variable's name
-        "entrypoint": [word.replace("$", "$$") for word in command_inside(workspace)],
+        "environment": {"HOME": HOME, "USER": workspace.owner, **_variables(entry)},
+        "entrypoint": [_plain(word) for word in command_inside(workspace)],
         "volumes": [f"{workspace.directory}:{HOME}", *entry.mounts],
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges"],
         "pids_limit": entry.pids,
         "shm_size": entry.shm,
     }
-    if entry.gpus:
-        del service["environment"]["NVIDIA_VISIBLE_DEVICES"]
     if workspace.user.uid is not None:
         gid = workspace.user.uid if workspace.user.gid is None else workspace.user.gid
         service["user"] = f"{workspace.user.uid}:{gid}"
+    if workspace.user.groups:
+        service["group_add"] = [str(group) for group in workspace.user.groups]
     if entry.cpus:
         service["cpus"] = entry.cpus
     if entry.memory:
@@ -66,6 +66,17 @@ def _service(workspace: Workspace) -> dict[str, Any]:
     if workspace.port and entry.kind in PORTS:
         service["ports"] = [f"127.0.0.1:{workspace.port}:{PORTS[entry.kind]}"]
     return service
+
+
+def _plain(text: str) -> str:
+    """Compose reads a dollar sign as the beginning of a variable's name."""
+    return text.replace("$", "$$")
+
+
+def _variables(entry: WorkspaceEntry) -> dict[str, str]:
+    """An image may ask for all cards, and CUDA counts them in an order of its own: neither is left to them."""
+    cards = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if entry.gpus else {"NVIDIA_VISIBLE_DEVICES": "void"}
+    return cards | {name: _plain(value) for name, value in entry.environment.items()}
 
 
 def _text(workspace: Workspace, service: dict[str, Any], head: dict[str, Any], tool: str) -> str:

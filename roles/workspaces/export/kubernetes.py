@@ -117,6 +117,9 @@ def _pod(workspace: Workspace) -> Manifest:
             {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108  # the pod's own shared memory
         ],
     }
+    if entry.environment:  # Kubernetes reads $(NAME) as another variable
+        variables = entry.environment.items()
+        container["env"] = [{"name": name, "value": value.replace("$(", "$$(")} for name, value in variables]
     if entry.kind in PORTS:
         container["ports"] = [{"name": "http", "containerPort": PORTS[entry.kind]}]
     volumes: Sequence[Mapping[str, Any]] = [
@@ -128,6 +131,8 @@ def _pod(workspace: Workspace) -> Manifest:
     if uid is not None:
         group = uid if gid is None else gid
         pod["securityContext"] = {"runAsUser": uid, "runAsGroup": group, "fsGroup": group}
+        if workspace.user.groups:
+            pod["securityContext"]["supplementalGroups"] = list(workspace.user.groups)
     return pod
 
 

@@ -103,6 +103,12 @@ def _rights(space: Workspace, placed: Placed) -> Iterator[str]:
         yield from ("--user", "0:0")
     else:
         yield from ("--user", f"{placed.uid}:{placed.gid}")
+    for group in space.user.groups:
+        yield from ("--group-add", str(group))
+
+
+#: CUDA begins with the fastest card unless it is told to count as nvidia-smi does.
+CARD_ORDER = ("--env", "CUDA_DEVICE_ORDER=PCI_BUS_ID")
 
 
 def _devices(placed: Placed) -> tuple[str, ...]:
@@ -110,7 +116,7 @@ def _devices(placed: Placed) -> tuple[str, ...]:
     if not placed.uuids:
         return ("--env", "NVIDIA_VISIBLE_DEVICES=void")
     visible = f"NVIDIA_VISIBLE_DEVICES={','.join(placed.uuids)}"
-    return ("--runtime", "nvidia", "--env", visible, "--env", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
+    return ("--runtime", "nvidia", "--env", visible, "--env", "NVIDIA_DRIVER_CAPABILITIES=compute,utility", *CARD_ORDER)
 
 
 def _network(space: Workspace) -> Iterator[str]:
@@ -148,8 +154,9 @@ def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
     """The user's environment, the image, and what it runs."""
     name = space.owner
     environment = ("--env", f"HOME={HOME}", "--env", f"USER={name}", "--env", f"LOGNAME={name}", "--workdir", HOME)
+    more = (word for name, value in space.entry.environment.items() for word in ("--env", f"{name}={value}"))
     program, *words = _command(space)
-    return (*environment, "--entrypoint", program, placed.image, *words)
+    return (*environment, *more, "--entrypoint", program, placed.image, *words)
 
 
 def _command(space: Workspace) -> tuple[str, ...]:

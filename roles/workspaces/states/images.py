@@ -39,7 +39,7 @@ class ImageBuilt:
             return None
         if look.docker:
             return Deferred(what, look.trouble, want, "Docker answers")
-        if self.base not in look.images and not self.pull:
+        if not look.image(self.base) and not self.pull:
             sentence = (
                 f"the image {self.base} is not on this host, from which {self.tag} is built: bring it with images.push"
             )

@@ -11,6 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 from hostwright.common import untrusted
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Facts, Probe
+from hostwright.standard.roles.container.images.reference import read_image_name
+from hostwright.standard.roles.container.running import CHILDREN_SH, processes
+from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE
 
 LABEL = "hostwright.workspace"  #: of a container: the name of its workspace
@@ -23,13 +26,15 @@ _FIELDS = {
     "code": ".State.ExitCode", "killed": ".State.OOMKilled", "error": ".State.Error", "ended": ".State.FinishedAt",
 }  # fmt: skip
 _LABELS = ("workspace", "user", "kind", "definition", "asked", "gpus", "share", "port", "reference")
+#: what Docker keeps as a container's error where a program of the runtime failed, and at the next start of it
+_HALF_STARTED = ("id already in use", "runtime create failed", "failed to create shim", "failed to create task")
 _FORMAT = ",".join(
     [f'"{name}":{{{{json {place}}}}}' for name, place in _FIELDS.items()]
     + [f'"{name}":{{{{json (index .Config.Labels "hostwright.{name}")}}}}' for name in _LABELS]
 )
 
 LOOK = Probe(
-    sh_file(__file__, "sh/look.sh", state=STATE, batch=BATCH, format=f"container {{{_FORMAT}}}"),
+    CHILDREN_SH + sh_file(__file__, "sh/look.sh", state=STATE, batch=BATCH, format=f"container {{{_FORMAT}}}"),
     root=True,
     cap_bytes=1024 * 1024,  # 1,000 containers and as many images
 )
@@ -65,6 +70,12 @@ class SpaceContainer:
         return self.state == "running"
 
     @property
+    def half_started(self) -> bool:
+        """Whether its start failed in the runtime: Docker then calls its ID one in use at every further start."""
+        never = self.state == "created" or (self.state == "exited" and self.kind != "batch")
+        return never and any(sign in self.error for sign in _HALF_STARTED)
+
+    @property
     def uuids(self) -> tuple[str, ...]:
         """The UUIDs of its GPUs."""
         return tuple(filter(None, self.gpus.split(",")))
@@ -72,9 +83,9 @@ class SpaceContainer:
     @property
     def at_work(self) -> str:
         """Whose work would end with it, for a sentence; empty where nobody works in it."""
-        if not self.running or self.kind in ("tensorboard", "serving") or (self.kind != "batch" and not self.children):
+        if not self.running or self.kind in UNATTENDED or (self.kind != "batch" and not self.children):
             return ""
-        what = "a batch run" if self.kind == "batch" else f"{self.children} process{'es' if self.children > 1 else ''}"
+        what = "a batch run" if self.kind == "batch" else processes(self.children)
         return f"workspace {self.workspace} of {self.user} ({what})"
 
 
@@ -102,6 +113,10 @@ class WorkspaceFacts:
         if self.docker == "silent":
             return "Docker does not answer: systemctl status docker, journalctl -u docker on the host say why"
         return "Docker is not installed" if self.docker else ""
+
+    def image(self, name: str) -> str:
+        """The ID of the image that a name leads to, however the name is written; empty where the host has none."""
+        return self.images.get(read_image_name(name).shown, "")
 
     def container(self, workspace: str, end: str = "") -> SpaceContainer | None:
         """The container of a workspace, or the one beside it whose name ends so."""

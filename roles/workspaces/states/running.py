@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import json
 import posixpath
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
@@ -17,11 +17,12 @@ from hostwright.standard.roles.workspaces.states.arguments import Placed, bridge
 from hostwright.standard.roles.workspaces.states.cards import card_probes, cards_of_host, give_cards
 from hostwright.standard.roles.workspaces.states.look import LOOK, NEW, OLD, SpaceContainer, WorkspaceFacts, read_look
 from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_probes
-from hostwright.standard.roles.workspaces.states.undeclared import Undeclared, told
+from hostwright.standard.roles.workspaces.states.undeclared import ENDS_WORK, Undeclared, told
 
 UNABLE = "not possible"
 CLOSED = "/usr/local/lib/hostwright/workspace-networks"  #: the program that closes their networks to other hosts
 PATIENCE_S = 120  #: for a program to answer after its start: Jupyter with TensorFlow's image on a busy disk
+LOADING_S = 600  #: for a model server, which answers when its models are loaded: gigabytes from such a disk
 
 
 def digest(definition: str) -> str:
@@ -63,7 +64,11 @@ class WorkspaceRuns:
             return self._taken(look) or self._created(placed, ABSENT)
         if held.definition != placed.definition or held.uuids != placed.uuids:
             have = "another definition" if held.definition != placed.definition else f"GPU {held.gpus}"
-            return self._in_use(held) or self._created(placed, have, _difference(look.definitions.get(self.name), self))
+            diff = _difference(look.definitions.get(self.name), self)
+            made = self._created(placed, have, diff)
+            return self._in_use(held) or (replace(made, disturbs=ENDS_WORK) if held.at_work else made)
+        if held.half_started and self.name not in look.queued:
+            return self._taken(look) or self._created(placed, _ended(held))
         return self._kept(look, held)
 
     def _kept(self, look: WorkspaceFacts, held: SpaceContainer) -> Planned | None:
@@ -133,6 +138,7 @@ class WorkspaceRuns:
         space = self.workspace
         script = sh_file(
             __file__, "sh/create.sh", name=self.name, user=space.owner, uid=placed.uid, gid=placed.gid,
+            groups=space.user.groups,
             directory=space.directory, state=space.state, network=network_of(space.owner),
             bridge=bridge_of(space.owner), closed=CLOSED, image=placed.image, kind=space.entry.kind,
             pull="yes" if space.entry.pull else "", files=[part for file in self.files for part in file],
@@ -146,9 +152,10 @@ class WorkspaceRuns:
         if space.entry.kind == "batch":
             return sh_file(__file__, "sh/queue.sh", name=self.name)
         path = posixpath.join(space.path, "api") if space.entry.kind == "jupyter" else space.path
+        models = f"{space.state}/models" if space.entry.kind == "serving" else ""
         return sh_file(
             __file__, "sh/start.sh", name=self.name, kind=space.entry.kind, port=space.port, path=path,
-            patience=PATIENCE_S,
+            patience=LOADING_S if models else PATIENCE_S, models=models,
         )  # fmt: skip
 
     def _finish(self) -> str:
@@ -182,12 +189,17 @@ class WorkspaceRuns:
         )
         return Refusal(self.what, UNABLE, self._want(), "workspace-in-use", sentence, alone=True)
 
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        """Who works in it, and would be ended with a container that is made anew."""
+        held = read_look(facts).container(self.name)
+        return (held.at_work,) if held is not None and held.at_work else ()
+
     def notes(self, facts: Facts) -> tuple[str, ...]:
         """What a tag names now, where a workspace keeps the image that it named before."""
         look = read_look(facts)
         held = look.container(self.name)
         reference = self._reference
-        if held is None or held.reference != reference or look.images.get(reference, held.image) == held.image:
+        if held is None or held.reference != reference or look.image(reference) in ("", held.image):
             return ()
         return (
             f"workspace {self.name} stays on the image that {reference} named when it was made ({held.image[7:19]}); "
@@ -202,9 +214,7 @@ def image_of(reference: str, look: WorkspaceFacts, held: SpaceContainer | None) 
     """The image's ID: once seen it stays, whatever its tag names later. Empty where it is not on the host."""
     if held is not None and held.reference == reference and held.image in look.images:
         return held.image
-    name, _, pinned = reference.partition("@")
-    names = (reference, f"{name.rpartition(':')[0] if ':' in name.rpartition('/')[2] else name}@{pinned}")
-    return next((look.images[name] for name in names if name in look.images), "")
+    return look.image(reference)
 
 
 def _no_image(space: Workspace) -> str:

@@ -36,6 +36,8 @@ cure() { # what to do about what a program said
   *'pair interfaces: operation not supported'*)
     echo 'the running kernel has lost its modules, as after an update: reboot the host' ;;
   *'annot allocate memory'*) echo 'the kernel has no memory left for control groups: reboot the host' ;;
+  *nvidia-container-runtime*'not found'* | *nvidia-container-runtime*'no such file'*)
+    echo 'the host has lost nvidia-container-runtime: invoke provision --roles container puts it back' ;;
   *'executable file not found'*) echo 'the image does not have this program: name another (image: …)' ;;
   *'exec format error'*)
     echo 'the program is for another kind of processor, or a script without #! in its first line: name another image' ;;
@@ -45,6 +47,8 @@ cure() { # what to do about what a program said
   *'already in use by container'*) echo 'another container has its name: docker rm it, or give the workspace another name' ;;
   *'active endpoints'*)
     echo 'another container is in the network: docker network inspect names it; docker network disconnect -f takes it out' ;;
+  *'overlapping IPv4 address pool'* | *'address pools have been fully subnetted'*)
+    echo 'give Docker more addresses: default-address-pools in /etc/docker/daemon.json, then systemctl restart docker' ;;
   *'did not answer'* | *'annot connect to the Docker daemon'* | *containerd*)
     echo 'systemctl status docker containerd and journalctl -u docker on the host say why; systemctl restart docker' ;;
   *) echo 'journalctl -u docker on the host says more' ;;

@@ -8,9 +8,11 @@ from hostwright.common.quoting import sh_file
 from hostwright.plan.host.jobs import ERROR
 from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.look import LOOK, WorkspaceFacts, read_look
 
+ENDS_WORK = "ends workspaces in which somebody works"  #: only where that is forced: else it is refused
 BUILT = "hostwright/workspace-"  #: how the names of images begin that are built on the host
 
 
@@ -34,7 +36,7 @@ class Undeclared:
         built = sorted(name for name in look.images if name.startswith(BUILT) and "@" not in name)
         used = {held.image for held in look.containers if held.workspace in self.names}  # until those are made anew
         images = [name for name in built if name not in self.images and look.images[name] not in used]
-        left = [*(f"workspace {name}" for name in gone), *networks, *images]
+        left = [*(_whose(look, name) for name in gone), *networks, *images]
         if look.docker or not left:
             return None
         have = ", ".join(left)
@@ -51,10 +53,16 @@ class Undeclared:
             __file__, "sh/remove.sh", names=gone, networks=networks, images=images, state=STATE
         )
         return Change(
-            "undeclared workspaces", have, "absent; people's files stay where they are", (Step(script, timeout_s=900),),
-            warnings=_warnings(look, gone),
+            "undeclared workspaces", have, f"absent; people's files stay{_where(look, gone)}",
+            (Step(script, timeout_s=900),),
+            warnings=_warnings(look, gone), disturbs=ENDS_WORK if working else "",
             alone=not gone,  # a card or port of one that does not go is nobody else's
         )  # fmt: skip
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        """Those in whose workspaces somebody works that are to go."""
+        held = (held for held in read_look(facts).containers if held.workspace not in self.names)
+        return tuple(space.at_work for space in held if space.at_work)
 
     def removal(self) -> tuple[Resource, ...]:
         return (Undeclared(force=self.force),) if self.names or self.networks or self.images else ()
@@ -65,10 +73,24 @@ def told(what: str) -> str:
     return sh_file(__file__, "told.sh", what=what, error=ERROR)
 
 
+def _whose(look: WorkspaceFacts, name: str) -> str:
+    """A workspace with whose it is: of what is half there, as root's definition has it."""
+    held = look.container(name)
+    user = held.user if held is not None else look.definitions.get(name, {}).get("user")
+    return f"workspace {name} of {user}" if isinstance(user, str) and user else f"workspace {name}"
+
+
+def _where(look: WorkspaceFacts, gone: list[str]) -> str:
+    """The directories with the files of workspaces that go, as root's definitions name them."""
+    folders = [look.definitions.get(name, {}).get("directory") for name in gone]
+    named = [folder for folder in folders if isinstance(folder, str) and folder]
+    return f" in {', '.join(named)}" if named else " where they are"
+
+
 def _warnings(look: WorkspaceFacts, gone: list[str]) -> tuple[str, ...]:
     rows = [(name, look.container(name)) for name in gone]
     return tuple(
         f"workspace {name} of {held.user}: what was installed in the container itself goes with it"
         for name, held in rows
-        if held is not None and held.kind not in ("tensorboard", "serving")
+        if held is not None and held.kind not in UNATTENDED
     )

@@ -43,6 +43,11 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"it cannot be read: {error}", entry["script"]) from error
     if "mount" in entry:
         entry["mounts"] = entry.pop("mount")
+    if "env" in entry:
+        pairs = [text.partition("=") for text in entry.pop("env")]
+        if not all(sign for _, sign, _ in pairs):
+            raise InputError("a variable is given as NAME=VALUE, such as --env TZ=Europe/Berlin", "--env")
+        entry["environment"] = {name: value for name, _, value in pairs}
     return entry
 
 
@@ -88,18 +93,20 @@ def change(
     chosen = Selection(host, selection.inventory, selection.var, ROLE)
     status = changes.provision(chosen, connection, ChangeOptions(), force=force, as_json=as_json)
     if status != AS_DESIRED:
-        _say_what_stays(file, host, name, entry is not None)
+        down = f"invoke workspace.down --host {host} --name {name}"
+        say_what_stays(file, name, down if entry is not None else "", f"--hosts {host} --roles {ROLE}")
     return status
 
 
-def _say_what_stays(path: Path, host: str, name: str, declared: bool) -> None:
-    """The file is written, and the host is not as it says."""
+def say_what_stays(path: Path, what: str, down: str, chosen: str) -> None:
+    """The file is written, and the host is not as it says. ``down`` takes out what was added; empty where something
+    was taken out; ``chosen`` are the host and roles, as a command line names them."""
     out = console.make_console(stderr=True)
-    lines = [f"{path} no longer declares {name}: mend the cause, then: invoke provision --hosts {host} --roles {ROLE}"]
-    if declared:
+    lines = [f"{path} no longer declares {what}: mend the cause, then: invoke provision {chosen}"]
+    if down:
         lines = [
-            f"{path} still declares {name}: mend the cause, then run the same command again",
-            f"(or take it out: invoke workspace.down --host {host} --name {name})",
+            f"{path} still declares {what}: mend the cause, then run the same command again",
+            f"(or take it out: {down})",
         ]
     for line in lines:
         out.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -13,7 +13,7 @@ from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.shared import errors_json, show_errors
-from hostwright.common.text import printable
+from hostwright.common.text import one_line
 from hostwright.fleet import Member
 from hostwright.plan.model import Facts, Probe
 from hostwright.plan.observing import ask
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 else:
     Row = TypeVar("Row")
 
+_NAMES = 2  #: so many columns name a row: what they say stays in the table
+_SHORT = 11  #: characters: what is no longer than this stays there, too, such as running and tensorboard
+
 
 def show_rows(
     selection: Selection,
@@ -34,9 +37,13 @@ def show_rows(
     columns: Mapping[str, Callable[[Row], str]],
     *,
     what: str,
+    total: Callable[[Sequence[Row]], str] = lambda _: "",
     as_json: bool = False,
 ) -> int:
-    """Ask each host once and print its rows in columns, or as JSON under ``what``, such as ``workspaces``."""
+    """Ask each host once and print its rows in columns, or as JSON under ``what``, such as ``workspaces``.
+
+    ``total`` says what all rows come to, in a line below several of them.
+    """
     fleet = open_fleet(selection, connection)
     members = members_of(fleet, selection)
     connections = Connections(ask_password(connection))
@@ -52,18 +59,52 @@ def show_rows(
         print(json.dumps({what: [asdict(row) for row in rows], "errors": errors_json(results.errors)}))
         return 1 if results.errors else 0
     out = console.make_console()
-    for line in table(rows, columns) if rows else [f"no {what}"]:
-        out.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+    lines = [*table(rows, columns, out.width if out.is_terminal else None)] if rows else [f"no {what}"]
+    if len(rows) > 1 and (sentence := total(rows)):
+        lines += ["", sentence]
+    for line in lines:
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
     show_errors(results.errors)
     return 1 if results.errors else 0
 
 
-def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]]) -> Iterator[str]:
+def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]], width: int | None = None) -> Iterator[str]:
     """The rows in columns, below their heads; ``-`` where there is nothing.
+
+    Where that is wider than ``width``, the longest texts get numbers, and stand below the table.
 
     >>> list(table([{"n": "lab"}, {"n": ""}], {"name": lambda row: row["n"], "on": lambda row: "gpu01"}))
     ['name  on', 'lab   gpu01', '-     gpu01']
     """
-    lines = [tuple(columns), *(tuple(cell(row) or "-" for cell in columns.values()) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return ("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+    lines = [tuple(columns), *(tuple(one_line(cell(row)) or "-" for cell in columns.values()) for row in rows)]
+    limits = _limits(lines, width)
+    notes: dict[str, str] = {}
+    for line in lines[1:]:
+        for text, limit in zip(line, limits, strict=True):
+            if len(text) > limit:
+                notes.setdefault(text, f"[{len(notes) + 1}]")
+    lines = [
+        tuple(notes[text] if len(text) > limit else text for text, limit in zip(line, limits, strict=True))
+        for line in lines
+    ]
+    sizes = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        yield "  ".join(text.ljust(size) for text, size in zip(line, sizes, strict=True)).rstrip()
+    if notes:
+        yield ""
+    yield from (f"{number} {text}" for text, number in notes.items())
+
+
+def _limits(lines: Sequence[Sequence[str]], width: int | None) -> list[int]:
+    """How long a text of each column may be for the table to be no wider than ``width``, where that can be.
+
+    Longest texts give way first: of the last column, which says the least of a row, then of the widest.
+    """
+    lengths = [sorted({len(text) for text in column}) for column in zip(*lines, strict=True)]
+    last = len(lengths) - 1
+    while width is not None and sum(each[-1] for each in lengths) + 2 * last > width:
+        long = [n for n in range(_NAMES, last + 1) if lengths[n][-1] > max(_SHORT, len(lines[0][n]))]
+        if not long:
+            break
+        lengths[last if last in long else max(long, key=lambda n: lengths[n][-1])].pop()
+    return [each[-1] for each in lengths]

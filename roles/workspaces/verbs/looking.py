@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.quoting import sh
-from hostwright.common.text import printable
+from hostwright.common.text import count, one_line, printable, short
 from hostwright.fleet import Member
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE, Workspace, workspaces_of
@@ -62,6 +63,7 @@ def show_list(selection: Selection, connection: ConnectionOptions, *, as_json: b
         lambda member, facts: rows_of(member.name, declared_of(member), read_look(facts)),
         COLUMNS,
         what="workspaces",
+        total=total_of,
         as_json=as_json,
     )
 
@@ -76,6 +78,8 @@ def rows_of(host: str, declared: tuple[Workspace, ...], look: WorkspaceFacts) ->
             state = f"ended with status {held.code}"
         elif held and held.state == "created" and name in look.queued:
             state = f"queued: {why}" if (why := look.waits.get(name, "").strip()) else "queued"
+        elif held and held.kind == "batch" and held.state == "created":
+            state = f"not started: {short(held.error)}" if held.error else "not started"
         if space is None:
             state += ", no longer declared"
         yield ListedWorkspace(
@@ -88,6 +92,14 @@ def rows_of(host: str, declared: tuple[Workspace, ...], look: WorkspaceFacts) ->
             state,
             space.entry.image if space else held.reference if held else "",
         )
+
+
+def total_of(rows: Sequence[ListedWorkspace]) -> str:
+    """How many there are, and in which states."""
+    states = Counter(row.state.partition(":")[0] for row in rows)  # behind the colon is why
+    hosts = count(len({row.host for row in rows}), "host")
+    words = ", ".join(f"{number} {one_line(state)}" for state, number in states.most_common())
+    return f"{len(rows)} workspaces on {hosts}: {words}"
 
 
 def declared_of(member: Member) -> tuple[Workspace, ...]:

@@ -5,6 +5,7 @@
 set -eu
 name=$1
 container=workspace-$name
+silence='Docker does not answer'
 locks=/run/hostwright-batch # a file for each GPU, with the run that has it; NAME.waits: what a run waits for
 
 if [ "${2:-}" = why ]; then
@@ -14,12 +15,29 @@ if [ "${2:-}" = why ]; then
   exec echo "batch run ${holder:-of another workspace} has $rest"
 fi
 
-field() { docker container inspect --format "$1" "$container" 2>/dev/null || echo unknown; }
+waits() { # WHAT, for whoever asks why
+  mkdir -p "$locks"
+  printf '%s\n' "$1" >"$locks/$name.waits.new"
+  mv -f -- "$locks/$name.waits.new" "$locks/$name.waits"
+}
+field() { # FORMAT: waits until Docker answers; "gone" where it has no such container
+  silent=
+  until said=$(timeout 60 docker container inspect --format "$1" "$container" 2>/dev/null); do
+    case $(timeout 60 docker container inspect --format "$1" "$container" 2>&1 >/dev/null) in
+    *'No such container'* | *'No such object'*) said=gone && break ;;
+    esac
+    [ -n "$silent" ] || waits "$silence"
+    silent=yes
+    sleep 2
+  done
+  [ -z "$silent" ] || rm -f -- "$locks/$name.waits"
+  printf '%s\n' "$said"
+}
 label() { field "{{index .Config.Labels \"hostwright.$1\"}}"; }
 user=$(field '{{.Config.User}}')
 directory=$(field '{{range .Mounts}}{{if eq .Destination "/workspace"}}{{.Source}}{{end}}{{end}}')
 case $user:$directory in [0-9]*:[0-9]*:/*) ;; *)
-  echo "there is no container $container, or Docker does not answer" >&2
+  echo "there is no container $container" >&2
   exit 1
   ;;
 esac
@@ -30,19 +48,16 @@ soon() { timeout 30 setpriv --reuid="${user%:*}" --regid="${user#*:}" --clear-gr
 keep() { soon sh -c 'umask 077 && rm -f -- "$1.new" && cat >"$1.new" && mv -f -- "$1.new" "$1"' keep "$directory/$1"; }
 told() { # STATE: whether batch.json says so of this very run
   case $(soon cat -- "$directory/batch.json" 2>/dev/null) in
-  *"\"definition\":\"$(label definition)\",\"state\":\"$1\""*) ;;
+  *"\"definition\":\"$definition\",\"state\":\"$1\""*) ;;
   *) return 1 ;;
   esac
 }
+definition=$(label definition)
 tell() { # STATE STATUS [WHAT_IT_WAITS_FOR], with what Docker knows
-  field "{\"workspace\":\"$name\",\"definition\":\"$(label definition)\",\"state\":\"$1\",\"status\":$2,\
-\"waits_for\":\"${3:-}\",\
-\"out_of_memory\":{{.State.OOMKilled}},\"started\":{{json .State.StartedAt}},\"ended\":{{json .State.FinishedAt}}}" |
-    keep batch.json
-}
-waits() { # WHAT, for whoever asks why
-  printf '%s\n' "$1" >"$locks/$name.waits.new"
-  mv -f -- "$locks/$name.waits.new" "$locks/$name.waits"
+  known=$(field "{\"workspace\":\"$name\",\"definition\":\"$definition\",\"state\":\"$1\",\"status\":$2,\
+\"waits_for\":\"${3:-}\",\"error\":{{json .State.Error}},\
+\"out_of_memory\":{{.State.OOMKilled}},\"started\":{{json .State.StartedAt}},\"ended\":{{json .State.FinishedAt}}}")
+  [ "$known" = gone ] || printf '%s\n' "$known" | keep batch.json
 }
 gpus=$(label gpus)
 # Locks are taken in the order of their names, so that no two runs wait for each other. An old MIG device has slashes.
@@ -71,8 +86,7 @@ record() { # what it prints, also after a restart of Docker that it outlives (li
   while :; do
     docker logs -f --since "$since" "$container" 2>&1 | add as_user
     since=$(date +%s.%N)
-    until state=$(field '{{.State.Running}}') && [ "$state" != unknown ]; do sleep 1; done
-    [ "$state" = true ] || return 0
+    [ "$(field '{{.State.Running}}')" = true ] || return 0
   done
 }
 
@@ -86,7 +100,7 @@ follow() {
   fi
   record &
   log=$!
-  while [ "$(field '{{.State.Running}}')" != false ]; do
+  while [ "$(field '{{.State.Running}}')" = true ]; do
     docker wait "$container" >/dev/null 2>&1 || sleep 2 # Docker itself may be restarted meanwhile
   done
   # The next in the queue does not wait for whoever put something else in the log's place.
@@ -96,7 +110,18 @@ follow() {
   tell ended "$(field '{{.State.ExitCode}}')"
 }
 
+start() { # while Docker calls it created it has never run, and one that Docker refused has its reason
+  until docker start "$container" >/dev/null; do
+    [ "$(field '{{.State.Status}}')" = created ] && [ -z "$(field '{{.State.Error}}')" ] || break
+    waits "$silence"
+    sleep 2
+  done
+  rm -f -- "$locks/$name.waits"
+  case $(field '{{.State.Status}}') in created | gone) return 1 ;; esac
+}
+
 case ${2:-}:$(field '{{.State.Status}}') in
+*:gone) exit 1 ;;
 :created) # in the queue of each of its GPUs, one after the other
   tell queued null
   mkdir -p "$locks"
@@ -119,8 +144,8 @@ run:created)
     sleep 10
   done
   rm -f -- "$locks/$name.waits"
-  docker start "$container" >/dev/null || {
-    tell ended 125
+  start || {
+    tell 'not started' null
     exit 1
   }
   follow

@@ -4,6 +4,7 @@
 : "${user:?}"
 : "${uid:?}"
 : "${gid:?}"
+: "${groups?}"
 : "${directory:?}"
 : "${state:?}"
 : "${network:?}"
@@ -102,11 +103,19 @@ $user:x:$uid:$gid::/workspace:/bin/bash
 sshd:x:65533:65533::/run/sshd:/usr/sbin/nologin
 nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 "
+eval "set -- $groups"
+further=''
+for group; do further="${further}group$group:x:$group:$user
+"; done
 written group 644 root:root "root:x:0:
 tty:x:5:
 $user:x:$gid:
-nogroup:x:65534:
+${further}nogroup:x:65534:
 "
+if [ -e "$state/token" ] && [ "$(stat -c %u -- "$state/token")" != "$uid" ]; then # another's until now, who knows them
+  must "what its former owner knows could not be taken away" \
+    rm -f -- "$state/token" "$state/host_key" "$state/host_key.pub"
+fi
 if [ -s "$state/token" ]; then token=$(cat -- "$state/token"); else
   token=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
 fi

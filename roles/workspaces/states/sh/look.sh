@@ -1,7 +1,7 @@
 # What the host has of workspaces, a line each, with "end" as the last: "docker absent" or "docker silent" (whatever it
 # then lacks is not known), "container JSON", "image ID NAME:TAG NAME@DIGEST", "network NAME", "listen ADDRESS:PORT",
 # "children PID NUMBER" of the containers' programs by their first process, "definition NAME JSON", "batch NAME" of one in
-# the queue, "waits NAME WHY".
+# the queue, "waits NAME WHY". It needs `children` of children.sh.
 : "${state:?}"
 : "${format:?}"
 : "${batch:?}"
@@ -32,25 +32,7 @@ if [ -n "$ids" ]; then
   rows=$(timeout 30 docker inspect --format "$format" $ids) || [ $? -eq 1 ] || echo "docker silent"
   printf '%s\n' "$rows"
   pids=$(printf '%s\n' "$rows" | sed -n 's/.*"pid":\([1-9][0-9]*\).*/\1/p')
-  [ -z "$pids" ] || cat /proc/[0-9]*/status 2>/dev/null | awk -v pids="$pids" '
-    BEGIN { count = split(pids, list); for (i = 1; i <= count; i++) first[list[i]] = 1 }
-    $1 == "Name:" { name = $2 }
-    $1 == "State:" { dead = $2 == "Z" }
-    $1 == "Pid:" { pid = $2; if ((pid in first) && name == "docker-init") program[pid] = 0 }
-    $1 == "PPid:" && !dead { parent[pid] = $2 }
-    END {
-      for (pid in parent) { # the program is the one that init started first
-        above = parent[pid]
-        if ((above in program) && (!program[above] || pid + 0 < program[above])) program[above] = pid + 0
-      }
-      for (pid in program) if (program[pid]) { init[program[pid]] = pid; children[pid] = -1 }
-      for (pid in parent) {
-        above = parent[pid]
-        if (above in init) above = init[above]
-        if (above in first) children[above]++
-      }
-      for (pid in children) if (children[pid] > 0) print "children", pid, children[pid]
-    }'
+  [ -z "$pids" ] || children "$pids"
 fi
 timeout 20 docker image ls --no-trunc --digests \
   --format 'image {{.ID}} {{.Repository}}:{{.Tag}} {{.Repository}}@{{.Digest}}' || echo "docker silent"

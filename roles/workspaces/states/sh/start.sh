@@ -4,6 +4,7 @@
 : "${port:?}"
 : "${path:?}"
 : "${patience:?}"
+: "${models?}"
 container=workspace-$name
 answers() {
   # shellcheck disable=SC2016  # bash's own variables
@@ -29,6 +30,10 @@ refuse() {
   last=$(printf '%s\n' "$printed" | grep -v '^[[:space:]]*$' | tail -n 1 | tail -c 300)
   fail "$*: ${last:-it printed nothing} (its image, command or files are wrong: the lines before this one say more)"
 }
+if [ -n "$models" ] && [ -s "$models/models.config.former" ]; then # a crash cut a change of its models off
+  docker stop --time 5 "$container" >/dev/null 2>&1 || :
+  must "$models/models.config could not be put back" mv -f -- "$models/models.config.former" "$models/models.config"
+fi
 must "Docker does not start its container" docker start "$container"
 waited=0
 until answers; do

@@ -18,7 +18,7 @@ from hostwright.plan.roles.role import Wanted
 from hostwright.plan.testing import facts_for
 from hostwright.resources.files.files import File
 from hostwright.resources.python.hashes import wheel_hashes
-from hostwright.standard.roles.container.running import CONTAINERS
+from hostwright.standard.roles.container.running import CHILDREN, CONTAINERS
 from hostwright.standard.roles.jupyterhub import (
     LOCATIONS,
     PYTHONS,
@@ -222,10 +222,13 @@ class TestServers:
     def test_people_are_named_before_a_reboot(self) -> None:
         ident = "9cd078cb21bc" + "0" * 52
         rows = f"spared false\nboots\n7 {ident} /hostwright-hub-alice unless-stopped\n8 {ident} /other no\n"
-        ended = Occupancies((OCCUPANCY,)).returning(Facts({CONTAINERS: Answer(0, rows)}))
+        facts = Facts({CONTAINERS: Answer(0, rows), CHILDREN: Answer(0, "")})
+        ended = Occupancies((OCCUPANCY,)).returning(facts)
         assert ended == (
             "the reboot ends the JupyterHub server of alice; Docker starts it again (restart policy unless-stopped)",
         )
+        working = Facts({CONTAINERS: Answer(0, rows), CHILDREN: Answer(0, "children 7 3\n")})
+        assert Occupancies((OCCUPANCY,)).ended(working) == ("the JupyterHub server of alice (3 processes)",)
 
 
 class TestNetwork:

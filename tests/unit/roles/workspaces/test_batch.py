@@ -23,6 +23,7 @@ case "$1 $2" in
   *Mounts*) echo {folder}/home ;;
   *State.Running*) if rm lie 2>/dev/null; then echo false | tee running; else cat running; fi ;;
   *State.ExitCode}}}}) cat code ;;
+  "{{{{.State.Error}}}}") echo ;;
   *State.Status}}}}) cat status ;;
   *Labels*gpus*) echo ;;
   *Labels*) cat definition ;;

@@ -73,6 +73,7 @@ def test_a_file_beside_the_hosts_gives_a_host_its_workspaces(tmp_path: Path) -> 
         ("{user: alice, kind: jupyter, mounts: ['/var/run/docker.sock:/d']}", "belongs to the system"),
         ("{user: alice, kind: jupyter, mounts: ['/data/../etc:/data']}", "no plain absolute path"),
         ("{user: alice, kind: jupyter, mounts: ['data:/data']}", "no plain absolute path"),
+        ("{user: alice, kind: jupyter, mounts: ['/data/a,b:/data']}", "only letters, digits and . _ + @ = -"),
         ("{user: alice, kind: jupyter, mounts: ['/data:/usr/lib']}", "belongs to the system of the workspace"),
         ("{user: alice, kind: jupyter, mounts: ['/data:/workspace']}", "holds the workspace's own files"),
         ("{user: alice, kind: jupyter, mounts: ['/a:/d', '/b:/d']}", "the same directory"),
@@ -84,6 +85,12 @@ def test_a_file_beside_the_hosts_gives_a_host_its_workspaces(tmp_path: Path) -> 
         ("{user: alice, kind: tensorboard, logs: ../bob}", "no plain absolute path"),
         ("{user: alice, kind: jupiter}", "expected 'jupyter', 'ssh', 'tensorboard', 'batch' or 'serving'"),
         ("{usr: alice, kind: jupyter}", "did you mean 'user'?"),
+        ("{user: alice, kind: jupyter, environment: [TZ=UTC]}", "expected NAME: VALUE"),
+        ("{user: alice, kind: jupyter, environment: {A-B: x}}", "expected a variable's name such as TZ"),
+        ("{user: alice, kind: jupyter, environment: {HOME: /}}", "HOME is set by Hostwright"),
+        ("{user: alice, kind: jupyter, environment: {NVIDIA_VISIBLE_DEVICES: all}}", "is set by Hostwright"),
+        ("{user: alice, kind: jupyter, environment: {A: true}}", "in quotes"),
+        ('{user: alice, kind: jupyter, environment: {A: "x\\ny"}}', "has a line end"),
         ("{user: alicia, kind: jupyter}", "did you mean 'alice'?"),
         ("{user: bob, kind: ssh}", "has no public key"),
     ],
@@ -92,6 +99,12 @@ def test_a_mistake_is_said_with_its_line(tmp_path: Path, entry: str, sentence: s
     said = refused(tmp_path, f"lab: {entry}")
     assert sentence in said
     assert said.startswith("inventory/workspaces.yml:9:")
+
+
+def test_variables_of_programs_are_text_or_numbers(tmp_path: Path) -> None:
+    entry = "lab: {user: alice, kind: jupyter, environment: {TZ: Europe/Berlin, OMP_NUM_THREADS: 4, no_proxy: ''}}"
+    expected = {"TZ": "Europe/Berlin", "OMP_NUM_THREADS": "4", "no_proxy": ""}
+    assert read(tmp_path, entry).containers["lab"].environment == expected
 
 
 def test_images_of_registries_with_an_address_or_a_name_in_capitals(tmp_path: Path) -> None:
@@ -103,7 +116,19 @@ def test_images_of_registries_with_an_address_or_a_name_in_capitals(tmp_path: Pa
 
 @pytest.mark.parametrize("name", ["Lab", "-lab", "a" * 32, "alice.lab", "lab/../x", "läb"])
 def test_names_that_are_no_names_of_workspaces(tmp_path: Path, name: str) -> None:
-    assert "expected text of the form" in refused(tmp_path, f"{name!r}: {{user: alice, kind: jupyter}}")
+    said = refused(tmp_path, f"{name!r}: {{user: alice, kind: jupyter}}")
+    assert "at most 31 small letters, digits and hyphens" in said
+    assert "^" not in said, "nobody reads a regular expression"
+
+
+@pytest.mark.parametrize("name", ["Alice", "al.ice", "1001", "alice@example.org", "jürgen", "a" * 32])
+def test_names_that_are_no_names_of_people(tmp_path: Path, name: str) -> None:
+    """As other installations have them: dockerspawner issues 39, 262 and 495, jupyterhub issue 4727, runc issue 695."""
+    folder = tmp_path / "inventory"
+    folder.mkdir()
+    (folder / "hosts.yml").write_text(f"all:\n  hosts:\n    gpu01:\n      workspaces_users: {{{name!r}: }}\n")
+    with pytest.raises(InputError, match="it begins with a letter and has at most 31 small letters, digits"):
+        bind(Workspaces, "workspaces", load(folder).hosts["gpu01"])
 
 
 @pytest.mark.parametrize("user", ["{uid: 0}", "{uid: 999}", "{gid: 2001}", "{uid: 2001, keys: [secret]}"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ for ((task = 0; task < ${TASKS:-1}; task++)); do SLURM_PROCID=$task "$@"; done
 """,
     "scontrol": "#!/bin/bash\nprintf '%s\\n' node1 node2 node3\n",
     "apptainer": """#!/bin/bash
-printf '%s\\0' "$#" "$@" "${TF_CONFIG-}" >> "$SEEN"
+printf '%s\\0' "$#" "$@" "${TF_CONFIG-}${APPTAINERENV_TZ-}" >> "$SEEN"
 """,
 }
 LAB = WorkspaceEntry(user="alice", kind="jupyter", gpus=("0", "1"), cpus=2.5, memory="64g", mounts=("/data:/data:ro",))
@@ -163,6 +164,7 @@ def test_each_form_of_compose_gives_the_cards_in_its_own_way_and_no_others() -> 
     reserved = yaml.safe_load(compose(workspace(LAB)))["services"]["alice-lab"]
     (device,) = reserved["deploy"]["resources"]["reservations"]["devices"]
     assert device == {"driver": "nvidia", "device_ids": ["0", "1"], "capabilities": ["gpu"]}
+    assert reserved["environment"]["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID", "cards are counted as nvidia-smi does"
     older = yaml.safe_load(compose_runtime(workspace(LAB)))
     assert older["version"] == "2.4"
     assert older["services"]["alice-lab"]["runtime"] == "nvidia"
@@ -170,6 +172,17 @@ def test_each_form_of_compose_gives_the_cards_in_its_own_way_and_no_others() -> 
     none = yaml.safe_load(compose(workspace(TRAIN)))["services"]["alice-lab"]
     assert none["environment"]["NVIDIA_VISIBLE_DEVICES"] == "void", "an image may ask for all cards"
     assert "deploy" not in none
+
+
+def test_variables_go_along(tools: Path) -> None:
+    entry = replace(TRAIN, environment={"TZ": "Asia/Ho_Chi_Minh, or $(so)"})
+    for form in (compose, compose_runtime):
+        service = yaml.safe_load(form(workspace(entry)))["services"]["alice-lab"]
+        assert service["environment"]["TZ"] == "Asia/Ho_Chi_Minh, or $$(so)"
+    pod = manifests(kubernetes(workspace(entry)))["Job"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["env"] == [{"name": "TZ", "value": "Asia/Ho_Chi_Minh, or $$(so)"}]
+    ((_, seen),) = run(slurm(workspace(entry)), tools)
+    assert seen == "Asia/Ho_Chi_Minh, or $(so)"
 
 
 def test_compose_reads_no_variable_in_a_command() -> None:

@@ -100,7 +100,13 @@ def test_one_that_goes_well_has_its_container_network_and_files(tmp_path: Path) 
         ("start", "Error response from daemon: failed to add the host (veth7) <=> sandbox (veth1) pair interfaces: "
          "operation not supported", "reboot the host"),
         ("network create", "Error response from daemon: no available network", "The network hostwright-bob"),
+        ("network create", "Error response from daemon: could not find an available, non-overlapping IPv4 address pool "
+         "among the defaults to assign to the network", "(give Docker more addresses: default-address-pools in"),
+        ("network create", "Error response from daemon: all predefined address pools have been fully subnetted",
+         "(give Docker more addresses: default-address-pools in"),
         ("rename", "Error response from daemon: the daemon is shutting down", "could not take its place"),
+        ("start", 'OCI runtime create failed: exec: "nvidia-container-runtime": executable file not found in $PATH',
+         "the host has lost nvidia-container-runtime: invoke provision --roles container"),
     ],
 )  # fmt: skip
 def test_a_new_one_that_fails_leaves_nothing(tmp_path: Path, fails: str, failure: str, told: str) -> None:

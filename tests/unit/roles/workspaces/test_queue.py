@@ -39,10 +39,14 @@ ID = "9cd078cb21bc" + "0" * 52
 #: docker, as the program asks it: containers are folders with a file for each field
 DOCKER = """\
 shown() { cat "$CONTAINERS/$2/$1" 2>/dev/null; }
+if [ -e "$CONTAINERS/down" ]; then
+  echo "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?" >&2
+  exit 1
+fi
 case "$1 $2" in
 "container inspect")
   name=$5; [ "$name" != ID ] || { echo alice-lab; exit 0; }
-  [ -d "$CONTAINERS/$name" ] || exit 1
+  [ -d "$CONTAINERS/$name" ] || { echo "Error: No such container: $name" >&2; exit 1; }
   case $4 in
   *Config.User*) echo 2001:2001 ;;
   *Mounts*) shown files "$name" ;;
@@ -51,10 +55,15 @@ case "$1 $2" in
   '{{.State.Status}}') shown status "$name" ;;
   '{{.State.Running}}') [ "$(shown status "$name")" = running ] && echo true || echo false ;;
   '{{.State.ExitCode}}') echo 0 ;;
+  '{{.State.Error}}') shown error "$name" || : ;;
   *definition*state*) printf '%s' "$4" | sed 's/{{index[^}]*}}//; s/{{[^}]*}}/null/g' ;;
   *) echo ;;
   esac ;;
-"start "*) echo running >"$CONTAINERS/$2/status"; echo "$2" >>"$CONTAINERS/started" ;;
+"start "*)
+  if mv "$CONTAINERS/falls" "$CONTAINERS/down" 2>/dev/null; then echo "error during connect: EOF" >&2; exit 1; fi
+  if [ -s "$CONTAINERS/$2/error" ]; then echo "Error response from daemon: x" >&2; exit 1; fi
+  echo running >"$CONTAINERS/$2/status"; echo "$2" >>"$CONTAINERS/started"
+  if rm "$CONTAINERS/breaks" 2>/dev/null; then echo "error during connect: EOF" >&2; exit 1; fi ;;
 "logs "*) : ;;
 "wait "*) while [ "$(shown status "$2")" = running ]; do command sleep 0.05; done ;;
 esac
@@ -151,6 +160,59 @@ def test_one_that_was_killed_leaves_its_card(host: Host) -> None:
         host.ended("b")
 
 
+def test_a_docker_that_is_down_when_the_run_begins_is_waited_for(host: Host) -> None:
+    files, down = host.made("a", CARD), host.folder / "containers" / "down"
+    down.write_text("")
+    with host.queued("a") as run:
+        until(lambda: host.why("a") == "Docker does not answer", "why it waits")
+        assert not (files / "batch.json").exists()
+        down.unlink()
+        until(lambda: host.started == ["a"], "what was started")
+        host.ended("a")
+        assert run.wait(20) == 0
+    assert host.started == ["a"]
+    assert (json.loads((files / "batch.json").read_text())["state"], host.why("a")) == ("ended", "")
+
+
+def test_a_docker_that_goes_away_at_the_start_is_waited_for(host: Host) -> None:
+    files = host.made("a", CARD)
+    (host.folder / "containers" / "falls").write_text("")
+    with host.queued("a") as run:
+        until(lambda: host.why("a") == "Docker does not answer", "why it waits")
+        assert json.loads((files / "batch.json").read_text())["state"] == "queued"
+        assert host.started == []
+        (host.folder / "containers" / "down").unlink()
+        until(lambda: host.started == ["a"], "what was started")
+        host.ended("a")
+        assert run.wait(20) == 0
+    assert host.started == ["a"]
+
+
+def test_a_docker_that_goes_away_after_the_start_starts_it_no_second_time(host: Host) -> None:
+    files = host.made("a", CARD)
+    (host.folder / "containers" / "breaks").write_text("")
+    with host.queued("a") as run:
+        until(lambda: host.started == ["a"], "what was started")
+        host.ended("a")
+        assert run.wait(20) == 0
+    assert host.started == ["a"]
+    assert json.loads((files / "batch.json").read_text())["state"] == "ended"
+
+
+def test_one_that_docker_refuses_is_said_to_have_not_started(host: Host) -> None:
+    files = host.made("a", CARD)
+    (host.folder / "containers/workspace-a/error").write_text("no such runtime\n")
+    with host.queued("a") as run:
+        assert run.wait(20) == 1
+    record = json.loads((files / "batch.json").read_text())
+    assert (record["state"], record["status"], host.started) == ("not started", None, [])
+
+
+def test_a_container_that_is_gone_is_no_docker_that_is_down(host: Host) -> None:
+    with host.queued("a") as run:
+        assert run.wait(20) == 1
+
+
 def test_where_it_says_so_it_waits_for_other_programs_too(host: Host) -> None:
     files = host.made("a", CARD, when_idle=True)
     host.apps.write_text(f"{OTHER}, 4710, python3\n{CARD}, 4711, /usr/bin/python3\n")
@@ -194,6 +256,9 @@ def test_the_list_and_the_logs_say_why(host: Host) -> None:
     )
     (row,) = [row for row in rows_of("gpu01", (), look) if row.name == "b-run"]
     assert row.state == "queued: X y z, no longer declared"
+    refused = recorded(b_run={"state": "created", "error": "no such runtime"})
+    (row,) = [row for row in rows_of("gpu01", (), read_look(facts(states(), answers(refused)))) if row.name == "b-run"]
+    assert row.state == "not started: no such runtime, no longer declared"
     script = logs_script(space(ENTRIES["b-run"]), 10)
     assert f"{BATCH} x why" in script
 

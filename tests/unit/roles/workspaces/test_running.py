@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.plan.model import Change, Deferred, Refusal
+from hostwright.plan.model import Change, Deferred, Refusal, users_of
+from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
@@ -73,6 +74,34 @@ def test_a_new_workspace_is_made_and_nobody_else_touched() -> None:
     assert text.index("until answers") < text.index("definition.json")  # written when all else is done
 
 
+def test_programs_count_cards_as_nvidia_smi_does() -> None:
+    """CUDA begins with the fastest unless it is told: gpustack issue 1633."""
+    both = replace(PLACED, uuids=(CARD, OTHER))
+    text = " ".join(docker_arguments(space(WorkspaceEntry("bob", "jupyter", gpus=("0", "1"), image=IMAGE)), both))
+    assert "--env CUDA_DEVICE_ORDER=PCI_BUS_ID" in text
+
+
+def test_variables_reach_the_container_and_make_it_anew() -> None:
+    entry = replace(ENTRIES["bob-lab"], environment={"TZ": "Europe/Berlin", "http_proxy": "http://proxy:3128/"})
+    words = docker_arguments(space(entry), PLACED)
+    before_image = words[: words.index(PLACED.image)]
+    assert {"TZ=Europe/Berlin", "http_proxy=http://proxy:3128/"} <= set(before_image)
+    (plan,) = planned(variables(bob_lab=entry)).values()
+    assert isinstance(plan, Change)
+    assert '+    "TZ": "Europe/Berlin",' in plan.diff.splitlines()
+
+
+@pytest.mark.parametrize("kind", ["jupyter", "ssh"])
+def test_groups_of_a_person_reach_shared_directories(kind) -> None:
+    """jupyterhub issue 1421, docker-stacks issue 2137. sshd reads a person's groups from /etc/group at each login."""
+    person = replace(DECLARED.users["alice"], groups=(4000, 4001))
+    v = replace(DECLARED, users={**DECLARED.users, "alice": person}, containers={"a": WorkspaceEntry("alice", kind)})
+    (runs,) = (state for state in states(v) if isinstance(state, WorkspaceRuns))
+    text = " ".join(docker_arguments(runs.workspace, PLACED))
+    assert "--group-add 4000 --group-add 4001" in text
+    assert '"groups": [4000, 4001]' in " ".join(runs.definition.split()).replace("[ ", "[").replace(" ]", "]")
+
+
 def test_limits_are_what_differs_in_the_diff() -> None:
     plans = planned(variables(bob_lab=replace(ENTRIES["bob-lab"], memory="1g")))
     (plan,) = plans.values()
@@ -87,17 +116,27 @@ def test_somebodys_work_is_not_ended_unless_forced() -> None:
     rule, sentence = refusal(planned(changed, answers(at_work)), "bob-lab")
     assert rule == "workspace-in-use"
     assert sentence.startswith("workspace bob-lab of bob (2 processes) would be ended")
-    assert list(planned(changed, answers(at_work), force=True)) == ["workspace bob-lab"]
+    forced = planned(changed, answers(at_work), force=True)
+    assert list(forced) == ["workspace bob-lab"]
     gone = planned(variables(bob_lab=None), answers(at_work))["undeclared workspaces"]
     assert isinstance(gone, Refusal)
     assert "workspace bob-lab of bob (2 processes)" in gone.sentence
+    ended = planned(variables(bob_lab=None), answers(at_work), force=True)["undeclared workspaces"]
+    for change in (forced["workspace bob-lab"], ended):  # by force: whoever is hit is named before it happens
+        assert isinstance(change, Change)
+        assert change.disturbs == "ends workspaces in which somebody works"
+    for state in states(changed, force=True):
+        mine = isinstance(state, WorkspaceRuns) and state.name == "bob-lab"
+        named = ("workspace bob-lab of bob (2 processes)",) if mine else ()
+        assert users_of(state, facts_for([state], answers(at_work))) == named
 
 
 def test_an_undeclared_workspace_goes_and_its_files_stay() -> None:
     plans = planned(variables(bob_lab=None))
     plan = plans["undeclared workspaces"]
     assert isinstance(plan, Change)
-    assert (plan.have, plan.want) == ("workspace bob-lab", "absent; people's files stay where they are")
+    assert plan.have == "workspace bob-lab of bob"
+    assert plan.want == "absent; people's files stay in /srv/workspaces/bob/bob-lab"
     assert list(plans) == ["undeclared workspaces"]
     assert "/srv/workspaces" not in plan.steps[0].script
 
@@ -105,7 +144,7 @@ def test_an_undeclared_workspace_goes_and_its_files_stay() -> None:
 def test_who_left_is_taken_off_with_one_change() -> None:
     left = replace(DECLARED, users={**DECLARED.users, "bob": replace(DECLARED.users["bob"], left=True)})
     (plan,) = planned(left).values()
-    assert plan.have == "workspace b-run, workspace bob-board, workspace bob-lab, hostwright-bob"
+    assert plan.have == "workspace b-run of bob, workspace bob-board of bob, workspace bob-lab of bob, hostwright-bob"
 
 
 def test_removal_of_the_role_takes_them_all() -> None:
@@ -246,6 +285,33 @@ def test_a_batch_run_is_queued_and_never_started_again() -> None:
     assert planned(replies=answers(queued)) == {}
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        "OCI runtime create failed: unable to retrieve OCI runtime error (open /run/containerd/io.containerd.runtime"
+        '.v1.linux/moby/9f/log.json: no such file or directory): exec: "nvidia-container-runtime": executable file not '
+        "found in $PATH: : unknown",
+        "id already in use",
+    ],
+)
+def test_a_container_whose_start_failed_in_the_runtime_is_made_anew(error: str) -> None:
+    """Docker keeps its ID as one in use, and says so at every further start."""
+    for changed in (
+        {"bob_lab": {"state": "exited", "pid": 0, "error": error}},
+        {"b_run": {"state": "created", "error": error}},
+    ):
+        (plan,) = planned(replies=answers(recorded(**changed).replace("listen 127.0.0.1:21615\n", ""))).values()
+        assert isinstance(plan, Change)
+        assert "docker create --name" in plan.steps[0].script
+    taken = recorded(bob_lab={"state": "exited", "pid": 0, "error": "address already in use"})
+    (plan,) = planned(replies=answers(taken.replace("listen 127.0.0.1:21615\n", ""))).values()
+    assert isinstance(plan, Change)
+    assert "docker create --name" not in plan.steps[0].script
+    waits = recorded(b_run={"state": "created", "error": error})
+    queued = waits.replace("network hostwright-bob\n", "network hostwright-bob\nbatch b-run\n")
+    assert planned(replies=answers(queued)) == {}
+
+
 # --- what Docker is asked for
 
 
@@ -293,7 +359,9 @@ def test_the_look_answers_without_docker_and_with_a_silent_one(tmp_path: Path) -
         assert done.stdout.splitlines()[-2:] == [f"docker {answer}", "end"]
 
 
-def test_a_token_is_only_the_users_and_stays(tmp_path: Path) -> None:
+def made_for(tmp_path: Path, owners: tuple[int, ...]) -> list[tuple[str, bool]]:
+    """The token of Carol's workspace, which is Bob's, and whether its SSH host key of before is still there, for each
+    time that it is made; ``owners`` are the uids that its token's file has at these times."""
     (tmp_path / "srv").mkdir()
     (tmp_path / "state").mkdir()
     v = replace(variables(), directory=f"{tmp_path}/srv")
@@ -302,15 +370,34 @@ def test_a_token_is_only_the_users_and_stays(tmp_path: Path) -> None:
     assert isinstance(plan, Change)
     text = plan.steps[0].script.replace("/var/lib/hostwright/workspaces", f"{tmp_path}/state")
     text = text.partition("\ndocker network inspect")[0].replace(CLOSED, "true")  # up to Docker's first word about it
-    environment = stub(tmp_path, docker='[ "$1" = image ]', chown="exit 0")
-    tokens = []
-    for _ in range(2):
+    environment = stub(tmp_path, docker='[ "$1" = image ]', chown="exit 0", stat=f"cat {tmp_path}/owner")
+    state, made = tmp_path / "state" / "carol", []
+    for owner in owners:
+        (tmp_path / "owner").write_text(f"{owner}\n")
         subprocess.run(["/bin/sh", "-euc", text], env=environment, check=True)
-        tokens.append((tmp_path / "state" / "carol" / "token").read_text())
-    assert tokens[0] == tokens[1]
-    assert len(tokens[0]) == 48
+        made.append(((state / "token").read_text(), (state / "host_key").exists()))
+        (state / "host_key").write_text("a key")
+    return made
+
+
+def test_a_token_is_only_the_users_and_stays(tmp_path: Path) -> None:
+    uid = variables().users["bob"].uid
+    assert uid
+    (first, _), (second, kept) = made_for(tmp_path, (uid, uid))
+    assert first == second
+    assert kept
+    assert len(first) == 48
     assert stat.S_IMODE((tmp_path / "state" / "carol" / "token").stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "srv" / "bob" / "carol").stat().st_mode) == 0o700
+
+
+def test_what_a_former_owner_knows_opens_nothing(tmp_path: Path) -> None:
+    uid = variables().users["bob"].uid
+    assert uid
+    (first, _), (second, kept) = made_for(tmp_path, (uid, uid + 1))
+    assert first != second
+    assert len(second) == 48
+    assert not kept
 
 
 def test_a_workspace_is_made_after_those_whose_files_it_mounts() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,14 +17,16 @@ from hostwright.fleet import Fleet
 from hostwright.inventory import load
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.workspaces import tasks
+from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.verbs.changing import entry_of
 from hostwright.standard.roles.workspaces.verbs.edit import alone, changed_lines, checked, edited, written
 from hostwright.standard.roles.workspaces.verbs.listing import table
-from hostwright.standard.roles.workspaces.verbs.looking import COLUMNS, exec_script, rows_of
-from tests.unit.roles.workspaces.spaces import DECLARED, RECORDED, recorded
+from hostwright.standard.roles.workspaces.verbs.looking import COLUMNS, ListedWorkspace, exec_script, rows_of, total_of
+from tests.unit.roles.workspaces.spaces import CARD, DECLARED, RECORDED, recorded
 
+WAITS = f"queued: batch run bob-train has {CARD}"
 OURS = """\
 # Who works where. Ask Dana before you give out gpu02.
 all:
@@ -96,6 +100,16 @@ def test_a_host_that_the_file_does_not_name_yet(inventory: Path) -> None:
     assert (before, fresh.splitlines()[0]) == ("", "all:")
 
 
+def test_variables_are_given_as_docker_takes_them(inventory: Path) -> None:
+    """``--env NAME`` alone would be the value of this machine with `docker run`, which nobody can read in the file."""
+    entry = entry_of({"user": "alice", "kind": "jupyter", "env": ["TZ=Europe/Berlin", "A=b=c"]})
+    before, after = edited(inventory, "gpu01", "alice-two", entry)
+    assert "environment: {TZ: Europe/Berlin, A: b=c}" in "".join(changed_lines(before, after))
+    assert checked(inventory, "gpu01", after).containers["alice-two"].environment == {"TZ": "Europe/Berlin", "A": "b=c"}
+    with pytest.raises(InputError, match="NAME=VALUE"):
+        entry_of({"user": "alice", "kind": "jupyter", "env": ["TZ"]})
+
+
 def test_a_script_of_several_lines_comes_back_as_it_was(inventory: Path) -> None:
     script = inventory / "job.sh"
     script.write_text("#!/bin/sh\nset -eu\necho \"a: 'b'\" # c\n")
@@ -159,7 +173,7 @@ def test_the_list_says_what_is_declared_and_what_is_there() -> None:
     ]
     states = {row.name: row.state for row in rows_of("gpu01", tuple(declared), look)}
     assert states == {
-        "a-run": "created",
+        "a-run": "not started",
         "alice-box": "running",
         "alice-lab": "running",
         "b-run": "ended with status 0",
@@ -181,6 +195,58 @@ def test_the_list_says_what_is_declared_and_what_is_there() -> None:
         "3",
         "lab/jupyter:1",
     ]
+
+
+#: four workspaces on each of ten hosts; the last host's batch run waits, and its box is on another image
+FORTY = [
+    ListedWorkspace(f"gpu{number:02}", name, name.partition("-")[0], kind, gpus, port, state, image)
+    for number in range(1, 11)
+    for name, kind, gpus, port, state, image in (
+        ("alice-box", "ssh", "", 25023, "running", "lab/desk:1" if number == 10 else TENSORFLOW),
+        ("alice-lab", "jupyter", "0", 22504, "running", TENSORFLOW),
+        ("bob-board", "tensorboard", "", 29120, "running", TENSORFLOW),
+        ("carol-train", "batch", "2", 0, WAITS if number == 10 else "ended with status 0", TENSORFLOW),
+    )
+]
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_a_list_fits_the_terminal_and_says_all_of_every_workspace(width: int) -> None:
+    lines = list(table(FORTY, COLUMNS, width))
+    assert max(map(len, lines[:41])) <= width
+    assert [line.split()[:2] for line in lines[1:41]] == [[row.host, row.name] for row in FORTY]
+    notes = dict(line.split(" ", 1) for line in lines[42:])
+    assert list(notes) == [f"[{number + 1}]" for number in range(len(notes))]
+    for line, row in zip(lines[1:41], FORTY, strict=True):
+        *texts, image = re.split(" {2,}", line)
+        assert [*(notes.get(text, text) for text in texts), notes.get(image, image)] == [
+            cell(row) or "-" for cell in COLUMNS.values()
+        ]
+
+
+def test_a_state_stays_in_its_row_where_that_is_enough() -> None:
+    rows = [*FORTY[:3], replace(FORTY[3], state="Docker does not answer")]
+    lines = list(table(rows, COLUMNS, 85))
+    assert lines[4:] == [
+        "gpu01  carol-train  carol  batch        2     -      Docker does not answer  [1]", "", f"[1] {TENSORFLOW}"
+    ]  # fmt: skip
+
+
+def test_a_list_that_is_piped_has_everything_in_its_rows() -> None:
+    lines = list(table(FORTY, COLUMNS))
+    assert len(lines) == 41
+    assert WAITS in lines[-1]
+
+
+def test_what_a_host_says_of_a_workspace_begins_no_line() -> None:
+    row = replace(FORTY[0], state="running\ngpu02  other  \x1b[2J")
+    assert list(table([row], COLUMNS))[1:] == [
+        f"gpu01  alice-box  alice  ssh   -     25023  running gpu02  other  \ufffd[2J  {TENSORFLOW}"
+    ]
+
+
+def test_the_end_of_a_list_counts_its_states() -> None:
+    assert total_of(FORTY) == "40 workspaces on 10 hosts: 30 running, 9 ended with status 0, 1 queued"
 
 
 def test_a_command_reaches_the_workspace_as_one_word() -> None:

@@ -1,0 +1,177 @@
+"""bob leaves: one line in one file takes his workspaces off host, proxy and allocation, and cuts nobody else's line.
+
+The tests are one story on one host, in this order: alice keeps a websocket of hers open through all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+import websocket
+
+from lab.machine import exec_in
+from tests.workspaces.busy import BOX, HOST, IMAGE, LAB, PORT, Busy, as_settled
+from tests.workspaces.tunnels import eventually
+
+AUTHORITY = "/var/lib/hostwright/proxy/authority.crt"
+HIS, HERS = "bob-lab", "carol-lab"
+_ON_CARD = {"user": "bob", "gpus": [1], "share": True, "image": IMAGE}
+BOBS = {
+    "bob_lab": {**_ON_CARD, "kind": "jupyter"},
+    "bob_run": {**_ON_CARD, "kind": "batch", "command": ["sleep", "36000"]},
+}
+GONE = (HIS, "bob-run", BOX)
+LEFT = {"bob": {"uid": 2002, "left": True}}
+FILES = "/srv/workspaces/bob"
+
+
+@dataclass
+class Line:
+    """A terminal in alice's Jupyter, reached through the proxy by a websocket that trusts the host's own authority."""
+
+    opened: websocket.WebSocket
+
+    def answers(self, word: str) -> bool:
+        """Whether what is typed is answered on the same connection."""
+        self.opened.send(json.dumps(["stdin", f"echo an''swer-{word}\n"]))
+        shown = ""
+        while f"answer-{word}" not in shown:
+            kind, *text = json.loads(self.opened.recv())
+            shown += "".join(map(str, text)) if kind == "stdout" else ""
+        return True
+
+
+@pytest.fixture(scope="module")
+def busy(host: Busy) -> Busy:
+    """The host, on which bob has a Jupyter with a card, a box and a batch run that waits for the card."""
+    as_settled(host)
+    host.declare(**BOBS)
+    host.said("provision", "--hosts", HOST, status=0)
+    host.on(f"echo mine >{FILES}/{HIS}/notes")
+    return host
+
+
+@pytest.fixture(scope="module")
+def card(busy: Busy) -> str:
+    """The UUID of the card that bob has."""
+    return busy.on("nvidia-smi -L").splitlines()[1].partition("UUID: ")[2].rstrip(")")
+
+
+@pytest.fixture(scope="module")
+def line(busy: Busy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
+    """alice's terminal."""
+    authority = tmp_path_factory.mktemp("alice") / "authority.crt"
+    authority.write_text(busy.on(f"cat {AUTHORITY}"))
+    busy.answers()
+    name = json.loads(busy.api(LAB, "api/terminals", "-X", "POST").stdout)["name"]
+    address = f"wss://{HOST}:{PORT}/alice/{LAB}/terminals/websocket/{name}"
+    trust = ssl.create_default_context(cafile=str(authority))
+    plain = socket.create_connection((str(busy.machine.address), PORT), timeout=120)
+    with trust.wrap_socket(plain, server_hostname=HOST) as wrapped:
+        header = [f"Authorization: token {busy.token()}"]
+        opened = websocket.create_connection(address, timeout=120, header=header, socket=wrapped)
+        yield Line(opened)
+        opened.close()
+
+
+def status(busy: Busy, path: str) -> str:
+    """The HTTP status with which the proxy answers a path, asked on the host."""
+    words = ("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", AUTHORITY, "-m", "20")
+    done = exec_in(busy.machine, [*words, "--resolve", f"{HOST}:{PORT}:127.0.0.1", f"https://{HOST}:{PORT}{path}"])
+    return done.stdout.strip()
+
+
+def names(busy: Busy) -> list[str]:
+    """All containers of workspaces, running or not."""
+    return busy.on("docker ps -a --filter label=hostwright.workspace --format '{{.Names}}' | sort").split()
+
+
+def ports(busy: Busy) -> list[str]:
+    """The ports on which the host listens."""
+    return [row.rpartition(":")[2] for row in busy.on("ss -Hltn | awk '{ print $4 }'").split()]
+
+
+@pytest.fixture(scope="module")
+def there(busy: Busy, line: Line) -> dict[str, int]:
+    """The ports that bob's had, when all of his answered."""
+    assert line.answers("before")
+    eventually(lambda: status(busy, f"/bob/{HIS}/api") == "200", 240, "bob's Jupyter behind the proxy")
+    had = {name: busy.port(name) for name in (HIS, BOX)}
+    assert {str(port) for port in had.values()} <= set(ports(busy))
+    assert names(busy) == sorted(f"workspace-{name}" for name in (*GONE, LAB))
+    return had
+
+
+def test_who_works_is_named_and_not_ended(busy: Busy, there: dict[str, int]) -> None:
+    """One change in the file, while bob is at work: refused with his name, until that is forced."""
+    assert busy.api(HIS, "api/terminals", "-X", "POST").returncode == 0
+    busy.declare(people=LEFT, **BOBS)
+    before = busy.lives()
+    planned = busy.said("plan", "--hosts", HOST, status=3)
+    assert "refused: workspace bob-lab of bob (" in planned
+    for name in GONE:
+        assert f"workspace {name} of bob" in planned
+    assert f"- location /bob/{HIS}/" in planned  # of the proxy
+    said = busy.said("provision", "--hosts", HOST, status=1)
+    assert "workspace bob-lab of bob (" in said
+    assert before - busy.lives() == set()
+
+
+@pytest.fixture(scope="module")
+def left(busy: Busy, line: Line, there: dict[str, int]) -> str:
+    """The one change, brought to the host: what the plan said. nginx goes on with its own first process."""
+    main = "systemctl show -P MainPID nginx.service"
+    before = busy.on(main)
+    busy.declare(people=LEFT, **BOBS)
+    planned = busy.said("plan", "--hosts", HOST, "--force", status=3)
+    busy.said("provision", "--hosts", HOST, "--force", status=0)
+    assert busy.on(main) == before
+    return planned
+
+
+def test_nothing_of_his_is_left_on_host_proxy_and_allocation(busy: Busy, left: str, there: dict[str, int]) -> None:
+    assert names(busy) == [f"workspace-{LAB}"]
+    assert busy.on("docker network ls --format '{{.Name}}' | grep bob || true") == ""
+    assert status(busy, f"/bob/{HIS}/") == "404"
+    served = "/etc/nginx/conf.d/hostwright-workspaces.conf /var/lib/hostwright/proxy/*.conf"
+    assert "bob" not in busy.on(f"cat {served} || true")
+    assert {str(port) for port in there.values()}.isdisjoint(ports(busy))
+    for name in GONE:  # token, host key, definition
+        assert exec_in(busy.machine, ["test", "-e", f"/var/lib/hostwright/workspaces/{name}"]).returncode == 1
+    assert "bob" not in busy.on("systemctl list-units --all --plain --no-legend 'hostwright-batch@*'")
+    listed = busy.said("workspace.list", "--hosts", HOST, "--json", status=0)
+    assert "bob" not in listed
+    busy.plan(status=0)
+    busy.said("verify", "--hosts", HOST, "--roles", "workspaces,proxy", status=0)
+
+
+def test_his_files_are_kept_and_named(busy: Busy, left: str) -> None:
+    assert f"{FILES}/{HIS}" in left
+    assert busy.on(f"cat {FILES}/{HIS}/notes; stat -c %u {FILES}/{HIS}/notes").split() == ["mine", "0"]
+    assert busy.on(f"stat -c '%u %a' {FILES}/{HIS}").split() == ["2002", "700"]  # nobody else reads them
+    assert busy.on(f"cat {FILES}/{BOX}/notes").strip() == "kept by bob"
+
+
+def test_the_neighbours_connection_was_not_cut(line: Line, left: str) -> None:
+    assert line.answers("after")
+
+
+def test_the_next_one_gets_his_card(busy: Busy, left: str, card: str) -> None:
+    hers = {"user": "carol", "kind": "jupyter", "gpus": [1], "share": True, "image": IMAGE}
+    busy.declare(people=LEFT, **BOBS, carol_lab=hers)
+    busy.said("provision", "--hosts", HOST, status=0)
+    assert card in busy.on(f"docker exec workspace-{HERS} nvidia-smi -L")
+    eventually(lambda: status(busy, f"/carol/{HERS}/api") == "200", 240, "carol's Jupyter behind the proxy")
+
+
+def test_who_comes_back_has_the_old_files(busy: Busy, left: str, there: dict[str, int], line: Line) -> None:
+    busy.declare(bob_lab={**BOBS["bob_lab"], "gpus": []})
+    busy.said("provision", "--hosts", HOST, status=0)
+    assert busy.on(f"cat {FILES}/{HIS}/notes") == "mine\n"
+    assert busy.port(HIS) == there[HIS]
+    assert line.answers("again")
