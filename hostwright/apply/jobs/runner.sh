@@ -31,16 +31,21 @@ once() {
   room=$((step_cap / tries))
   { [ "$from" -le "$job_cap" ] && [ "$room" -gt $((2 * end_bytes)) ]; } || room=$((2 * end_bytes))
   fallocate -n -o "$from" -l "$reserve" "$JOB/log" 2>/dev/null || :
-  setsid sh "$JOB/drain" "$room" "$end_bytes" <"$JOB/out" &
+  # Both ends are opened while 4 has both: an open that waits for the other end fails where a signal comes.
+  # shellcheck disable=SC2094  # a pipe
+  exec 4<>"$JOB/out" 3<"$JOB/out" 5>"$JOB/out" 4>&-
+  setsid sh "$JOB/drain" "$room" "$end_bytes" <&3 3<&- 5>&- &
   drainer=$!
+  exec 3<&-
   if [ -n "$lock" ]; then
     # Whoever can read a file can lock it, and keep every role waiting.
     (umask 077; : >>"$lock_dir/$lock.lock"; chmod 600 "$lock_dir/$lock.lock")
     flock -o -w "$lock_wait_s" "$lock_dir/$lock.lock" timeout -k 30 "$limit" sh -eu "$JOB/step-$number"
   else
     timeout -k 30 "$limit" sh -eu "$JOB/step-$number"
-  fi </dev/null >"$JOB/out" 2>&1
+  fi </dev/null >&5 2>&1 5>&-
   status=$?
+  exec 5>&-
   drained
 }
 
