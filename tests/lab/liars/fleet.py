@@ -135,6 +135,7 @@ def _write_site(root: Path, sshd: Sshd) -> None:
         "hostwright_roles": ["hello"],
         "ansible_port": sshd.port,
         "ansible_user": "root",
+        "ansible_timeout": 120,  # a busy machine may take longer to log in than a healthy host does
         "ansible_ssh_private_key_file": str(sshd.key),
         "hostwright_known_hosts": str(sshd.known_hosts),
     }
