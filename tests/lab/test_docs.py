@@ -40,6 +40,8 @@ ELSEWHERE = {
     "invoke power status --hosts gpu01": "the hosts of this test have no BMC; tests/lab/rebuild/test_bmcs.py runs it",
     "invoke power cycle --hosts gpu01": "likewise",
     "invoke power cycle --hosts gpu01 --boot media --image https://images.example.org/rescue.iso": "likewise",
+    "invoke prove --hosts gpu01,gpu02 --quick": "the lab's CUDA computes nothing; test_prove.py sees it fail",
+    "invoke prove --hosts gpu01 --proofs base,cuda.memory --html gpu01.html": "likewise",
     "python docs/images/capture.py provision": "needs bare hosts and minutes, and changes a picture of the documents",
     "python docs/images/capture.py rebuild": "likewise",
     "/opt/tensorflow-2.9/bin/pip download --only-binary :all: --no-deps --requirement "
