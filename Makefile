@@ -6,7 +6,7 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults distributions vm real past workspaces beside fuzz clean
+.PHONY: help setup programs demo test unit lint lab-test lab-test-shared lab-test-own faults distributions vm real past workspaces beside fuzz clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -19,7 +19,7 @@ help:
 	@echo "make workspaces   real TensorFlow and Jupyter in containers for people, behind the proxy in a real browser: a quarter of an hour"
 	@echo "make distributions   Debian 11 and Debian 12 from bare to bare, ten minutes; writes the table of docs/lab.md"
 	@echo "make beside    372 configurations of ssh_config and known_hosts beside the answer of ssh; a minute, no root"
-	@echo "make unit      lint, types and unit tests only: two minutes, no root"
+	@echo "make unit      lint, types and unit tests only: six minutes, no root"
 	@echo "make clean     remove the lab's hosts and the virtual environment; the built vendor files are kept"
 
 $(READY): requirements.lock pyproject.toml
@@ -43,7 +43,11 @@ lint: setup
 	find hostwright roles lab -name '*.sh' ! -path '*/installer/*' -exec $(VENV)/bin/shellcheck {} +
 	cat lab/vendor/src/driver/installer/*.sh | $(VENV)/bin/shellcheck -S warning -e SC1007 -  # parts of one program
 
-unit: lint
+# Unit tests talk to an sshd of their own: with apt, as root, where this machine has none.
+programs: setup
+	@$(VENV)/bin/python -m tests.programs
+
+unit: lint programs
 	$(VENV)/bin/python -m pytest tests/unit -n auto
 
 # Tests with hosts of their own run beside those on the hosts that many tests share: two cores, half of it is waiting.
@@ -86,7 +90,7 @@ workspaces: setup
 	$(SUDO) $(VENV)/bin/python -m pytest tests/workspaces
 
 # A third of them is part of make unit.
-beside: setup
+beside: programs
 	HOSTWRIGHT_BESIDE=all $(VENV)/bin/python -m pytest tests/unit/transport/beside
 
 distributions: setup

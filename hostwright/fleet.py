@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from hostwright.plan.model import Plan, RetryRule
     from hostwright.plan.planning import HostPlan
     from hostwright.plan.stacklist import ListedStack
+    from hostwright.prove.proving import Proved, ProveOptions
     from hostwright.rebuild.newkeys import KeyResults, Told
     from hostwright.rebuild.orders import Order, Powered
     from hostwright.rebuild.rebuild import Rebuild, Start
@@ -215,6 +216,20 @@ class Fleet(Roster):
     ) -> FleetAudit:
         """Compare hosts with their stacks, find known problems, and keep the result in the history. Changes no host."""
         return self.auditor(members, options, password=password).audit().audit
+
+    def prove(
+        self,
+        members: Members,
+        options: ProveOptions | None = None,
+        *,
+        password: Secret | None = None,
+        audience: Audience = NOBODY,
+    ) -> Proved:
+        """Run the proofs of the hosts' layers on them, judge each host alone, against its baseline and against the
+        hosts with the same device, and keep the figures. Changes nothing; recorded as a run."""
+        from hostwright.prove.proving import ProveOptions, prove
+
+        return prove(self, members, options or ProveOptions(), Connections(password), audience)
 
     def history(self, members: Members, since: datetime | None = None) -> tuple[HostHistory, ...]:
         """What audits saw change on each host, since that time or ever. No host is contacted."""

@@ -24,7 +24,7 @@ class VaultOptions:
     ask: bool = False
 
 
-#: those of this call: every verb that reads an inventory takes them (``tasks.options.ends``)
+#: those of this call: every verb that reads an inventory takes them (``tasks.options.verb``)
 VAULT: ContextVar[VaultOptions] = ContextVar("VAULT")
 #: the ``--inventory`` of this call, for the commands that it advises, and its ``--strict``
 INVENTORY: ContextVar[tuple[str, ...]] = ContextVar("INVENTORY", default=())

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
+from rich.containers import Lines
 from rich.table import Table
 from rich.text import Text
 
@@ -26,6 +27,7 @@ from hostwright.plan.planning import HostPlan
 
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
 WIDTH_WHEN_PIPED = 140  #: columns of plain output
+_DEEPER = 4  #: columns
 
 
 #: a verb that a sentence advises, and its hosts, behind which the inventory belongs
@@ -33,6 +35,28 @@ _ADVICE = re.compile(
     r"(?:`|\b(?:run|fixes:|see) )(?:invoke|hostwright) (?!runs|init|lab)[a-z]+(?:\.[a-z]+)?"
     r"(?: --hosts (?:'[^']*'|[^\s`]+))?"
 )
+
+
+class Hanging(Text):
+    """Text that continues deeper than it begins where it is longer than the terminal is wide.
+
+    Nothing that a host says, however long, begins a line: there it could pass for another host's.
+    """
+
+    def wrap(self, console: Console, width: int, **how: Any) -> Lines:
+        """As rich's."""
+        lines = Lines()
+        for line in self.split(allow_blank=True):
+            indent = len(line.plain) - len(line.plain.lstrip(" "))
+            deeper = min(indent + _DEEPER, width // 2)
+            if line.cell_len <= width or how.get("no_wrap"):
+                lines.append(line)
+                continue
+            for number, part in enumerate(Text.wrap(line[indent:], console, width - deeper, **how)):
+                part.rstrip()
+                part.pad_left(deeper if number else min(indent, deeper))
+                lines.append(part)
+        return lines
 
 
 class Adviser(Console):
@@ -53,7 +77,8 @@ class Adviser(Console):
             return _ADVICE.sub(lambda found: found[0] + self._inventory, shown)
         if isinstance(shown, Text):
             for found in reversed([*_ADVICE.finditer(shown.plain)]):
-                shown = Text.assemble(shown[: found.end()], self._inventory, shown[found.end() :], style=shown.style)
+                parts = (shown[: found.end()], self._inventory, shown[found.end() :])
+                shown = type(shown).assemble(*parts, style=shown.style)
         return shown
 
 
@@ -80,39 +105,39 @@ def show_plans(host_plans: Iterable[HostPlan]) -> Iterator[RenderableType]:
 
 def _plan_lines(host_plan: HostPlan, name: str) -> list[Text]:
     plan = host_plan.plan
-    notes = [Text(f"  {one_line(note)}", style="yellow") for note in host_plan.notes]
+    notes = [Hanging(f"  {one_line(note)}", style="yellow") for note in host_plan.notes]
     if plan.empty:
-        return [Text.assemble((name, "bold"), "  as desired: nothing to do", style="green"), *notes]
+        return [Hanging.assemble((name, "bold"), "  as desired: nothing to do", style="green"), *notes]
     lines = [
-        Text.assemble((name, "bold"), f"  {count(len(plan.changes), 'change')} to {plan.stack}", style="yellow"),
+        Hanging.assemble((name, "bold"), f"  {count(len(plan.changes), 'change')} to {plan.stack}", style="yellow"),
         *notes,
     ]
     for role in plan.roles:
         lines += _show_role(role)
     if host_plan.busy:
         users = ", ".join(one_line(user) for user in host_plan.busy)
-        lines.append(Text(f"  in use by {users}: it needs --drain or --force ({plan.disturbs})", style="red"))
+        lines.append(Hanging(f"  in use by {users}: it needs --drain or --force ({plan.disturbs})", style="red"))
     if plan.reboot:
-        lines.append(Text(f"  then a reboot: {one_line(plan.reboot)}", style="magenta"))
+        lines.append(Hanging(f"  then a reboot: {one_line(plan.reboot)}", style="magenta"))
     return lines
 
 
 def _show_role(role: RolePlan) -> Iterable[Text]:
-    yield Text(f"  {role.role}", style="bold cyan")
+    yield Hanging(f"  {role.role}", style="bold cyan")
     for change in role.changes:
         yield _show_planned(change)
         for sentence in change.warnings if isinstance(change, Change) else ():
-            yield Text(f"      {one_line(sentence)}", style="yellow")
+            yield Hanging(f"      {one_line(sentence)}", style="yellow")
         if isinstance(change, Change) and change.final:
             sentence = f"takes away {one_line(change.final)}; nothing brings that back (--yes, or an answer, agrees)"
-            yield Text(f"      {sentence}", style="red")
+            yield Hanging(f"      {sentence}", style="red")
         for line in change.diff.splitlines() if isinstance(change, Change) else ():
-            yield Text(f"        {one_line(line)}", style=_diff_style(line))
+            yield Hanging(f"        {one_line(line)}", style=_diff_style(line))
 
 
 def _show_planned(planned: Planned) -> Text:
     sign, style = _SIGNS[planned.kind]
-    text = Text(f"    {sign} {one_line(planned.what)}: ", style=style)
+    text = Hanging(f"    {sign} {one_line(planned.what)}: ", style=style)
     text.append(f"{one_line(planned.have)} → {one_line(planned.want)}")
     match planned:
         case Deferred(until=until):
@@ -133,14 +158,14 @@ def show_error(error: HostwrightError) -> RenderableType:
     if isinstance(error, SeveralFailed):
         return Group(*(show_error(part) for part in error.errors))
     sentence = "\n    ".join(printable(str(error)).splitlines())  # what a host says never begins a line
-    parts: list[RenderableType] = [Text(sentence, style="bold red")]
+    parts: list[RenderableType] = [Hanging(sentence, style="bold red")]
     if isinstance(error, StepFailed):
         step = error.step
-        parts.append(Text(f"  role {step.role}, {printable(step.what)}, exit status {step.status}; its last lines:"))
-        parts += [Text(f"    │ {printable(line)}", style="dim") for line in step.tail]
+        parts.append(Hanging(f"  role {step.role}, {printable(step.what)}, exit status {step.status}; its last lines:"))
+        parts += [Hanging(f"    │ {printable(line)}", style="dim") for line in step.tail]
     elif isinstance(error, ScriptFailed) and len(error.lines) > 1:
-        parts.append(Text(f"  exit status {error.status}; its last lines:"))
-        parts += [Text(f"    │ {printable(line)}", style="dim") for line in error.lines]
+        parts.append(Hanging(f"  exit status {error.status}; its last lines:"))
+        parts += [Hanging(f"    │ {printable(line)}", style="dim") for line in error.lines]
     return Group(*parts)
 
 

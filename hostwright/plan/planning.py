@@ -92,9 +92,8 @@ class HostPlan:
 def plan_host(desired: Desired, facts: Facts, now: datetime | None = None) -> HostPlan:
     """The plan of a host, who is at work there, and its locks. Locks that have expired by ``now`` are left out."""
     plan = make_plan(desired, facts)
-    states, reboots = disturbing(desired, facts), bool(plan.reboot)
-    busy = at_work(desired, states, facts, reboots=reboots).everyone if plan.disturbs else ()
-    returning = desired.occupancy.returning(facts) if reboots else ()
+    busy = disturbed(desired, plan, facts).everyone if plan.disturbs else ()
+    returning = desired.occupancy.returning(facts) if plan.reboot else ()
     notes = (*_notes_in_time(facts, now), *off_roles(desired, facts), *_notes_of_states(desired, facts), *returning)
     return HostPlan(plan, busy, notes)
 
@@ -139,11 +138,16 @@ def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
     return tuple(resource for resource in resources if _hit(resource, facts))
 
 
+def disturbed(desired: Desired, plan: Plan, facts: Facts) -> AtWork:
+    """Who is at work and would be disturbed by a plan that was made from these facts, and does so."""
+    return at_work(desired, disturbing(desired, facts), facts, reboots=bool(plan.reboot))
+
+
 def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts, *, reboots: bool) -> AtWork:
     """Who uses a GPU, and who would be disturbed by a change of these states, or ended by a reboot if there is one."""
     hit = [name for resource in resources for name in _hit(resource, facts)]
     ended = desired.occupancy.ended(facts) if reboots else ()
-    return AtWork(desired.occupancy.users(facts), tuple(dict.fromkeys([*hit, *ended])))
+    return AtWork(desired.occupancy.users(facts), desired.occupancy.named([*hit, *ended], facts))
 
 
 def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:

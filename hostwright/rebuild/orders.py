@@ -100,7 +100,10 @@ def power(
         if order.name in DISTURBING and by_name[name].host.local:
             raise Refused(name, f"it is the machine that Hostwright runs on: `power {order.name}` would end this run")
         if order.name in DISTURBING and not order.force:
-            notes += _allowed(connections, by_name[name], order.name)
+            ends = _allowed(connections, by_name[name], order.name)
+            for note in ends:  # before it happens: what came of it is shown afterwards
+                audience.warn(f"{name}: {note}")
+            notes += ends
         with open_bmc(bmcs[name]) as controller:
             return _powered(controller, order, notes)
 

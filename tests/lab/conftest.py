@@ -24,10 +24,10 @@ from tests.lab import recording
 from tests.lab.ownlab import own_lab
 from tests.lab.telling import Telling
 from tests.places import PROJECT
+from tests.programs import LAB, SYSTEM_PATH
 
 HERE = Path(__file__).parent
 SHARED = "shared_hosts"
-SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 HOSTS = ("gpu01", "gpu02")
 DESIRED = "desired"  #: the snapshot of a provisioned host
 SMALL = HostOptions(profile="small")  #: the large math libraries are stand-ins: minutes less
@@ -89,9 +89,7 @@ class FrontDoor:
 def programs() -> None:
     """What the tests run on this machine beside the lab: an sshd on a high port of 127.0.0.1, sudo and shells behind
     it."""
-    wanted = {"sshd": "openssh-server", "sudo": "sudo", "visudo": "sudo"}
-    wanted |= {"zsh": "zsh", "fish": "fish", "tcsh": "tcsh", "bsd-csh": "csh", "elvish": "elvish"}
-    ensure_programs(wanted, path=SYSTEM_PATH)
+    ensure_programs(LAB, path=SYSTEM_PATH)
 
 
 @pytest.fixture(scope="session")

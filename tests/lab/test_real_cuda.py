@@ -6,7 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from hostwright.common.quoting import sh, words
 from hostwright.fleet import Fleet
+from hostwright.prove.host import proofs_of
+from hostwright.prove.model import Program
+from hostwright.prove.reading import Printed, read
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from lab import fleet as lab_fleet
 from lab.config import HostOptions, Machine
@@ -66,3 +70,32 @@ def test_a_gpu_is_listed_only_when_every_library_is_in_place(host: Machine):
         assert on(host, GPUS).strip() == "0", f"a GPU is listed without {soname}"
         on(host, f"mv /root/away {real}; ldconfig")
     assert on(host, GPUS).strip() == "1"
+
+
+def built_and_run(host: Machine, program: Program) -> Printed:
+    """What a proof's program prints on the host, compiled there as the engine does it."""
+    folder = f"/root/proofs/{program.file}"
+    paths = {"{source}": f"{folder}/source.{program.file.rpartition('.')[2]}", "{program}": f"{folder}/program"}
+    build = words(tuple(paths.get(word, word) for word in program.compiler))
+    script = sh("mkdir -p %s; cd %s; printf %%s %s >%s; ", folder, folder, program.source, paths["{source}"])
+    # the lab's host has a card on its bus, which is a stand-in: here it has none
+    script += sh("printf %%s %s >arguments.json; ", '{"bytes":33554432,"reserve":0,"pci_devices":"/none"}')
+    return read(on(host, f"{script}{build} >&2; {paths['{program}']} arguments.json"))
+
+
+def test_nvcc_compiles_every_program_of_the_proofs_and_without_a_gpu_they_say_so(host: Machine):
+    member = Fleet.load(host.lab.inventory.parent).members("full01")[0]
+    programs = [proof.program for proof in proofs_of(member) if proof.layer == "cuda" and proof.program.compiler]
+    assert [program.file for program in programs] == ["bandwidth.cu", "memory.cu", "burnin.cu"]
+    for program in programs:
+        printed = built_and_run(host, program)
+        assert printed.ended, program.file
+        assert {(one.value, one.device) for one in printed.measurements} == {(None, "no GPU")}, program.file
+
+
+def test_the_hosts_own_compiler_builds_the_proofs_of_the_host_itself(host: Machine):
+    member = Fleet.load(host.lab.inventory.parent).members("full01")[0]
+    for program in [proof.program for proof in proofs_of(member) if proof.layer == "base" and proof.program.compiler]:
+        printed = built_and_run(host, program)
+        assert printed.ended, program.file
+        assert printed.not_run or len(printed.measurements) >= 3, program.file

@@ -20,8 +20,10 @@ PROJECT = tomllib.loads((TREE / "pyproject.toml").read_text("utf-8"))["project"]
 #: By the places of the code: the engine with its roles, and the checks that `verify` runs on users' hosts.
 PRODUCT = ("hostwright", "roles", "tests/layers")
 NO_PACKAGE = {"hostwright", "roles", "lab", "tests", "tasks", "_typeshed"} | sys.stdlib_module_names
-#: It runs inside a lab's container image, on what is installed there.
-IN_AN_IMAGE = TREE / "lab/serving/savedmodel.py"
+#: They run inside a lab's container image, on what is installed there.
+IN_AN_IMAGE = (TREE / "lab/serving/savedmodel.py", TREE / "tests/workspaces/made_models.py")
+#: They run in the environment of a host.
+SENT_TO_HOSTS = "proofs/programs/*.py"
 #: Parts of another package, by whose version theirs is chosen, and whose documentation has them imported.
 PART_OF = {"pydantic-core": "pydantic", "markupsafe": "jinja2"}
 
@@ -44,7 +46,8 @@ def distributions(folders: Iterable[str]) -> set[str]:
     """What must be installed for the code in these folders."""
     by_module = packages_distributions()
     files = [path for folder in folders for path in (TREE / folder).rglob("*.py")] + [TREE / "tasks.py"]
-    modules = {module for path in files if path != IN_AN_IMAGE for module in imported(path.read_text("utf-8"))}
+    here = [path for path in files if path not in IN_AN_IMAGE and not path.match(SENT_TO_HOSTS)]
+    modules = {module for path in here for module in imported(path.read_text("utf-8"))}
     names = {normal(by_module[module][0]) for module in modules}
     return {PART_OF.get(name, name) for name in names}
 

@@ -126,9 +126,7 @@ def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, 
         return DrainDecision(drain=hooks is not None)
     if drain and hooks is not None:
         return DrainDecision(drain=True)
-    due = disturbs.replace("; ", " and ")
-    what = "that" if set(at_work.others).issuperset(at_work.gpus) else "the GPU"
-    begin = f"what is due {due}, and {what} is in use by {_named(at_work.everyone)}"
+    begin = _in_use(disturbs, at_work, _named(at_work.everyone))
     configured = f"{DRAIN} and {UNDRAIN} in the inventory"
     if drain:
         return DrainDecision(
@@ -137,6 +135,22 @@ def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, 
     first = "--drain" if hooks is not None else f"--drain, with {configured},"
     how = f"say {first} to take work off the host and wait, or --force to disturb it"
     return DrainDecision(refusal=f"{begin}: wait until that has ended, {how}")
+
+
+def overruled(disturbs: str, at_work: AtWork) -> str:
+    """Whose work ``force`` is about to disturb, all of them by name; empty where nobody is at work.
+
+    >>> overruled("reboots the host", AtWork(("python (pid 7)",)))
+    '--force: what is due reboots the host, and the GPU is in use by python (pid 7), which is not waited for'
+    """
+    if not disturbs or not at_work.everyone:
+        return ""
+    return f"--force: {_in_use(disturbs, at_work, ', '.join(at_work.everyone))}, which is not waited for"
+
+
+def _in_use(disturbs: str, at_work: AtWork, named: str) -> str:
+    what = "that" if set(at_work.others).issuperset(at_work.gpus) else "the GPU"
+    return f"what is due {disturbs.replace('; ', ' and ')}, and {what} is in use by {named}"
 
 
 def _named(users: tuple[str, ...]) -> str:

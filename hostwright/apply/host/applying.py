@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from hostwright.apply import events
 from hostwright.apply.disturb import draining
 from hostwright.apply.disturb.rebooting import reboot
+from hostwright.apply.host.alone import AloneFailures
 from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.host.jobrunner import JobLost, JobRunner, failures
@@ -37,7 +38,7 @@ from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs, locks
 from hostwright.plan.model import Deferred, Facts, Plan, Planned, Refusal, RolePlan, RoleResult
 from hostwright.plan.observing import ask, observe
-from hostwright.plan.planning import at_work, disturbing, make_plan
+from hostwright.plan.planning import at_work, disturbed, disturbing, make_plan
 from hostwright.plan.probing import ordered
 from hostwright.transport.root.rootshell import RootShell
 
@@ -69,8 +70,9 @@ class HostApply:
         self._results: list[RoleResult] = []
         self._rebooted_for: list[str] = []
         self._lost = 0
-        self._alone: list[HostError] = []  #: failures of changes that stand alone: raised when the rest is done
+        self._alone = AloneFailures(desired.host)
         self._drained = False
+        self._overruled: list[str] = []  #: what was told of those who are disturbed by force
         self._lock: HostLock | None = None
         self._mutex = threading.Lock()
 
@@ -164,7 +166,8 @@ class HostApply:
             self._drain(plan)
             lost_before = self._lost
             self._apply(plan)
-            after = self.plan()
+            after = self._alone.beside(self.plan())
+            self._alone.check(plan, after)
             if after.reboot and not self._settings.reboots:
                 return self._reboot_pending(first, after)
             if after.reboot:
@@ -225,9 +228,11 @@ class HostApply:
         return plan if self._settings.reboots else plan.without_reboots()
 
     def _decide(self, plan: Plan) -> draining.DrainDecision:
-        settings = self._settings
-        due = self._due(plan)
-        hit = at_work(self._desired, disturbing(self._desired, self._facts), self._facts, reboots=bool(due.reboot))
+        settings, due = self._settings, self._due(plan)
+        hit = disturbed(self._desired, due, self._facts)
+        if settings.force and (told := draining.overruled(due.disturbs, hit)) and told not in self._overruled:
+            self._overruled.append(told)
+            self._emit(events.Note(self.name, told))
         return draining.decide(due.disturbs, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
 
     def _drain(self, plan: Plan) -> None:
@@ -291,11 +296,9 @@ class HostApply:
         )
         lost = [error for error in ended if isinstance(error, JobLost)]
         stopped = [error for error in ended if isinstance(error, Stopped)]
-        bad = [error for error in ended if error not in lost and error not in stopped] + self._alone
-        if len(bad) > 1:
-            raise SeveralFailed(self.name, bad)
-        for error in (*bad, *stopped[:1]):
-            raise error
+        bad = [error for error in ended if error not in lost and error not in stopped]
+        if bad or stopped:
+            self._alone.tell(bad if bad or self._alone.errors else stopped[:1])
         self._survive(lost)
 
     def _survive(self, lost: Sequence[JobLost]) -> None:
@@ -313,7 +316,7 @@ class HostApply:
         self._results.append(result)
         if result.status != 0:
             alone, error = failures(self.name, plan, result, self._settings.explain)
-            self._alone += alone
+            self._alone.errors += alone
             if error is not None:
                 raise error
 

@@ -153,7 +153,7 @@ def _own_lines(result: RoleResult, prefix: str) -> Iterator[str]:
 
 def failures(
     host: str, plan: RolePlan, result: RoleResult, explain: Callable[[str], Finding | None]
-) -> tuple[list[HostError], HostError | None]:
+) -> tuple[list[StepFailed], HostError | None]:
     """The errors of a role that failed: of changes that stand alone, and the one that ended it, if one did.
 
     ``explain`` gives the known problem that a step's output names.
@@ -168,7 +168,7 @@ def failures(
     return [], HostError(host, sentence)
 
 
-def _failure(host: str, plan: RolePlan, step: StepResult, explain: Callable[[str], Finding | None]) -> HostError:
+def _failure(host: str, plan: RolePlan, step: StepResult, explain: Callable[[str], Finding | None]) -> StepFailed:
     """The error of one step: what it printed last, and the cause where it is known."""
     lines = [line for line in step.output.splitlines() if line.strip()]
     known = explain(step.output)

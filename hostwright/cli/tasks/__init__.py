@@ -5,13 +5,15 @@ Nothing that is slow to import is imported before a verb is called: ``invoke --l
 
 from __future__ import annotations
 
-from invoke import Collection
+from typing import Any
+
+from invoke import Collection, Task
 
 from hostwright.cli.tasks import change, keep, look, restore
 from hostwright.cli.tasks.ofroles import verbs_here
 
-VERBS = (
-    *(look.plan, change.provision, look.verify, change.remove, restore.rebuild, restore.rollback),
+VERBS: tuple[Task[Any] | Collection, ...] = (
+    *(look.plan, change.provision, look.verify, look.prove, change.remove, restore.rebuild, restore.rollback),
     Collection("audit", look.audit_fleet, look.audit_history, look.audit_diff),
     *(look.doctor, look.variables, look.hosts, look.stacks, keep.mirror),
     Collection("runs", keep.runs_list, keep.runs_show),

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from invoke import Context, task
-
-from hostwright.cli.tasks.options import ends
+from hostwright.cli.tasks.options import Given, verb
 
 
-@task(
-    help={"directory": "the directory; created if missing, and no existing file is overwritten"}, auto_shortflags=False
-)
-@ends
-def init(c: Context, directory: str) -> int:
+@verb(directory="the directory; created if missing, and no existing file is overwritten")
+def init(_: Given, directory: str) -> int:
     """Create a site: a directory for your hosts and for your own stacks, roles and checks."""
-    from hostwright.cli.verbs import init as verb
+    from hostwright.cli.verbs import init as made
 
-    return verb.init(directory)
+    return made.init(directory)

@@ -2,85 +2,88 @@
 
 from __future__ import annotations
 
-from invoke import Context, task
-
-from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.tasks.options import NAMED, READ, WANTED, ends, helps
-
-
-@task(
-    help=helps(*WANTED, out="save the plan to this file, for `invoke provision --plan FILE`"),
-    iterable=["inventory", "var"],
-    auto_shortflags=False,
+from hostwright.cli.tasks.options import (
+    ALL_HOSTS,
+    HOSTS,
+    JSON,
+    NAMED,
+    NO_SUDO,
+    READ,
+    ROLES,
+    SINCE,
+    VAR,
+    WANTED,
+    Given,
+    verb,
 )
-@ends
-def plan(
-    c: Context,
-    hosts: str = "",
-    inventory: list[str] | None = None,
-    var: list[str] | None = None,
-    roles: str = "",
-    json: bool = False,
-    ask_become_pass: bool = False,
-    accept_new: bool = False,
-    out: str = "",
-) -> int:
+
+
+@verb(*WANTED, out="save the plan to this file, for `invoke provision --plan FILE`")
+def plan(given: Given, out: str = "") -> int:
     """Show what would change on hosts: have → want, with a diff of each file. Changes nothing."""
     from hostwright.cli.verbs import changes
 
-    selection = Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles)
-    return changes.plan(selection, ConnectionOptions(ask_become_pass, accept_new), out=out, as_json=json)
+    return changes.plan(given.selection, given.connection, out=out, as_json=given.json)
 
 
-@task(help=helps(*WANTED), iterable=["inventory", "var"], auto_shortflags=False)
-@ends
-def verify(
-    c: Context,
-    hosts: str = "",
-    inventory: list[str] | None = None,
-    var: list[str] | None = None,
-    roles: str = "",
-    json: bool = False,
-    ask_become_pass: bool = False,
-    accept_new: bool = False,
-) -> int:
+@verb(*WANTED)
+def verify(given: Given) -> int:
     """Confirm that nothing differs from the stack, then test every layer of hosts with testinfra."""
-    from hostwright.cli.verbs import verify as verb
+    from hostwright.cli.verbs import verify as verifying
 
-    selection = Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles)
-    return verb.verify(selection, ConnectionOptions(ask_become_pass, accept_new), as_json=json)
+    return verifying.verify(given.selection, given.connection, as_json=given.json)
 
 
-@task(
-    name="fleet",
-    default=True,
-    help=helps(
-        *WANTED,
-        "no_sudo",
-        hosts="which hosts (default: the whole inventory)",
-        csv="write a CSV report to this file (- for standard output)",
-        junit="write a JUnit XML report for CI servers to this file (- for standard output)",
-        prometheus="write metrics for node_exporter's textfile collector to this file (- for standard output)",
-        html="write a self-contained HTML report to this file (- for standard output)",
-        cyclonedx="write a software bill of materials of each host to this directory (CycloneDX JSON)",
-        watch="repeat the audit at this interval (60s, 5m) until Ctrl-C",
-        offline="do not connect: compare the facts of the last audit with the current stack",
-        at_once="how many hosts to audit at a time (default: as many connections as this machine can open)",
-        details="show every value and every GPU, not only those that differ",
-    ),
-    iterable=["inventory", "var"],
-    auto_shortflags=False,
+@verb(
+    *WANTED,
+    quick="only the quick proofs: a few minutes, without burn-in",
+    proofs="only these proofs or layers, with commas between them",
+    baseline="hold hosts to what is measured now: a later loss is a finding",
+    html="write a self-contained HTML report with plots to this file (- for standard output)",
+    prometheus="write metrics for node_exporter's textfile collector to this file (- for standard output)",
+    details="show every figure, and on what device it was measured",
 )
-@ends
+def prove(
+    given: Given,
+    quick: bool = False,
+    proofs: str = "",
+    baseline: bool = False,
+    html: str = "",
+    prometheus: str = "",
+    details: bool = False,
+) -> int:
+    """Prove by measuring that hosts do their work, each against its twins and its own past. Changes nothing."""
+    from hostwright.cli.verbs import verify as verifying
+    from hostwright.prove.proving import ProveOptions
+
+    return verifying.prove(
+        given.selection,
+        given.connection,
+        ProveOptions("quick" if quick else "full", verifying.named(proofs), baseline),
+        verifying.ProofOutputs(prometheus, html),
+        details=details,
+        as_json=given.json,
+    )
+
+
+@verb(
+    *WANTED,
+    NO_SUDO,
+    HOSTS.told("which hosts (default: the whole inventory)"),
+    called="fleet",
+    default=True,
+    csv="write a CSV report to this file (- for standard output)",
+    junit="write a JUnit XML report for CI servers to this file (- for standard output)",
+    prometheus="write metrics for node_exporter's textfile collector to this file (- for standard output)",
+    html="write a self-contained HTML report to this file (- for standard output)",
+    cyclonedx="write a software bill of materials of each host to this directory (CycloneDX JSON)",
+    watch="repeat the audit at this interval (60s, 5m) until Ctrl-C",
+    offline="do not connect: compare the facts of the last audit with the current stack",
+    at_once="how many hosts to audit at a time (default: as many connections as this machine can open)",
+    details="show every value and every GPU, not only those that differ",
+)
 def audit_fleet(
-    c: Context,
-    hosts: str = "",
-    inventory: list[str] | None = None,
-    var: list[str] | None = None,
-    roles: str = "",
-    json: bool = False,
-    ask_become_pass: bool = False,
-    accept_new: bool = False,
+    given: Given,
     csv: str = "",
     junit: str = "",
     prometheus: str = "",
@@ -88,7 +91,6 @@ def audit_fleet(
     cyclonedx: str = "",
     watch: str = "",
     offline: bool = False,
-    no_sudo: bool = False,
     at_once: str = "",
     details: bool = False,
 ) -> int:
@@ -97,102 +99,66 @@ def audit_fleet(
     from hostwright.cli.verbs import audit
     from hostwright.cli.views.reports import Outputs
 
-    selection = Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles)
     return audit.audit(
-        selection,
-        ConnectionOptions(ask_become_pass, accept_new),
+        given.selection,
+        given.connection,
         Outputs(csv, junit, prometheus, html, cyclonedx),
-        AuditOptions(sudo=not no_sudo, offline=offline, at_once=audit.at_once(at_once)),
+        AuditOptions(sudo=not given.no_sudo, offline=offline, at_once=audit.at_once(at_once)),
         every=watch,
         details=details,
-        as_json=json,
+        as_json=given.json,
     )
 
 
-@task(name="history", help=helps(*NAMED, "since"), iterable=["inventory"], auto_shortflags=False)
-@ends
-def audit_history(
-    c: Context, hosts: str = "", inventory: list[str] | None = None, json: bool = False, since: str = ""
-) -> int:
+@verb(*NAMED, SINCE, called="history")
+def audit_history(given: Given) -> int:
     """Show the audit history of hosts."""
     from hostwright.cli.verbs import history
 
-    return history.history(Selection(hosts, tuple(inventory or ())), since=since, as_json=json)
+    return history.history(given.selection, since=given.since, as_json=given.json)
 
 
-@task(
-    name="diff",
-    help=helps(*NAMED, hosts="which hosts (default: all)", since="how far back: 7d, 12h (default: 7d)"),
-    iterable=["inventory"],
-    auto_shortflags=False,
+@verb(
+    *NAMED,
+    HOSTS.told("which hosts (default: all)"),
+    SINCE.told("how far back: 7d, 12h (default: 7d)").when_silent("7d"),
+    called="diff",
 )
-@ends
-def audit_diff(
-    c: Context, hosts: str = "", inventory: list[str] | None = None, json: bool = False, since: str = "7d"
-) -> int:
+def audit_diff(given: Given) -> int:
     """Show what changed across the fleet between an earlier audit and the latest one."""
     from hostwright.cli.verbs import history
 
-    return history.diff(Selection(hosts, tuple(inventory or ())), since=since, as_json=json)
+    return history.diff(given.selection, since=given.since, as_json=given.json)
 
 
-@task(help=helps(*WANTED, "no_sudo"), iterable=["inventory", "var"], auto_shortflags=False)
-@ends
-def doctor(
-    c: Context,
-    hosts: str = "",
-    inventory: list[str] | None = None,
-    var: list[str] | None = None,
-    roles: str = "",
-    json: bool = False,
-    ask_become_pass: bool = False,
-    accept_new: bool = False,
-    no_sudo: bool = False,
-) -> int:
+@verb(*WANTED, NO_SUDO)
+def doctor(given: Given) -> int:
     """Show known problems of hosts: symptom, cause, fix. Changes nothing."""
     from hostwright.audit.auditor import AuditOptions
     from hostwright.cli.verbs import audit
 
-    selection = Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles)
-    connection = ConnectionOptions(ask_become_pass, accept_new)
-    return audit.doctor(selection, connection, AuditOptions(sudo=not no_sudo), as_json=json)
+    return audit.doctor(given.selection, given.connection, AuditOptions(sudo=not given.no_sudo), as_json=given.json)
 
 
-@task(
-    name="vars",
-    help=helps(*NAMED, "var", "roles", why="show file and line of every definition, the one in effect first"),
-    iterable=["inventory", "var"],
-    auto_shortflags=False,
-)
-@ends
-def variables(
-    c: Context,
-    hosts: str = "",
-    inventory: list[str] | None = None,
-    var: list[str] | None = None,
-    roles: str = "",
-    json: bool = False,
-    why: bool = False,
-) -> int:
+@verb(*NAMED, VAR, ROLES, called="vars", why="show file and line of every definition, the one in effect first")
+def variables(given: Given, why: bool = False) -> int:
     """Show the variables of each role for hosts."""
-    from hostwright.cli.verbs import inventory as verb
+    from hostwright.cli.verbs import inventory
 
-    return verb.variables(Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles), why=why, as_json=json)
+    return inventory.variables(given.selection, why=why, as_json=given.json)
 
 
-@task(help=helps(*NAMED), iterable=["inventory"], auto_shortflags=False)
-@ends
-def hosts(c: Context, hosts: str = "all", inventory: list[str] | None = None, json: bool = False) -> int:
+@verb(ALL_HOSTS, *READ, JSON)
+def hosts(given: Given) -> int:
     """Show the hosts that a selection matches, with address, stack and groups, and what keeps any from being used."""
-    from hostwright.cli.verbs import inventory as verb
+    from hostwright.cli.verbs import inventory
 
-    return verb.hosts(Selection(hosts, tuple(inventory or ())), as_json=json)
+    return inventory.hosts(given.selection, as_json=given.json)
 
 
-@task(help=helps(*READ, "json"), iterable=["inventory"], auto_shortflags=False)
-@ends
-def stacks(c: Context, inventory: list[str] | None = None, json: bool = False) -> int:
+@verb(*READ, JSON)
+def stacks(given: Given) -> int:
     """Show the available stacks: what each pins, for which distributions, and what was tried where."""
-    from hostwright.cli.verbs import stacks as verb
+    from hostwright.cli.verbs import stacks as pinned
 
-    return verb.stacks(Selection(inventory=tuple(inventory or ())), as_json=json)
+    return pinned.stacks(given.selection, as_json=given.json)

@@ -1,81 +1,176 @@
-"""Help texts of the options that several verbs share, as ``invoke --help VERB`` shows them; and how a task ends."""
+"""How a verb is declared: a function, the options that it shares with other verbs, and help texts of its own.
+
+    @verb(*REACHED, CHECK, archive="the file with the images")
+    def push(given: Given, archive: str = "") -> int:
+        \"\"\"Bring the images of an archive to hosts.\"\"\"
+        return pushing.push(given.selection, given.connection, archive, check=given.check, as_json=given.json)
+
+Invoke makes options of parameters, so ``verb`` adds those of the shared options to the function's own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
+from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-from invoke import Exit
+from invoke import Context, Exit, Task
 
-from hostwright.cli.arguments import INVENTORY, STRICT, VAULT, VaultOptions
+from hostwright.cli.arguments import INVENTORY, STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
+
+if TYPE_CHECKING:
+    from hostwright.apply.rollout.options import ChangeOptions
 
 P = ParamSpec("P")
 
-#: options that mean the same to every verb
-HELP: Mapping[str, str] = {
-    "hosts": "which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all",
-    "inventory": "the inventory (default: inventory/): a directory, a file, a program that answers --list, or h1,h2,; "
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option that several verbs share. One whose default is ``None`` may be given more than once."""
+
+    name: str
+    help: str
+    default: str | bool | None
+
+    def told(self, text: str) -> Option:
+        """The same option with the help text of one verb."""
+        return replace(self, help=text)
+
+    def when_silent(self, default: str) -> Option:
+        """The same option with another value where nobody gives one."""
+        return replace(self, default=default)
+
+
+HOSTS = Option("hosts", "which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all", "")
+ALL_HOSTS = HOSTS.when_silent("all")  #: of verbs that show all hosts where none is named
+HOST = Option("host", "the host", "")  #: of verbs about a single host
+INVENTORIES = Option(
+    "inventory",
+    "the inventory (default: inventory/): a directory, a file, a program that answers --list, or h1,h2,; "
     "repeatable, later ones win",
-    "vault_password_file": "a file with the password of Ansible Vault, or a program that prints it",
-    "ask_vault_password": "prompt for the password of Ansible Vault",
-    "var": "set a variable for this run, KEY=VALUE; repeatable",
-    "roles": "only these roles, without those that they need: base,driver",
-    "json": "print a single JSON document and nothing else",
-    "ask_become_pass": "prompt once for the sudo password",
-    "accept_new": "accept and record the keys of unknown hosts (a changed key is always an error)",
-    "check": "only show what would be done; change nothing",
-    "drain": "if a GPU is in use, drain the host (hostwright_drain) and wait until its work has ended",
-    "force": "change hosts even if their GPUs are in use, killing the processes that use them",
-    "yes": "agree that what the plan calls lost for good is lost, instead of being asked",
-    "canary": "start with N (or N%) hosts; if any of them fails, do not touch the others",
-    "batch": "work on at most N (or N%) hosts at a time; start the next as soon as one is done",
-    "max_fail": "stop starting hosts after more than N (or N%) have failed or were unreachable",
-    "no_sudo": "do not use sudo; root-only checks are reported as not read",
-    "strict": "end with 2 if a host cannot be provisioned, or has a variable that only looks like a role's",
-    "since": "how far back: 7d, 12w (default: all)",
-}
-FILE, ASK, STRICTLY = "vault_password_file", "ask_vault_password", "strict"
-READ = ("inventory", FILE, ASK, STRICTLY)  #: of verbs that read an inventory
-READERS: Mapping[str, object] = {FILE: "", ASK: False, STRICTLY: False}  #: which ``ends`` adds, with their defaults
-NAMED = ("hosts", *READ, "json")
-REACHED = (*NAMED, "ask_become_pass", "accept_new")  #: of verbs that connect to hosts
-WANTED = (*REACHED, "var", "roles")  #: and know what is wanted of them
-CHANGING = (*WANTED, "drain", "force", "canary", "batch", "max_fail")  #: and change them
+    None,
+)
+VAULT_FILE = Option("vault_password_file", "a file with the password of Ansible Vault, or a program that prints it", "")
+ASK_VAULT = Option("ask_vault_password", "prompt for the password of Ansible Vault", False)
+STRICTLY = Option(
+    "strict", "end with 2 if a host cannot be provisioned, or has a variable that only looks like a role's", False
+)
+VAR = Option("var", "set a variable for this run, KEY=VALUE; repeatable", None)
+ROLES = Option("roles", "only these roles, without those that they need: base,driver", "")
+JSON = Option("json", "print a single JSON document and nothing else", False)
+ASK_BECOME_PASS = Option("ask_become_pass", "prompt once for the sudo password", False)
+ACCEPT_NEW = Option(
+    "accept_new", "accept and record the keys of unknown hosts (a changed key is always an error)", False
+)
+CHECK = Option("check", "only show what would be done; change nothing", False)
+DRAIN = Option(
+    "drain", "if a GPU is in use, drain the host (hostwright_drain) and wait until its work has ended", False
+)
+FORCE = Option("force", "change hosts even if their GPUs are in use, killing the processes that use them", False)
+YES = Option("yes", "agree that what the plan calls lost for good is lost, instead of being asked", False)
+CANARY = Option("canary", "start with N (or N%) hosts; if any of them fails, do not touch the others", "")
+BATCH = Option("batch", "work on at most N (or N%) hosts at a time; start the next as soon as one is done", "")
+MAX_FAIL = Option("max_fail", "stop starting hosts after more than N (or N%) have failed or were unreachable", "")
+NO_SUDO = Option("no_sudo", "do not use sudo; root-only checks are reported as not read", False)
+SINCE = Option("since", "how far back: 7d, 12w (default: all)", "")
+_SEVERAL = {INVENTORIES.name, VAR.name}
+
+READ = (INVENTORIES, VAULT_FILE, ASK_VAULT, STRICTLY)  #: of verbs that read an inventory
+NAMED = (HOSTS, *READ, JSON)  #: and are about some of its hosts
+CONNECTED = (ASK_BECOME_PASS, ACCEPT_NEW)
+REACHED = (*NAMED, *CONNECTED)  #: of verbs that connect to hosts
+LISTED = (ALL_HOSTS, *READ, JSON, *CONNECTED)  #: to all of them where none is named
+OF_ONE = (HOST, *READ, JSON, *CONNECTED)  #: to one host
+WANTED = (*REACHED, VAR, ROLES)  #: of verbs that also know what is wanted of hosts
+GRADUAL = (CANARY, BATCH, MAX_FAIL)
+CHANGING = (*WANTED, DRAIN, FORCE, *GRADUAL)  #: and change them
 
 
-def helps(*common: str, **own: str) -> dict[str, str]:
-    """The help of a verb's options: those of ``HELP``, and its own, which win; ``from_`` stands for ``--from``."""
-    return {name.rstrip("_"): text for name, text in {**{option: HELP[option] for option in common}, **own}.items()}
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What was typed of the options that a verb shares; of an option that it does not have, its default."""
+
+    hosts: str = ""
+    host: str = ""
+    inventory: tuple[str, ...] = ()
+    var: tuple[str, ...] = ()
+    roles: str = ""
+    json: bool = False
+    ask_become_pass: bool = False
+    accept_new: bool = False
+    check: bool = False
+    drain: bool = False
+    force: bool = False
+    yes: bool = False
+    canary: str = ""
+    batch: str = ""
+    max_fail: str = ""
+    no_sudo: bool = False
+    since: str = ""
+
+    @property
+    def selection(self) -> Selection:
+        """Which hosts, of which inventory."""
+        return Selection(self.hosts or self.host, self.inventory, self.var, self.roles)
+
+    @property
+    def connection(self) -> ConnectionOptions:
+        """How hosts are connected to."""
+        return ConnectionOptions(self.ask_become_pass, self.accept_new)
+
+    def change(self, *, no_reboot: bool = False) -> ChangeOptions:
+        """How hosts are changed."""
+        from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
+
+        return ChangeOptions(self.drain, no_reboot, RolloutOptions(self.canary, self.batch, self.max_fail), self.yes)
 
 
-def ends(body: Callable[P, int]) -> Callable[P, None]:
+def verb(
+    *shared: Option, called: str = "", default: bool = False, **own: str
+) -> Callable[[Callable[Concatenate[Given, P], int]], Task[Any]]:
     """A task of a function that returns an exit status: errors are printed, and Invoke ends with the status.
 
-    One that takes an inventory also takes the options of Ansible Vault and ``--strict``, the same everywhere.
+    ``shared`` are options whose values the function gets as its first argument; ``own`` are the help texts of its own
+    parameters. ``called`` is the verb's name where it is not the function's, ``default`` says that it is also the
+    one of its collection's name.
     """
-    asked = signature(body)
 
-    @wraps(body)
-    def task_body(*args: P.args, **kwargs: P.kwargs) -> None:
-        status = copy_context().run(_call, body, args, kwargs)
-        if status:
-            raise Exit(code=status)
+    options = {each.name: each for each in shared}  # the last one of a name is the verb's
 
-    if "inventory" in asked.parameters:
-        more = [Parameter(name, Parameter.KEYWORD_ONLY, default=none) for name, none in READERS.items()]
-        whole = asked.replace(parameters=[*asked.parameters.values(), *more])
+    def task_of(body: Callable[Concatenate[Given, P], int]) -> Task[Any]:
+        _, *parameters = signature(body).parameters.values()
+        added = [Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default) for each in options.values()]
+        context = Parameter("c", Parameter.POSITIONAL_OR_KEYWORD)
+        several = [each.name for each in (*parameters, *added) if each.default is None]
+
+        @wraps(body)
+        def task_body(_: Context, /, *args: Any, **words: Any) -> None:
+            typed = {each.name: words.pop(each.name, each.default) for each in options.values()}
+            status = copy_context().run(_call, body, typed, args, words)
+            if status:
+                raise Exit(code=status)
+
+        whole = signature(body).replace(parameters=[context, *parameters, *added])
         task_body.__signature__ = whole  # type: ignore[attr-defined]
-    return task_body
+        texts = {**{each.name: each.help for each in options.values()}, **own}
+        helps = {name.rstrip("_"): text for name, text in texts.items()}
+        return Task(
+            task_body, name=called or None, default=default, help=helps, iterable=several, auto_shortflags=False
+        )
+
+    return task_of
 
 
-def _call(body: Callable[..., int], args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """The exit status of a task; what ``ends`` added is known as long as it lasts."""
+def _call(body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...], own: Mapping[str, Any]) -> int:
+    """The exit status of a verb. Options about how an inventory is read are known as long as it lasts."""
     from hostwright.cli.exits import run
 
-    VAULT.set(VaultOptions(kwargs.pop(FILE, ""), kwargs.pop(ASK, False)))
-    STRICT.set(kwargs.pop(STRICTLY, False))
-    INVENTORY.set(tuple(filter(None, kwargs.get("inventory") or ())))
-    return run(lambda: body(*args, **kwargs))
+    VAULT.set(VaultOptions(typed.pop(VAULT_FILE.name, ""), typed.pop(ASK_VAULT.name, False)))
+    STRICT.set(typed.pop(STRICTLY.name, False))
+    several: dict[str, Any] = {name: tuple(typed[name] or ()) for name in _SEVERAL & typed.keys()}
+    given = Given(**{**typed, **several})
+    INVENTORY.set(tuple(filter(None, given.inventory)))
+    return run(lambda: body(given, *args, **own))

@@ -2,155 +2,77 @@
 
 from __future__ import annotations
 
-from invoke import Context, task
-
-from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.tasks.options import CHANGING, NAMED, REACHED, ends, helps
+from hostwright.cli.tasks.options import CHANGING, CHECK, FORCE, NAMED, REACHED, SINCE, YES, Given, verb
 
 
-@task(
-    help=helps(
-        *CHANGING,
-        check="only diagnose, and show how each host would be rebuilt",
-        from_="start with this way whatever the diagnosis: repair, relayer or reinstall",
-        report="show how long rebuilds took, by phase: median and 95th percentile over the fleet",
-        since="with --report: how far back (7d, 12w; default: all)",
-    ),
-    iterable=["inventory", "var"],
-    auto_shortflags=False,
+@verb(
+    *CHANGING,
+    CHECK.told("only diagnose, and show how each host would be rebuilt"),
+    SINCE.told("with --report: how far back (7d, 12w; default: all)"),
+    from_="start with this way whatever the diagnosis: repair, relayer or reinstall",
+    report="show how long rebuilds took, by phase: median and 95th percentile over the fleet",
 )
-@ends
-def rebuild(
-    c: Context,
-    hosts: str = "",
-    inventory: list[str] | None = None,
-    var: list[str] | None = None,
-    roles: str = "",
-    json: bool = False,
-    ask_become_pass: bool = False,
-    accept_new: bool = False,
-    drain: bool = False,
-    force: bool = False,
-    canary: str = "",
-    batch: str = "",
-    max_fail: str = "",
-    check: bool = False,
-    from_: str = "",
-    report: bool = False,
-    since: str = "",
-) -> int:
+def rebuild(given: Given, from_: str = "", report: bool = False) -> int:
     """Bring hosts back from any state: repaired, reprovisioned, power-cycled or reinstalled, then verified."""
-    from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
-    from hostwright.cli.verbs import rebuild as verb
+    from hostwright.cli.verbs import rebuild as rebuilding
 
-    selection = Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles)
     if report:
-        return verb.rebuild_report(selection, since=since, as_json=json)
-    return verb.rebuild(
-        selection,
-        ConnectionOptions(ask_become_pass, accept_new),
-        ChangeOptions(drain, rollout=RolloutOptions(canary, batch, max_fail)),
-        force=force,
-        check=check,
+        return rebuilding.rebuild_report(given.selection, since=given.since, as_json=given.json)
+    return rebuilding.rebuild(
+        given.selection,
+        given.connection,
+        given.change(),
+        force=given.force,
+        check=given.check,
         start=from_,
-        as_json=json,
+        as_json=given.json,
     )
 
 
-@task(
-    help=helps(
-        *CHANGING,
-        "check",
-        "yes",
-        to="a stack name, or the beginning of a release's date or digest (default: the latest release)",
-    ),
-    iterable=["inventory", "var"],
-    auto_shortflags=False,
+@verb(
+    *CHANGING,
+    CHECK,
+    YES,
+    to="a stack name, or the beginning of a release's date or digest (default: the latest release)",
 )
-@ends
-def rollback(
-    c: Context,
-    hosts: str = "",
-    inventory: list[str] | None = None,
-    var: list[str] | None = None,
-    roles: str = "",
-    json: bool = False,
-    ask_become_pass: bool = False,
-    accept_new: bool = False,
-    check: bool = False,
-    drain: bool = False,
-    force: bool = False,
-    canary: str = "",
-    batch: str = "",
-    max_fail: str = "",
-    to: str = "",
-    yes: bool = False,
-) -> int:
+def rollback(given: Given, to: str = "") -> int:
     """Bring hosts back to the latest release that passed verification on them."""
-    from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
     from hostwright.cli.verbs import changes
 
     return changes.rollback(
-        Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles),
-        ConnectionOptions(ask_become_pass, accept_new),
-        ChangeOptions(drain, rollout=RolloutOptions(canary, batch, max_fail), yes=yes),
-        force=force,
-        check=check,
+        given.selection,
+        given.connection,
+        given.change(),
+        force=given.force,
+        check=given.check,
         to=to,
-        as_json=json,
+        as_json=given.json,
     )
 
 
-@task(
-    help=helps(
-        *NAMED,
-        fingerprint="the fingerprint of the new key, as the host's console shows it: SHA256:…",
-        forget="only remove the old key: the host is unknown afterwards",
-    ),
-    iterable=["inventory"],
-    auto_shortflags=False,
+@verb(
+    *NAMED,
+    fingerprint="the fingerprint of the new key, as the host's console shows it: SHA256:…",
+    forget="only remove the old key: the host is unknown afterwards",
 )
-@ends
-def trust(
-    c: Context,
-    hosts: str = "",
-    inventory: list[str] | None = None,
-    json: bool = False,
-    fingerprint: str = "",
-    forget: bool = False,
-) -> int:
+def trust(given: Given, fingerprint: str = "", forget: bool = False) -> int:
     """Accept the new key of a reinstalled host, confirmed by its console, a fingerprint or you."""
-    from hostwright.cli.verbs import trust as verb
+    from hostwright.cli.verbs import trust as trusting
 
-    return verb.trust(Selection(hosts, tuple(inventory or ())), fingerprint=fingerprint, forget=forget, as_json=json)
+    return trusting.trust(given.selection, fingerprint=fingerprint, forget=forget, as_json=given.json)
 
 
-@task(
-    help=helps(
-        *REACHED,
-        order="on, off, cycle or status",
-        force="proceed even if the host is locked or its GPUs are in use; power off without a clean shutdown",
-        boot="for the next boot only: network, media (with --image), or disk to cancel either",
-        image="URL of the image for --boot media, reachable from the BMC",
-    ),
-    iterable=["inventory"],
-    auto_shortflags=False,
+@verb(
+    *REACHED,
+    FORCE.told("proceed even if the host is locked or its GPUs are in use; power off without a clean shutdown"),
+    order="on, off, cycle or status",
+    boot="for the next boot only: network, media (with --image), or disk to cancel either",
+    image="URL of the image for --boot media, reachable from the BMC",
 )
-@ends
-def power(
-    c: Context,
-    order: str,
-    hosts: str = "",
-    inventory: list[str] | None = None,
-    json: bool = False,
-    ask_become_pass: bool = False,
-    accept_new: bool = False,
-    force: bool = False,
-    boot: str = "",
-    image: str = "",
-) -> int:
+def power(given: Given, order: str, boot: str = "", image: str = "") -> int:
     """Power hosts on or off, power-cycle them or show their power state, through their BMCs."""
-    from hostwright.cli.verbs import power as verb
+    from hostwright.cli.verbs import power as powering
 
-    selection, connection = Selection(hosts, tuple(inventory or ())), ConnectionOptions(ask_become_pass, accept_new)
-    return verb.power(order, selection, connection, force=force, boot=boot, image=image, as_json=json)
+    return powering.power(
+        order, given.selection, given.connection, force=given.force, boot=boot, image=image, as_json=given.json
+    )

@@ -1,11 +1,19 @@
-"""``invoke verify``: every layer checked by what it does."""
+"""``invoke verify`` and ``invoke prove``: every layer checked by what it does, and proved by what it measures."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
+from hostwright.cli.views.reports import STDOUT, check_files, put
 from hostwright.cli.views.verdicts import show_verdicts
+
+if TYPE_CHECKING:
+    from hostwright.prove.proving import Proved, ProveOptions
 
 
 def verify(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
@@ -15,3 +23,58 @@ def verify(selection: Selection, connection: ConnectionOptions, *, as_json: bool
     ended = fleet.verify(members, password=ask_password(connection), audience=run_audience(as_json=as_json))
     show_verdicts(members, ended.results, as_json=as_json)
     return ended.status
+
+
+@dataclass(frozen=True, slots=True)
+class ProofOutputs:
+    """The reports that were asked for: for each kind its file, ``-`` for standard output, empty for none."""
+
+    prometheus: str = ""
+    html: str = ""
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Kind → file, of those that were asked for."""
+        return {name: file for name, file in asdict(self).items() if file}
+
+
+def prove(
+    selection: Selection,
+    connection: ConnectionOptions,
+    options: ProveOptions,
+    outputs: ProofOutputs,
+    *,
+    details: bool = False,
+    as_json: bool = False,
+) -> int:
+    """``invoke prove``."""
+    from hostwright.prove.reports.document import render_json
+    from hostwright.prove.reports.table import show_proofs
+
+    check_files(outputs.files, as_json=as_json)
+    fleet = open_fleet(selection, connection)
+    members = members_of(fleet, selection)
+    quiet = as_json or STDOUT in outputs.files.values()
+    proved = fleet.prove(members, options, password=ask_password(connection), audience=run_audience(as_json=quiet))
+    for name, file in outputs.files.items():
+        put(file, _render(name, proved), name)
+    if as_json:
+        print(render_json(proved.fleet))
+    elif not quiet:
+        console.make_console().print(show_proofs(proved.fleet, details=details or len(members) == 1))
+    return proved.status
+
+
+def named(text: str) -> tuple[str, ...]:
+    """The names after ``--proofs``."""
+    return tuple(dict.fromkeys(name for name in (part.strip() for part in text.split(",")) if name))
+
+
+def _render(name: str, proved: Proved) -> str:
+    if name == "html":
+        from hostwright.prove.reports.html import render_html
+
+        return render_html(proved.fleet, proved.past)
+    from hostwright.prove.reports.prometheus import render_prometheus
+
+    return render_prometheus(proved.fleet)

@@ -6,7 +6,7 @@ alone has its users, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -23,12 +23,14 @@ PART = "occupancy"  #: the module of a role's folder that has one, as ``OCCUPANC
 class Occupancy:
     """How the users of one kind of accelerator are known: ``users`` names them in the words of a sentence, such as
     ``python3 (4711)``, from the answers to ``probes``. ``ended`` names those whom a reboot ends, whether they use an
-    accelerator or not, each with what starts it again afterwards (empty where nothing does).
+    accelerator or not, each with what starts it again afterwards (empty where nothing does). ``known_as`` tells whose
+    something is that others name by its technical name: the beginning of that name, and what to say instead.
     """
 
     probes: tuple[Probe, ...]
     users: Callable[[Facts], tuple[str, ...]]
     ended: Callable[[Facts], tuple[tuple[str, str], ...]] = lambda _facts: ()
+    known_as: Callable[[Facts], Mapping[str, str]] = lambda _facts: {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +46,48 @@ class Occupancies:
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         """Who uses an accelerator, each once. Reads ``probes``; where one hung, somebody may."""
-        return tuple(dict.fromkeys(name for kind in self.each for name in _users(kind, facts)))
+        return self.named((name for kind in self.each for name in _users(kind, facts)), facts)
 
     def ended(self, facts: Facts) -> tuple[str, ...]:
         """Whom a reboot ends for good, whether they use an accelerator or not. Reads ``probes``."""
-        return tuple(name for kind in self.each for name, again in _ended(kind, facts) if not again)
+        return tuple(name for name, again in self._ended(facts) if not again)
 
     def at_work(self, facts: Facts, *, boots: bool) -> AtWork:
         """Who uses an accelerator, and whom a cut of power ends for good: everybody, unless the host ``boots`` again.
 
         Reads ``probes``.
         """
-        ended = (pair for kind in self.each for pair in _ended(kind, facts))
+        ended = self._ended(facts)
         return AtWork(self.users(facts), tuple(name for name, again in ended if not (boots and again)))
 
     def returning(self, facts: Facts) -> tuple[str, ...]:
         """A sentence for each one that a reboot ends, and that something starts again. Reads ``probes``."""
+        return tuple(f"the reboot ends {name}; {again}" for name, again in self._ended(facts) if again)
+
+    def named(self, names: Iterable[str], facts: Facts) -> tuple[str, ...]:
+        """These names in the words of those who know whose it is, each once. Reads ``probes``."""
+        known = [pair for kind in self.each for pair in _known_as(kind, facts).items()]
+        return tuple(dict.fromkeys(_known(name, known) for name in names))
+
+    def _ended(self, facts: Facts) -> tuple[tuple[str, str], ...]:
+        """Each one that a reboot ends, once: what nothing starts again is so, whoever else says otherwise."""
+        known = [pair for kind in self.each for pair in _known_as(kind, facts).items()]
+        again_of: dict[str, str] = {}
         ended = (pair for kind in self.each for pair in _ended(kind, facts))
-        return tuple(f"the reboot ends {name}; {again}" for name, again in ended if again)
+        for name, again in ((_known(technical, known), again) for technical, again in ended):
+            again_of[name] = again if again_of.get(name, again) else ""
+        return tuple(again_of.items())
+
+
+def _known(name: str, known: Iterable[tuple[str, str]]) -> str:
+    return next((instead for begin, instead in known if f"{name} ".startswith(f"{begin} ")), name)
+
+
+def _known_as(kind: Occupancy, facts: Facts) -> Mapping[str, str]:
+    try:
+        return kind.known_as(facts)
+    except NotAnswered:
+        return {}  # the technical name is better than none
 
 
 def _users(kind: Occupancy, facts: Facts) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from hostwright.apply import events
 from hostwright.apply.disturb import draining, usage
 from hostwright.common.errors import Locked, Refused, Stopped
 from hostwright.plan.host import locks
@@ -49,6 +50,8 @@ def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
     decision = draining.decide(effect, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
     if decision.refusal:
         raise Refused(name, decision.refusal)
+    if settings.force and (sentence := draining.overruled(effect, hit)):
+        settings.emit(events.Note(name, sentence))
     if decision.drain:
         drain(tools, phases, effect, wait=lambda: _everyone(tools, boots=boots))
 

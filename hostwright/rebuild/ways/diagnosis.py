@@ -11,8 +11,7 @@ from typing import Literal
 
 from hostwright.audit.failures import Treatment
 from hostwright.audit.fleetaudit import HostAudit
-from hostwright.common.errors import BecomeError, Finding, HostError, HostwrightError, InputError, Unreachable
-from hostwright.inventory.model import Host
+from hostwright.common.errors import BecomeError, Finding, HostError, HostwrightError, Unreachable
 from hostwright.plan.model import Deferred, Plan, Planned, Reboot, Refusal
 from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.resources.system import room
@@ -28,7 +27,6 @@ Power = Literal["on", "off", "turning on", "turning off", "unknown"]
 #: how a host can get a new operating system: over its BMC, by the site's own command, or not at all
 Reinstall = Literal["redfish", "command", ""]
 
-GPUS = "hostwright_gpus"  #: the inventory's variable: how many GPUs a host has when all are there
 #: How far back the same failure counts as the same again. Our choice: a card that falls off the bus three times in a
 #: month is broken, one that does so every other year is not.
 LATELY = timedelta(days=30)
@@ -43,7 +41,8 @@ class Diagnosis:
     ``power`` is ``None`` where the inventory names no BMC. ``audit`` and ``plan`` are ``None`` where the host could not
     be looked at. ``history`` are the rebuilds of this host within ``LATELY``, in any order, and ``tried`` the ways that
     this rebuild has taken already. ``seen_gpus`` are those on the PCI bus: without its driver no card is listed.
-    ``treatments`` say what is to be done about each known failure, by its name.
+    ``treatments`` say what is to be done about each known failure, by its name. ``running`` names everybody whose work
+    runs there, and ``disturbed`` those of them whom ``plan`` disturbs.
     """
 
     host: str
@@ -60,6 +59,8 @@ class Diagnosis:
     expected_gpus: int | None = None
     seen_gpus: int | None = None
     treatments: Mapping[str, Treatment] = field(default_factory=dict)
+    running: tuple[str, ...] = ()
+    disturbed: tuple[str, ...] = ()
 
     @property
     def has_bmc(self) -> bool:
@@ -159,18 +160,3 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     while seen is not None:
         yield seen
         seen = seen.__cause__ or seen.__context__
-
-
-def read_expected_gpus(host: Host) -> int | None:
-    """How many GPUs the inventory says that a host has (``hostwright_gpus``); ``None`` where it does not say.
-
-    Raises ``InputError`` with file and line for anything but a whole number from 0 to 64.
-    """
-    number = host.get(GPUS)
-    if number is None:
-        return None
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 64:
-        raise InputError(
-            f"{GPUS}: found {number!r:.40}, expected how many GPUs it has, such as 8", host.vars[GPUS].origin.exact
-        )
-    return number

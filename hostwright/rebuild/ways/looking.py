@@ -9,16 +9,17 @@ from typing import cast
 
 from hostwright.audit.auditing import ANSWERS_TIMEOUT_S, judged
 from hostwright.audit.failures import catalogue
+from hostwright.audit.hardware.expected import read_expected_gpus
 from hostwright.audit.judging.judging import audit_probes, cards_of
 from hostwright.common.errors import HostError, Stopped
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Probe
 from hostwright.plan.observing import ask
-from hostwright.plan.planning import make_plan
+from hostwright.plan.planning import disturbed, make_plan
 from hostwright.plan.probing import ordered
 from hostwright.rebuild.bmc import Controller
 from hostwright.rebuild.rebuild import Rebuild, Way
-from hostwright.rebuild.ways.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of, read_expected_gpus
+from hostwright.rebuild.ways.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of
 from hostwright.transport.root.rootshell import RootShell
 
 #: the kernel's id of the boot that answers (proc(5)): another one after a power cycle
@@ -62,6 +63,8 @@ def look(
     power, bmc_sentence = _power(ways)
     at = datetime.now(UTC)
     audit = judged(member, facts, at) if facts is not None else None
+    plan = make_plan(member.desired, facts) if facts is not None else None
+    hit = disturbed(member.desired, plan, facts) if plan is not None and facts is not None and plan.disturbs else None
     diagnosis = Diagnosis(
         host=member.name,
         reach=reach_of(error),
@@ -69,7 +72,7 @@ def look(
         power=power,
         power_sentence=bmc_sentence,
         audit=audit,
-        plan=make_plan(member.desired, facts) if facts is not None else None,
+        plan=plan,
         boot_id=facts[BOOT_ID].strip() if facts is not None and BOOT_ID in facts else "",
         history=tuple(rebuild for rebuild in history if rebuild.at >= at - LATELY),
         tried=tried,
@@ -77,6 +80,8 @@ def look(
         expected_gpus=read_expected_gpus(member.host),
         seen_gpus=sum(cards.on_bus(facts) for cards in cards_of(member)) if facts is not None else None,
         treatments=catalogue(member.all_roles).treatments,
+        running=member.occupancy.at_work(facts, boots=False).everyone if facts is not None else (),
+        disturbed=hit.everyone if hit is not None else (),
     )
     return Looked(diagnosis, facts, error)
 

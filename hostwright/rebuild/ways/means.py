@@ -82,6 +82,6 @@ def _console_command(host: Host) -> str:
 def _expected_gpus(host: Host) -> int | None:
     if not _gives(host, "hostwright_gpus"):
         return None
-    from hostwright.rebuild.ways.diagnosis import read_expected_gpus
+    from hostwright.audit.hardware.expected import read_expected_gpus
 
     return read_expected_gpus(host)

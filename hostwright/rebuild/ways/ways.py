@@ -32,6 +32,7 @@ CLEAN = "delete Hostwright's old files from its disk"
 HUNG = "(power-cycle it if it does not come back from a reboot)"
 _LAYERS: frozenset[Way] = frozenset({"nothing", "repair", "relayer"})  #: ways that check or provision layers
 _POWER: tuple[Way, ...] = ("power on", "power cycle")
+ENDS_ALL: tuple[Way, ...] = ("relayer", "power cycle", "reinstall")  #: ways that end whatever runs on the host
 _FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: announced as "diagnose it again and continue from there"
 
 
@@ -43,6 +44,7 @@ class Decision:
     with ``hand over`` it is locked with that reason besides. ``escalation`` are the ways that follow, in order, each
     when the one before it failed, without asking the operator again. ``rules`` are the names of the rule and of
     the failures behind it, for the record. ``by`` tells how the power is cycled; ``clean``: our former files go first.
+    ``ends`` names those whose work the way ends, whether or not something starts it again.
     """
 
     way: Way
@@ -53,6 +55,7 @@ class Decision:
     rules: tuple[str, ...] = ()
     by: By = ""
     clean: bool = False
+    ends: tuple[str, ...] = ()
 
     @property
     def gently(self) -> bool:
@@ -153,7 +156,8 @@ def _made(
     if refuses and way == "nothing":
         steps = ()
     refusal = "; ".join(reasons) if refuses else ""
-    return Decision(way, reasons, steps, _escalation(diagnosis, way), refusal, rules, by, clean)
+    ends = diagnosis.running if way in ENDS_ALL else diagnosis.disturbed if way == "repair" else ()
+    return Decision(way, reasons, steps, _escalation(diagnosis, way), refusal, rules, by, clean, ends)
 
 
 def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:

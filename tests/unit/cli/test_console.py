@@ -68,6 +68,20 @@ def test_hosts_whose_plans_read_alike_share_one_at_the_place_of_the_first():
     assert sum("file /etc/x" in line for line in lines) == 2
 
 
+@pytest.mark.parametrize("width", [20, 80, 120])
+def test_what_a_host_says_begins_no_line_however_narrow_the_terminal_is(width: int):
+    said = "ok " * 60 + "gpu02  as desired: nothing to do"
+    plan = Plan("gpu01", "tf", (RolePlan("base", (), (Change("x", said, said, (Step("true"),), diff=f"-{said}"),)),))
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, color_system=None)
+    console.print(show_plan(HostPlan(plan, notes=(said,))))
+    console.print(show_error(StepFailed("gpu01", said, FailedStep("cuda", "x", "x", 1, (said,)))))
+    lines = stream.getvalue().splitlines()
+    assert [line.split()[0] for line in lines if not line.startswith("  ")] == ["gpu01", "gpu01:"]
+    assert max(map(len, lines)) <= width
+    assert " ".join(stream.getvalue().split()).count("gpu02 as desired: nothing to do") == 6
+
+
 def test_a_plan_shows_have_want_diff_and_what_comes_later():
     later = Deferred("driver", "absent", "470.182.03", "a reboot")
     refused = Refusal("gpu", "busy", "idle", "display", "process 7 uses it")

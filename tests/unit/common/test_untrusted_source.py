@@ -97,6 +97,7 @@ ALLOWED = {
             "roles/cuda/failures/apt_sources.py",
             "roles/cuda/failures/toolkits.py",
             "hostwright/transport/identity/negotiating.py",  # four bytes of a message
+            "roles/tensorflow/proofs/installed.py",  # ten characters
         ),
         BOUNDED,
     ),
@@ -151,6 +152,8 @@ def uses(source: str) -> Iterator[str]:
 def modules() -> Iterator[tuple[str, str]]:
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
+            if path.match("proofs/programs/*.py"):
+                continue  # sent to a host, where it reads what that host itself says
             yield str(path.relative_to(ROOT)), path.read_text()
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from hostwright import transport
+from hostwright.audit.hardware.expected import GPUS, read_expected_gpus
 from hostwright.common.errors import BecomeError, HostwrightError, InputError, ProtocolError, Refused, Unreachable
 from hostwright.common.input.yamlfile import Origin
 from hostwright.inventory import Host, Value
-from hostwright.rebuild.ways.diagnosis import GPUS, reach_of, read_expected_gpus
+from hostwright.rebuild.ways.diagnosis import reach_of
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from tests.unit.support.audits import host as audited
 from tests.unit.support.rebuilds import answers, silent

@@ -148,6 +148,20 @@ def test_why_a_bmc_cannot_be_used_is_said():
     )
 
 
+def test_a_decision_names_whose_work_its_way_ends() -> None:
+    """A rebuild was announced without them, and with --force nobody was named at all."""
+    people, hit = (
+        ("workspace alice-lab of alice (2 processes)", "workspace bob-box of bob"),
+        ("workspace bob-box of bob",),
+    )
+    found = replace(answers(finding("gpu-lost", "card at 0000:3b:00: GPU has fallen off the bus")), running=people)
+    found = replace(found, disturbed=hit, can_reinstall="command")
+    assert (decide(found).way, decide(found).ends) == ("power cycle", people)
+    assert decide(found, "relayer").ends == decide(found, "reinstall").ends == people
+    assert decide(found, "repair").ends == hit
+    assert decide(replace(answers(), running=people, disturbed=hit)).ends == ()  # nothing differs
+
+
 def test_a_full_disk_is_cleaned_first():
     decision = decide(answers(plan=FULL_DISK))
     assert decision.clean and CLEAN in decision.steps and not decision.refusal

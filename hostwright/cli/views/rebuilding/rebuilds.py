@@ -68,7 +68,8 @@ def _document(rebuilt: Rebuilt) -> dict[str, Any]:
 def decisions_table(decisions: Mapping[str, Decision]) -> RenderableType:
     """What is going to be done, before anything is: equal decisions in one row."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("host", "way", "because", "steps", "if that fails"):
+    ends = ("ends",) if any(decision.ends for decision in decisions.values()) else ()
+    for column in ("host", "way", "because", *ends, "steps", "if that fails"):
         table.add_column(column, overflow="fold")
     same: dict[Decision, list[str]] = {}
     for name, decision in decisions.items():
@@ -79,6 +80,7 @@ def decisions_table(decisions: Mapping[str, Decision]) -> RenderableType:
             Text(fold(names)),
             Text(way, style="red" if decision.refusal else "bold"),
             Text(printable("; ".join(decision.reasons))),
+            *(Text(printable(", ".join(decision.ends)) or "nobody", style="red") for _ in ends),
             " → ".join(decision.steps) or "–",
             ", then ".join(decision.escalation) or "–",
         )

@@ -157,6 +157,13 @@ def test_work_that_a_change_alone_knows_of_holds_it_back_as_well() -> None:
     assert draining.decide("removes the environment", both, **options).refusal.startswith(begin)
 
 
+def test_force_names_everybody_whom_it_does_not_wait_for() -> None:
+    sentence = draining.overruled("replaces the driver; reboots the host", AtWork(BUSY, ("db (9)",)))
+    assert sentence.startswith("--force: what is due replaces the driver and reboots the host, and the GPU is in use")
+    assert all(name in sentence for name in (*BUSY, "db (9)"))
+    assert draining.overruled("", AtWork(BUSY)) == draining.overruled("reboots the host", AtWork()) == ""
+
+
 def test_draining_a_busy_host_needs_a_command() -> None:
     sentence = decide(plan(BUSY[:1], **DRIVER), hooks=None, drain=True, force=False).refusal
     assert sentence == (

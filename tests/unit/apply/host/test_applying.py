@@ -277,6 +277,25 @@ def test_a_change_that_fails_alone_stops_no_role_that_needs_its_own(place: Path)
     assert not [event for event in said if isinstance(event, events.Note)]
 
 
+def test_a_change_that_fails_alone_stops_nothing_that_only_becomes_known_later(place: Path):
+    tries = place / "tries"
+    bad = Flag(str(place / "a"), f"echo once >>{tries}; echo 'E: it broke'; exit 9", alone=True)
+    waits = touch(place / "c", after=str(place / "b"))
+    with pytest.raises(StepFailed, match="E: it broke"):
+        host([], base=((), bad), cuda=((), touch(place / "b")), cudnn=((), waits)).apply()
+    assert (place / "c").exists()
+    assert tries.read_text() == "once\n"  # it is not tried again in the second round
+
+
+def test_beside_a_change_that_failed_alone_nothing_is_done_twice_and_no_host_is_rebooted(place: Path):
+    bad = Flag(str(place / "a"), "echo 'E: it broke'; exit 9", alone=True)
+    vain = Flag(str(place / "b"), f"echo once >>{place / 'tries'}")
+    wants = Flag(str(place / "c"), "true", reboot="module 460 is loaded, 470 installed")
+    with pytest.raises(StepFailed, match="E: it broke"):
+        host([], base=((), bad), cuda=((), vain), driver=((), wants)).apply()
+    assert (place / "tries").read_text() == "once\n"
+
+
 def test_what_waits_says_for_what_when_nothing_more_can_be_done(place: Path):
     waits = touch(place / "b", after=str(place / "never"))
     with pytest.raises(NotConverged, match=r"base: \S+/b \(absent; known after \S+/never\)"):

@@ -222,7 +222,9 @@ def test_a_container_that_docker_starts_again_is_noted_by_a_cycle_and_holds_up_w
     assert site.power("off") == 1
     capsys.readouterr()
     assert site.power("cycle", as_json=True) == 0
-    document = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr()
+    assert "gpu01: the reboot ends container" in said.err  # before the order; what came of it is read afterwards
+    document = json.loads(said.out)
     (note,) = [note for note in document["hosts"][0]["notes"] if "container" in note]
     assert note.endswith("proxy; Docker starts it again (restart policy unless-stopped)")
 

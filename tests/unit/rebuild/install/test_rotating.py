@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from hostwright.common.durations import Clock
-from hostwright.common.errors import HostError
+from hostwright.common.errors import HostError, Unreachable
 from hostwright.common.quoting import sh_file
 from hostwright.rebuild.install import rotating
 from hostwright.transport import connect
@@ -16,6 +18,7 @@ from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.identity.keyscan import scan_key
 from hostwright.transport.root.rootshell import RootShell
 from tests.lab.sshd import Sshd, options, running
+from tests.unit.support.hostjobs import until
 
 
 @pytest.fixture
@@ -40,6 +43,25 @@ def ssh(server: Sshd) -> int:
     settings = ["-F", "none", "-o", "BatchMode=yes", "-o", f"UserKnownHostsFile={server.known_hosts}"]
     where = ["-o", "GlobalKnownHostsFile=none", "-i", str(server.key), "-p", str(server.port), "root@127.0.0.1", "true"]
     return subprocess.run(["ssh", *settings, *where], capture_output=True, check=False).returncode
+
+
+def public(key: Path) -> str:
+    """What an sshd that starts now shows."""
+    command = ["ssh-keygen", "-y", "-f", str(key)]
+    return " ".join(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[:2])
+
+
+def restarted(server: Sshd) -> HostKey:
+    """The key that is shown once the sshd has the one on its disk: it refuses connections while it starts anew."""
+    on_disk = HostKey.parse(public(server.host_key))
+
+    def shows_it() -> bool:
+        with contextlib.suppress(Unreachable):
+            return scan_key(server.target(), options()) == on_disk
+        return False
+
+    until(shows_it, "the sshd shows the key that is on its disk")
+    return on_disk
 
 
 def test_the_seeds_key_is_neither_on_the_host_nor_known_any_more(server: Sshd) -> None:
@@ -121,4 +143,5 @@ def test_a_host_that_goes_on_showing_the_seeds_key_keeps_both(server: Sshd, monk
     with pytest.raises(HostError, match=r"does not show its new host key .*; both stay in known_hosts"):
         rotate(server)
     assert len(known(server)) == 2
+    restarted(server)
     assert ssh(server) == 0

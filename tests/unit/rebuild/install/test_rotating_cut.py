@@ -19,7 +19,7 @@ from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.identity.keyscan import scan_key
 from hostwright.transport.root.rootshell import RootShell
 from tests.lab.sshd import Sshd, Target, make_key, options, running
-from tests.unit.rebuild.install.test_rotating import known, rotate, ssh
+from tests.unit.rebuild.install.test_rotating import known, public, restarted, rotate, ssh
 
 #: Rotates the key of an sshd, and kills itself after the step that its last argument counts.
 CONTROLLER = """
@@ -72,7 +72,7 @@ def controller(server: Sshd, seeded: HostKey, last: int) -> int:
 def test_a_controller_that_is_killed_knows_one_key_that_opens_and_ends_with_it_alone(server: Sshd, step: int) -> None:
     seeded = HostKey.parse(server.public_host_key)
     assert controller(server, seeded, step) == -signal.SIGKILL
-    shown = scan_key(server.target(), options())
+    shown = restarted(server)
     assert known(server).count(shown.line) == 1
     assert ssh(server) == 0
     made = rotate(server, seeded=seeded)
@@ -123,12 +123,6 @@ def bash(text: str, cut: int = 0) -> subprocess.CompletedProcess[str]:
     """Run a script; killed before the command that ``cut`` counts, if that is not 0."""
     trap = f"commands=0; trap '[ $((commands += 1)) != {cut} ] || kill -9 $$' DEBUG\n" if cut else ""
     return subprocess.run(["bash", "-c", trap + text], capture_output=True, text=True, check=False, timeout=60)
-
-
-def public(key: Path) -> str:
-    """What an sshd that starts now shows."""
-    command = ["ssh-keygen", "-y", "-f", str(key)]
-    return " ".join(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[:2])
 
 
 def test_a_host_that_is_cut_off_anywhere_has_a_key_that_is_known(tmp_path: Path) -> None:
