@@ -23,6 +23,8 @@ import paramiko
 from paramiko import common
 from paramiko.message import Message
 
+from tests.lab.listening import Listener
+
 MANY = 3_000_000  #: messages that an endless lie would send to whoever takes them
 VERSION = b"SSH-2.0-OpenSSH_9.2\r\n"
 
@@ -288,10 +290,9 @@ class Liar:
 
     def __post_init__(self) -> None:
         self.key = paramiko.ECDSAKey.generate()
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=50)
-        self.port: int = self.listener.getsockname()[1]
+        self.listener = Listener(self._begin)
+        self.port = self.listener.port
         self.known_host = f"[127.0.0.1]:{self.port} {self.key.get_name()} {self.key.get_base64()}\n"
-        threading.Thread(target=self._serve, daemon=True).start()
 
     def close(self) -> None:
         """No more lies."""
@@ -305,12 +306,9 @@ class Liar:
             LIES[self.kind][1](told)
         self.over.wait()
 
-    def _serve(self) -> None:
-        with suppress(OSError):
-            while not self.over.is_set():
-                sock, _ = self.listener.accept()
-                self.connections += 1
-                threading.Thread(target=self._meet, args=(sock,), daemon=True).start()
+    def _begin(self, sock: socket.socket) -> None:
+        self.connections += 1
+        threading.Thread(target=self._meet, args=(sock,), daemon=True).start()
 
     def _meet(self, sock: socket.socket) -> None:
         if self.kind in GREETINGS:

@@ -8,7 +8,6 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from hostwright.transport import Options, connect
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.keys import HostKey, KeyPair, generate
 from hostwright.transport.identity.keyscan import scan_key
+from tests.lab.listening import Listener
 from tests.unit.support.hostkeys import host_key
 
 TRUSTED, REFUSED, BAD = 0, 1, 2
@@ -34,24 +34,21 @@ class Server:
     """An SSH server of one key, on a port of this machine. Nobody can log in, and who tries to is written down."""
 
     def __init__(self, *pairs: paramiko.PKey):
-        self._socket = socket.create_server(("127.0.0.1", 0))
         self._pairs = pairs
         self._open: list[paramiko.Transport] = []
         self.logins: list[str] = []
-        self.port: int = self._socket.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._listener = Listener(self._meet)
+        self.port = self._listener.port
 
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                transport = paramiko.Transport(self._socket.accept()[0])
-                self._open.append(transport)
-                for key in self._pairs:
-                    transport.add_server_key(key)
-                transport.start_server(event=threading.Event(), server=_Refusing(self.logins))  # waits for nobody
+    def _meet(self, connection: socket.socket) -> None:
+        transport = paramiko.Transport(connection)
+        self._open.append(transport)
+        for key in self._pairs:
+            transport.add_server_key(key)
+        transport.start_server(event=threading.Event(), server=_Refusing(self.logins))  # waits for nobody
 
     def close(self) -> None:
-        self._socket.close()
+        self._listener.close()
         for transport in self._open:
             transport.close()
 
