@@ -6,20 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
-from typing import TypeVar
 
 from hostwright.apply.journal.redaction import Redactor, secrets_in
+from hostwright.audit.besteffort import BestEffort
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.history import FactStore, History
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.trend import TrendPoint
-from hostwright.common.errors import HostwrightError
 from hostwright.common.places import state_root
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Members, Roster
 from hostwright.plan.model import Facts
-
-T = TypeVar("T")
 
 TREND_DAYS = 90  #: in the charts of the HTML report
 
@@ -30,8 +27,7 @@ class AuditStore:
     def __init__(self, roster: Roster, members: Members, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
         self._redactor = Redactor({*secrets_in(roster.inventory.hosts.values(), members), *secrets})
-        self._warn = warn
-        self._warned = False
+        self._attempt = BestEffort(warn, "the history of audits", "The audit continues")
 
     @cached_property
     def _history(self) -> History:
@@ -61,11 +57,11 @@ class AuditStore:
 
     def add(self, audit: FleetAudit) -> None:
         """Add an audit to the history; where that fails, warn once and go on."""
-        self._try(lambda: self._history.add(audit))
+        self._attempt(lambda: self._history.add(audit))
 
     def keep(self, host: str, facts: Facts, at: datetime) -> None:
         """Keep a host's facts for ``--offline``."""
-        self._try(lambda: self._facts.keep(self._inventory, host, at, facts, self._redactor))
+        self._attempt(lambda: self._facts.keep(self._inventory, host, at, facts, self._redactor))
 
     def facts(self, host: str) -> tuple[Facts, datetime] | None:
         """The facts of the last audit of a host, and when they were read. Raises ``InputError`` for a damaged file."""
@@ -73,17 +69,8 @@ class AuditStore:
 
     def ages(self) -> Ages:
         """Since when each host has had its status; empty where the history cannot be read."""
-        return self._try(lambda: self._history.ages(self._inventory)) or {}
+        return self._attempt(lambda: self._history.ages(self._inventory)) or {}
 
     def trend(self) -> Sequence[TrendPoint]:
         """How the fleet went, day by day."""
-        return self._try(lambda: self._history.trend(self._inventory, TREND_DAYS)) or ()
-
-    def _try(self, work: Callable[[], T]) -> T | None:
-        try:
-            return work()
-        except (HostwrightError, OSError) as error:
-            if not self._warned:
-                self._warned = True
-                self._warn(f"the history of audits cannot be used: {error}. The audit continues")
-            return None
+        return self._attempt(lambda: self._history.trend(self._inventory, TREND_DAYS)) or ()

@@ -10,23 +10,20 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
 
 from hostwright.apply.journal.redaction import Redactor, secrets_in
+from hostwright.audit.besteffort import BestEffort
 from hostwright.audit.history.opening import opened
 from hostwright.audit.history.pruning import DAY_S, KEEP_DAYS
 from hostwright.audit.history.reading import inventory_id
 from hostwright.audit.history.store import FILE
 from hostwright.audit.history.writing import epoch
-from hostwright.common.errors import HostwrightError
 from hostwright.common.places import place_of, state_root
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Members, Roster
 from hostwright.prove.fleetproof import FleetProof, HostProof
 from hostwright.prove.judging import Baseline, Kept
 from hostwright.prove.model import Measurement, ProofResult
-
-T = TypeVar("T")
 
 PLOT_DAYS = 90  #: in the plots of the HTML report, as in the audits'
 MOST_POINTS = 200_000  #: of those plots: a thousand hosts with 10 figures and 20 proofs
@@ -119,7 +116,7 @@ class ProofStore:
     def __init__(self, roster: Roster, members: Members, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
         self._redactor = Redactor({*secrets_in(roster.inventory.hosts.values(), members), *secrets})
-        self._warn, self._warned = warn, False
+        self._attempt = BestEffort(warn, "the history of proofs", "The proofs continue")
         self._history = ProofHistory(state_root())
 
     def clean(self, host: HostProof) -> HostProof:
@@ -141,22 +138,13 @@ class ProofStore:
 
     def add(self, fleet: FleetProof, *, baseline: bool) -> None:
         """Add a run; where that fails, warn once and go on."""
-        self._try(lambda: self._history.add(fleet, baseline=baseline))
+        self._attempt(lambda: self._history.add(fleet, baseline=baseline))
 
     def baseline(self, host: str) -> Baseline:
         """The figures to which a host is held; none where the history cannot be read."""
-        return self._try(lambda: self._history.baseline(self._inventory, host)) or {}
+        return self._attempt(lambda: self._history.baseline(self._inventory, host)) or {}
 
     def past(self, fleet: FleetProof) -> tuple[PastFigure, ...]:
         """What was measured on the hosts of a run before and in it."""
         since, hosts = epoch(fleet.at) - PLOT_DAYS * DAY_S, {host.host for host in fleet.hosts}
-        return self._try(lambda: self._history.past(self._inventory, hosts, since)) or ()
-
-    def _try(self, work: Callable[[], T]) -> T | None:
-        try:
-            return work()
-        except (HostwrightError, OSError) as error:
-            if not self._warned:
-                self._warned = True
-                self._warn(f"the history of proofs cannot be used: {error}. The proofs continue")
-            return None
+        return self._attempt(lambda: self._history.past(self._inventory, hosts, since)) or ()
