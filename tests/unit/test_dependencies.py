@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import hostwright
+from tests.places import SENT_TO_HOSTS
 
 TREE = Path(hostwright.__file__).resolve().parents[1]
 PROJECT = tomllib.loads((TREE / "pyproject.toml").read_text("utf-8"))["project"]
@@ -22,8 +23,6 @@ PRODUCT = ("hostwright", "roles", "tests/layers")
 NO_PACKAGE = {"hostwright", "roles", "lab", "tests", "tasks", "_typeshed"} | sys.stdlib_module_names
 #: They run inside a lab's container image, on what is installed there.
 IN_AN_IMAGE = (TREE / "lab/serving/savedmodel.py", TREE / "tests/workspaces/made_models.py")
-#: They run in the environment of a host.
-SENT_TO_HOSTS = "proofs/programs/*.py"
 #: Parts of another package, by whose version theirs is chosen, and whose documentation has them imported.
 PART_OF = {"pydantic-core": "pydantic", "markupsafe": "jinja2"}
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import hostwright
+from tests.places import SENT_TO_HOSTS
 
 TREE = Path(hostwright.__file__).resolve().parents[1]
 #: By module, the names that Python's documentation gives to Linux alone, or not to macOS.
@@ -176,7 +177,7 @@ def test_what_a_host_is_asked_and_what_macos_has_too_is_not(text: str) -> None:
 
 def test_the_controllers_code_runs_on_macos() -> None:
     sources = [*TREE.glob("hostwright/**/*.py"), *TREE.glob("roles/**/*.py"), TREE / "tasks.py"]
-    files = [path for path in sources if not path.match("proofs/programs/*.py")]  # those are sent to hosts
+    files = [path for path in sources if not path.match(SENT_TO_HOSTS)]
     assert len(files) > 100
     found = {(path, line, name) for path in files for line, name in linux_only(path.read_text("utf-8"))}
     unexpected = {one for one in found if (one[0].name, one[2]) not in HAS_ANOTHER_WAY}
