@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -66,16 +66,18 @@ MASKED = ("systemd-networkd.service", "systemd-networkd.socket", "systemd-resolv
 
 def ensure_tools() -> list[str]:
     """Install the programs that the lab needs and this machine lacks; return the names of the installed packages."""
-    return _ensure_packages(_missing(TOOLS) | {package for path, package in FILES.items() if not path.exists()})
+    files = {package for path, package in FILES.items() if not path.exists()}
+    return _ensure_packages({TOOLS[program] for program in missing_programs(TOOLS)} | files)
 
 
 def ensure_programs(wanted: Mapping[str, str], *, path: str | None = None) -> None:
     """Install the packages of those programs (program → package) that are not in ``path`` (default: the PATH)."""
-    _ensure_packages(_missing(wanted, path))
+    _ensure_packages({wanted[program] for program in missing_programs(wanted, path=path)})
 
 
-def _missing(wanted: Mapping[str, str], path: str | None = None) -> set[str]:
-    return {package for program, package in wanted.items() if not shutil.which(program, path=path)}
+def missing_programs(wanted: Iterable[str], *, path: str | None = None) -> list[str]:
+    """Those of the programs that are not in ``path`` (default: the PATH), in their order."""
+    return [program for program in wanted if not shutil.which(program, path=path)]
 
 
 def _ensure_packages(missing: set[str]) -> list[str]:

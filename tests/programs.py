@@ -10,10 +10,9 @@ import shutil
 import subprocess
 import sys
 
-from lab.image import ensure_programs
+from hostwright.transport.root.become import PATH
+from lab.image import ensure_programs, missing_programs
 
-#: where programs are that a user's PATH may lack
-SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #: program → package, for unit tests
 UNIT = {"sshd": "openssh-server", "sudo": "sudo", "visudo": "sudo"}
 #: and for those on lab hosts
@@ -22,7 +21,7 @@ LAB = UNIT | {"zsh": "zsh", "fish": "fish", "tcsh": "tcsh", "bsd-csh": "csh", "e
 
 def main() -> int:
     """Install what unit tests need and this machine lacks; only then root is needed, and asked for with ``sudo``."""
-    missing = [program for program in UNIT if not shutil.which(program, path=SYSTEM_PATH)]
+    missing = missing_programs(UNIT, path=PATH)
     if missing and os.geteuid() != 0:
         if not shutil.which("sudo"):
             print(
@@ -30,7 +29,7 @@ def main() -> int:
             )
             return 1
         return subprocess.run(["sudo", "-E", sys.executable, "-m", "tests.programs"], check=False).returncode
-    ensure_programs(UNIT, path=SYSTEM_PATH)
+    ensure_programs(UNIT, path=PATH)
     return 0
 
 

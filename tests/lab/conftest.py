@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from hostwright.fleet import Fleet, Member
+from hostwright.transport.root.become import PATH
 from lab import fleet as lab_fleet
 from lab import snapshots
 from lab.config import HostOptions, Lab, Machine
@@ -24,7 +25,7 @@ from tests.lab import recording
 from tests.lab.ownlab import own_lab
 from tests.lab.telling import Telling
 from tests.places import PROJECT
-from tests.programs import LAB, SYSTEM_PATH
+from tests.programs import LAB
 
 HERE = Path(__file__).parent
 SHARED = "shared_hosts"
@@ -89,7 +90,7 @@ class FrontDoor:
 def programs() -> None:
     """What the tests run on this machine beside the lab: an sshd on a high port of 127.0.0.1, sudo and shells behind
     it."""
-    ensure_programs(LAB, path=SYSTEM_PATH)
+    ensure_programs(LAB, path=PATH)
 
 
 @pytest.fixture(scope="session")
