@@ -10,18 +10,18 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from lab import fleet, images, snapshots
-from lab.config import USER, HostOptions, Lab, Machine
+from lab.config import USER, HostOptions, Lab
 from lab.hardware import T4, V100, Hardware
 from lab.machine import exec_in, start, wait_for_ssh
-from lab.records import find_machine, read_snapshots
+from lab.records import read_snapshots
 from tests.lab.audit.bench import SETTLE
-from tests.lab.conftest import FrontDoor, on
+from tests.lab.conftest import FrontDoor
+from tests.workspaces.onehost import OneHost
 from tests.workspaces.tunnels import eventually
 
 HOST = "busy01"
@@ -52,25 +52,10 @@ cat /proc/sys/kernel/random/boot_id"""
 
 
 @dataclass(frozen=True)
-class Busy:
+class Busy(OneHost):
     """The host, its inventory, and the command line on it."""
 
-    lab: Lab
-    invoke: FrontDoor
-
-    @property
-    def machine(self) -> Machine:
-        """The host."""
-        return find_machine(self.lab, HOST)
-
-    @property
-    def file(self) -> Path:
-        """Where workspaces are declared."""
-        return self.lab.inventory.parent / "workspaces.yml"
-
-    def on(self, script: str) -> str:
-        """Run shell on the host as root."""
-        return on(self.machine, script)
+    HOST = HOST
 
     def declare(self, *hosts: str, people: dict[str, Any] | None = None, **spaces: dict[str, Any] | None) -> None:
         """Write what is declared: the usual, with these people and workspaces changed (``None``: not declared)."""

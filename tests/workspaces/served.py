@@ -20,9 +20,8 @@ import yaml
 from lab import faults, images
 from lab.config import Lab, Machine
 from lab.machine import exec_in, inside, wait_for_ssh
-from lab.records import find_machine
-from tests.lab.conftest import FrontDoor, on
 from tests.places import PROJECT
+from tests.workspaces.onehost import OneHost
 
 HOST = "model01"
 ROLES = ["base", "driver", "container", "workspaces", "serving"]
@@ -37,33 +36,14 @@ find /srv/workspaces -type f
 """
 
 
-@dataclass
-class Served:
+@dataclass(frozen=True)
+class Served(OneHost):
     """The host, its inventory, the models' directories on this machine, and what TensorFlow computes of them."""
 
-    lab: Lab
-    invoke: FrontDoor
+    HOST = HOST
+
     models: Path
     expected: dict[str, Any]
-
-    @property
-    def machine(self) -> Machine:
-        """The host."""
-        return find_machine(self.lab, HOST)
-
-    @property
-    def file(self) -> Path:
-        """Where models are declared."""
-        return self.lab.inventory.parent / "workspaces.yml"
-
-    def on(self, script: str) -> str:
-        """Run shell on the host as root; its output."""
-        return on(self.machine, script)
-
-    def say(self, *words: str) -> tuple[int, str]:
-        """Any verb: its exit status, and all that it printed, with its line breaks made spaces."""
-        done = self.invoke(*words, COLUMNS="400")
-        return done.returncode, " ".join(f"{done.stdout} {done.stderr}".split())
 
     def done(self, *words: str) -> str:
         """Run one verb, which must end well; what it printed."""

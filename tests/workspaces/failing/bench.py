@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from lab import fleet, images
-from lab.config import Lab, Machine
+from lab.config import Lab
 from lab.machine import exec_in
-from lab.records import find_machine, read_records
-from tests.lab.conftest import SMALL, FrontDoor, on
+from lab.records import read_records
+from tests.lab.conftest import SMALL, FrontDoor
+from tests.workspaces.onehost import OneHost
 
 HOST = "ws01"
 PEOPLE = """\
@@ -67,25 +67,10 @@ rm -rf /var/lib/hostwright/workspaces/* /srv/workspaces/*
 
 
 @dataclass(frozen=True)
-class Bench:
+class Bench(OneHost):
     """The host, and ``invoke`` on its inventory."""
 
-    lab: Lab
-    invoke: FrontDoor
-
-    @property
-    def machine(self) -> Machine:
-        """The host."""
-        return find_machine(self.lab, HOST)
-
-    @property
-    def file(self) -> Path:
-        """Where workspaces are declared."""
-        return self.lab.inventory.parent / "workspaces.yml"
-
-    def on(self, script: str) -> str:
-        """Run shell on the host as root; its output."""
-        return on(self.machine, script)
+    HOST = HOST
 
     def has(self) -> list[str]:
         """What the host has of workspaces."""
@@ -103,11 +88,6 @@ class Bench:
     def provision(self) -> tuple[int, str]:
         """``provision --roles workspaces``, likewise."""
         return self.say("provision", "--hosts", HOST, "--roles", "workspaces")
-
-    def say(self, *words: str) -> tuple[int, str]:
-        """Any verb: exit status, and what it printed, with its line breaks made spaces."""
-        done = self.invoke(*words, COLUMNS="400")
-        return done.returncode, " ".join(f"{done.stdout} {done.stderr}".split())
 
     def declare(self, **spaces: str) -> None:
         """Write workspaces (``bob_lab="user: bob, …"``) as people do, all of kind jupyter."""
