@@ -86,7 +86,7 @@ class ModelServed:
             remove=" ".join(map(str, gone)), patience=PATIENCE_S,
         )  # fmt: skip
         have = _have(model, loaded, self._want())
-        step = Step(told(self.what) + script, timeout_s=4 * PATIENCE_S)
+        step = Step(told(self.what) + sh_file(__file__, "sh/ask.sh") + script, timeout_s=4 * PATIENCE_S)
         return Change(self.what, have, self._want(), (step,), alone=True)  # a model that fails stops no other
 
     def _files(self, model: ModelFacts) -> Refusal | None:

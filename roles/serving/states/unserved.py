@@ -10,6 +10,8 @@ from hostwright.standard.roles.serving.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.undeclared import told
 
+PATIENCE_S = 60  #: for the requests that their servers still answer
+
 
 @dataclass(frozen=True, slots=True)
 class Unserved:
@@ -27,8 +29,9 @@ class Unserved:
             return None
         have = ", ".join(f"{name} ({', '.join(map(str, sorted(models[name].files)))})" for name in gone)
         what = "undeclared models"
-        script = told(what) + sh_file(__file__, "sh/unserve.sh", names=gone, state=STATE)
-        return Change(what, have, "absent", (Step(script, timeout_s=300),), alone=True)
+        script = sh_file(__file__, "sh/unserve.sh", names=gone, state=STATE, patience=PATIENCE_S)
+        step = Step(told(what) + sh_file(__file__, "sh/ask.sh") + script, timeout_s=300)
+        return Change(what, have, "absent", (step,), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:
         return (Unserved(),)

@@ -10,13 +10,6 @@
 : "${patience:?}"
 config=$state/models/models.config
 container=workspace-$name
-get() { # PATH: the body of the answer
-  # shellcheck disable=SC2016  # bash's own variables
-  timeout 10 bash -c '
-    exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1
-    printf "GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n" "$2" >&3
-    cat <&3' get "$port" "$1" 2>/dev/null | tr -d '\r' | sed '1,/^$/d'
-}
 field() { sed -n "s/.*\"$1\": *\"\(.*\)\".*/\1/p" | head -n 1 | sed 's/\\\(["\\/]\)/\1/g'; }
 put() { # TEXT FILE
   printf '%s\n' "$1" | cat >"$2.new" && chmod 644 -- "$2.new" && mv -f -- "$2.new" "$2"
@@ -35,7 +28,7 @@ alive() {
 loaded() { # VERSION
   waited=0
   while :; do
-    answer=$(get "/v1/models/$name/versions/$1") || answer=
+    answer=$(get "$port" "/v1/models/$name/versions/$1") || answer=
     case $(printf '%s' "$answer" | field state) in
     AVAILABLE) return ;;
     END) # for the first seconds it may be the end of an earlier life
@@ -53,7 +46,7 @@ loaded() { # VERSION
 }
 live() { # VERSION: the label leads to it
   waited=0
-  until [ "$(get "/v1/models/$name/labels/live/metadata" | field version)" = "$1" ]; do
+  until [ "$(get "$port" "/v1/models/$name/labels/live/metadata" | field version)" = "$1" ]; do
     alive
     [ "$waited" -lt 60 ] || give_up "its server does not make version $1 the live one"
     waited=$((waited + 1))
@@ -63,7 +56,7 @@ live() { # VERSION: the label leads to it
 let_go() { # VERSION: it is unloaded, once its last request has ended
   waited=0
   while [ "$waited" -lt 60 ]; do
-    case $(get "/v1/models/$name/versions/$1" | field state) in END | '') return ;; esac
+    case $(get "$port" "/v1/models/$name/versions/$1" | field state) in END | '') return ;; esac
     waited=$((waited + 1))
     sleep 1
   done

@@ -9,8 +9,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -252,3 +254,38 @@ def test_models_are_taken_off(host: Host) -> None:
     assert not (host.models / "half").exists()
     _, answer = rest.answer(host.versions, "POST", "/v1/models/half:predict", b'{"instances": [1]}')
     assert "Servable not found" in answer.decode()
+
+
+def test_models_that_answer_are_taken_off_once_the_last_request_has_ended(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = ModelServed("half", host.port, ((1, host.brought(1)),), 1)
+    assert host.reach(one).returncode == 0
+    change = asked(Unserved(()), host.looked())
+    told, awaited = host.versions.status, threading.Event()
+
+    def status(model: str, number: int | None) -> list[dict[str, Any]]:
+        rows = told(model, number)
+        if [row["state"] for row in rows] == ["UNLOADING"]:
+            awaited.set()
+        return rows
+
+    monkeypatch.setattr(host.versions, "status", status)
+    with ThreadPoolExecutor(1) as beside:
+        with host.versions.handle("half", 1, None):
+            running = beside.submit(host.run, change.steps[0].script)
+            assert awaited.wait(20), "the script does not ask whether the model is let go"
+            assert (host.models / "half" / "1" / "saved_model.pb").exists()
+            assert not running.done()
+        assert running.result().returncode == 0
+    assert not (host.models / "half").exists()
+
+
+def test_models_without_a_server_are_taken_off(host: Host) -> None:
+    host.brought(1)
+    change = asked(Unserved(()), host.looked())
+    host.server.shutdown()
+    host.server.server_close()
+    done = host.run(change.steps[0].script)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (host.models / "half").exists()
