@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class Versions:
     models: tuple[Model, ...] = ()
     states: dict[str, dict[int, Version]] = field(default_factory=dict)
     labels: dict[str, dict[str, int]] = field(default_factory=dict)
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: threading.Condition = field(default_factory=threading.Condition)  #: told of what loads and of what ends
 
     def start(self) -> None:
         """Begin to look at the file system and to load, until the process ends."""
@@ -156,22 +157,24 @@ class Versions:
                 self.log(f"Loading servable: {{name: {name} version: {number}}} failed: {error}")
                 if attempt == self.retries or not version.wanted:
                     version.error = error
-                    version.state = END
+                    self._reached(version, END)
                     return
-                time.sleep(RETRY_S)
+                time.sleep(RETRY_S)  # as long as the real one does
             else:
-                version.state = AVAILABLE
+                self._reached(version, AVAILABLE)
                 self.log(f"Successfully loaded servable version {{name: {name} version: {number}}}")
                 return
 
+    def _reached(self, version: Version, state: str) -> None:
+        with self.lock:
+            version.state = state
+            self.lock.notify_all()
+
     def _unload(self, name: str, number: int, version: Version) -> None:
-        while True:
-            with self.lock:
-                if not version.users:
-                    version.servable = None
-                    version.state = END
-                    break
-            time.sleep(TICK_S / 10)
+        with self.lock:
+            self.lock.wait_for(lambda: not version.users)
+            version.servable = None
+            self._reached(version, END)
         self.log(f"Unloaded servable version {{name: {name} version: {number}}}")
 
     @contextmanager
@@ -193,6 +196,7 @@ class Versions:
         finally:
             with self.lock:
                 version.users -= 1
+                self.lock.notify_all()
 
     def status(self, model: str, number: int | None) -> list[dict[str, Any]]:
         """What is known of a model's versions, the newest first. Raises ``Failed``."""
@@ -218,20 +222,21 @@ class Versions:
     def await_first(self) -> None:
         """Wait until each model has a version that answers. Raises ``Failed`` where its newest one ended before."""
         for model in self.models:
-            while True:
-                with self.lock:
-                    versions = sorted(self.states.get(model.name, {}).items(), reverse=True)
-                reached = next(((n, v) for n, v in versions if v.state in (AVAILABLE, END)), None)
-                if reached and reached[1].state == AVAILABLE:
-                    break
-                if reached:
-                    why = f" due to error: {reached[1].error}" if reached[1].error else ""
-                    raise Failed(
-                        "UNKNOWN",
-                        "1 servable(s) did not become available: "
-                        f"{{{{name: {model.name} version: {reached[0]}}}{why}}}, }}",
-                    )
-                time.sleep(TICK_S / 10)
+            with self.lock:
+                reached = self.lock.wait_for(partial(self._first, model.name))
+            assert reached
+            number, version = reached
+            if version.state == END:
+                why = f" due to error: {version.error}" if version.error else ""
+                raise Failed(
+                    "UNKNOWN",
+                    f"1 servable(s) did not become available: {{{{name: {model.name} version: {number}}}{why}}}, }}",
+                )
+
+    def _first(self, model: str) -> tuple[int, Version] | None:
+        """The newest version of a model that answers or has ended."""
+        versions = sorted(self.states.get(model, {}).items(), reverse=True)
+        return next(((number, version) for number, version in versions if version.state in (AVAILABLE, END)), None)
 
 
 def _unneeded(versions: dict[int, Version]) -> int | None:
