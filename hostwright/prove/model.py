@@ -20,14 +20,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from hostwright.audit.hardware.gpu import Gpu
 
 NO_GPU = "no GPU"  #: the device of a measurement that needs one, on a host without
 CPU = "cpu"  #: the device of a measurement that was made on the processor
+GPU = "GPU-"  #: how the device of a measurement that was made on a GPU begins: its UUID
 
 Level = Literal["quick", "full"]
+LEVELS: tuple[Level, ...] = get_args(Level)
 Better = Literal["more", "less", ""]  #: which values are good; empty: the value is not compared
 Severity = Literal["failed", "outlier", "note"]
 #: no GPU: all that it measures needs one, and the host has none; never a pass · not run: the sentence says why
@@ -110,8 +112,8 @@ class Measurements:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether anything was measured on a GPU."""
-        return any(each.device != NO_GPU and not each.device.startswith(CPU) for each in self.each)
+        """Whether anything was measured on a GPU, such as ``GPU-6e2c… (A100-SXM4-80GB)``."""
+        return any(each.device.startswith(GPU) for each in self.each)
 
 
 @dataclass(frozen=True, slots=True)
