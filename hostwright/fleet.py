@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from hostwright.plan.model import Plan, RetryRule
     from hostwright.plan.planning import HostPlan
     from hostwright.plan.stacklist import ListedStack
+    from hostwright.prove.model import Level
     from hostwright.prove.proving import Proved, ProveOptions
     from hostwright.rebuild.newkeys import KeyResults, Told
     from hostwright.rebuild.orders import Order, Powered
@@ -113,14 +114,24 @@ class Fleet(Roster):
         *,
         change: ChangeOptions = UNBOUNDED,
         saved: Mapping[str, Plan] | None = None,
+        prove: Level | None = None,
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
         """Bring hosts to their stack. ``saved`` are plans that were shown before: a host that has changed since is not
-        touched and counts as failed, one without a plan there is planned anew."""
+        touched and counts as failed, one without a plan there is planned anew. With ``prove``, the proofs of that level
+        are run on each host that is as desired; one whose proofs do not pass counts as failed."""
         from hostwright.apply.rollout.applying import apply_goal
 
-        return apply_goal("provision", self, members, Connections(password), audience, change=change, saved=saved)
+        connections, accept = Connections(password), None
+        if prove:
+            from hostwright.prove.proving import ProofsPass
+
+            accept = ProofsPass.of(self, members, prove, connections, audience)
+        return apply_goal(
+            "provision", self, members, connections, audience,
+            change=change, saved=saved, options={"prove": prove}, accept=accept,
+        )  # fmt: skip
 
     def resume(self, given: RunOptions) -> tuple[str, RunOptions]:
         """The id of the last provision run, and the options that continue it: its own where ``given`` has none."""
@@ -267,11 +278,14 @@ class Fleet(Roster):
         password: Secret | None = None,
         audience: Audience = NOBODY,
         decided: Callable[[Decisions], None] = lambda _: None,
+        prove: Level | None = None,
     ) -> Rebuilt:
-        """Bring hosts back from any state; ``decided`` is called with all decisions before any host is changed."""
+        """Bring hosts back from any state; ``decided`` is called with all decisions before any host is changed. With
+        ``prove``, work comes back to a host only after its proofs of that level have passed."""
         from hostwright.rebuild.run import rebuild
 
-        return rebuild(self, members, start, Connections(password), audience, change=change, decided=decided)
+        connections = Connections(password)
+        return rebuild(self, members, start, connections, audience, change=change, decided=decided, prove=prove)
 
     def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
         """The rebuilds recorded on this machine since that time or ever, the oldest first."""

@@ -7,6 +7,7 @@ never reach the terminal.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -18,7 +19,14 @@ from rich.text import Text
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli.arguments import INVENTORY
-from hostwright.common.errors import HostError, HostwrightError, ScriptFailed, SeveralFailed, StepFailed
+from hostwright.common.errors import (
+    Acceptance,
+    HostError,
+    HostwrightError,
+    ScriptFailed,
+    SeveralFailed,
+    StepFailed,
+)
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, one_line, printable
 from hostwright.inventory.patterns import fold
@@ -169,19 +177,35 @@ def show_error(error: HostwrightError) -> RenderableType:
     return Group(*parts)
 
 
-def summary(outcomes: Iterable[Outcome], errors: Iterable[HostError], untouched: Sequence[str] = ()) -> Table:
-    """One line per host: its result and how long each role took; hosts that were never started share one line."""
+def summary(
+    outcomes: Iterable[Outcome], errors: Iterable[HostError], untouched: Sequence[str] = (), *, proved: bool = False
+) -> Table:
+    """One line per host: its result and how long each role took; hosts that were never started share one line.
+    ``proved``: proofs were asked for, and are counted."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("host", "result", "time by role"):
+    for column in ("host", "result", *(["proofs"] if proved else []), "time by role"):
         table.add_column(column, overflow="fold")
+
+    def add(host: str, result: Text, acceptance: Iterable[Acceptance], times: str) -> None:
+        table.add_row(host, result, *([_proofs(acceptance)] if proved else []), times)
+
     for outcome in outcomes:
         times = "  ".join(f"{result.role} {result.duration_s:.1f} s" for result in outcome.results)
-        table.add_row(outcome.host, _result(outcome), times or "–")
+        add(outcome.host, _result(outcome), outcome.acceptance, times or "–")
     for error in errors:
-        table.add_row(error.host, Text(result_of(error), style="red"), "see below")
+        add(error.host, Text(result_of(error), style="red"), error.acceptance, "see below")
     if untouched:
-        table.add_row(fold(untouched), Text("untouched", style="yellow"), "–")
+        add(fold(untouched), Text("untouched", style="yellow"), (), "–")
     return table
+
+
+def _proofs(acceptance: Iterable[Acceptance]) -> Text:
+    """How many proofs came to which end: ``1 failed, 3 passed``; the sentence of a failed one is the host's error."""
+    number = Counter(one.outcome for one in acceptance)
+    if not number:
+        return Text("not proved", style="yellow")
+    good = number.keys() <= {"passed", "no GPU"}
+    return Text(", ".join(f"{number[word]} {word}" for word in sorted(number)), style="green" if good else "red")
 
 
 def _result(outcome: Outcome) -> Text:

@@ -6,6 +6,7 @@ import getpass
 import os
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from hostwright import transport
 from hostwright.cli.arguments import STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
@@ -15,6 +16,9 @@ from hostwright.common.input.vault import Vault, password_of
 from hostwright.common.secret import Secret
 from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Members
+
+if TYPE_CHECKING:
+    from hostwright.prove.model import Level
 
 VARIABLE = "HOSTWRIGHT_INVENTORY"  #: an inventory where none is named, as after ``--inventory``
 
@@ -55,6 +59,18 @@ def ask_password(connection: ConnectionOptions) -> Secret | None:
     if not connection.ask_become_pass:
         return None
     return Secret(getpass.getpass("sudo password: ", stream=sys.stderr))
+
+
+def level_of(text: str) -> Level | None:
+    """The level of proofs that ``--prove`` names; ``None`` where it was not given. Raises ``InputError``."""
+    if not text:
+        return None
+    from hostwright.prove.model import LEVELS  # most runs prove nothing
+
+    found = next((level for level in LEVELS if level == text), None)
+    if found is None:
+        raise InputError(f"found {text!r:.40}, expected {' or '.join(LEVELS)}", "--prove")
+    return found
 
 
 def _vault_passwords() -> Iterator[Secret]:

@@ -101,6 +101,7 @@ class HostError(HostwrightError):
     """Something failed on, or on the way to, one host."""
 
     examination: Examination | None = None  #: what the host was found to have after it
+    acceptance: tuple[Acceptance, ...] = ()  #: what came of all that was asked of the host once it was as desired
 
     def __init__(self, host: str, message: str):
         super().__init__(f"{host}: {message}")
@@ -224,6 +225,27 @@ class SeveralFailed(HostError):
         sentences = [error.sentence if isinstance(error, HostError) else str(error) for error in errors]
         super().__init__(host, f"{len(errors)} failures: " + " · ".join(sentences))
         self.errors = tuple(errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What came of one thing that was asked of a host once it was as desired: ``network.dense``, ``failed``, why."""
+
+    name: str
+    outcome: str
+    sentence: str = ""
+
+
+class NotAccepted(HostError):
+    """The host is as desired, but does not hold what else is asked of it before it counts as done.
+
+    ``exit_status`` is 3 where something was tried and failed, and 1 where something could not be tried.
+    """
+
+    def __init__(self, host: str, message: str, acceptance: tuple[Acceptance, ...] = (), *, exit_status: int = 1):
+        super().__init__(host, f"it is as desired, but {message}")
+        self.acceptance = acceptance
+        self.exit_status = exit_status
 
 
 class NotConverged(HostError):

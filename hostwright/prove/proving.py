@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import Self
 
 from hostwright.apply.events import HostEnded
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
 from hostwright.apply.locking import locallocks
+from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import Results, on_each, result_of
-from hostwright.common.errors import InputError, Locked
+from hostwright.common.errors import Acceptance, HostError, InputError, Locked, NotAccepted, Stopped
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.places import state_root
 from hostwright.plan.host import locks
@@ -23,9 +26,11 @@ from hostwright.plan.member import Member, Members, Roster
 from hostwright.prove.fleetproof import FleetProof, HostProof
 from hostwright.prove.host import HostProve, proofs_of
 from hostwright.prove.judging import STATISTICS, against_baseline, against_twins
-from hostwright.prove.model import Level, Proof, ProofResult
+from hostwright.prove.model import Level, Outcome, Proof, ProofResult
 from hostwright.prove.proofstore import PastFigure, ProofStore
 from hostwright.prove.variables import max_loss
+
+BAD: tuple[Outcome, ...] = ("failed", "not run")  #: what keeps a host from counting as proved, the worse first
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ def check_names(members: Members, options: ProveOptions) -> None:
             raise InputError(f"there is no proof {name!r} on these hosts; {suggestion(name, known)}", "--proofs")
     if not any(chosen(member, options) for member in members):
         quick = " of the quick level" if options.level == "quick" else ""
-        raise InputError(f"no role of these hosts has a proof{quick}", "--quick" if quick else "--hosts")
+        raise InputError(f"no role of these hosts has a proof{quick}", "--hosts")
 
 
 def prove(
@@ -127,11 +132,9 @@ class _Each:
         member = self.members.by_name[name]
         holder = locks.holder(recording.run.id, name, now)
         connect = partial(self.connections.connect, member)
-        host = HostProve(member, connect, run=recording.run, emit=recording.emit, holder=holder, proofs=proofs)
-        try:
-            return host.prove()
-        finally:
-            host.close()
+        prove = HostProve(member, connect, run=recording.run, emit=recording.emit, holder=holder, proofs=proofs)
+        with closing(prove):
+            return prove.prove()
 
 
 def _together(
@@ -180,7 +183,7 @@ def _record(recording: Recording, hosts: Collection[HostProof], results: Results
         elif host.status in {"passed", "no GPU"}:
             recording.emit(HostEnded(host.host, "as desired"))
         else:
-            bad = [result.proof for result in host.results if result.outcome in {"failed", "not run"}]
+            bad = [result.proof for result in host.results if result.outcome in BAD]
             recording.emit(HostEnded(host.host, "failed", ", ".join(bad)))
 
 
@@ -190,6 +193,58 @@ def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
     if stopped or "unread" in statuses or any(not_run(host) for host in hosts):
         return FAILED
     return DIFFERS if "failed" in statuses else AS_DESIRED
+
+
+@dataclass(frozen=True)
+class ProofsPass:
+    """What another verb asks of a host that is as desired (``Settings.accept``): its proofs of a level pass.
+
+    Each host is judged alone and against its baseline, since twins are not measured at the same time. So proofs that
+    run on several hosts at once are left out.
+    """
+
+    store: ProofStore
+    options: ProveOptions
+
+    @classmethod
+    def of(cls, roster: Roster, members: Members, level: Level, connections: Connections, audience: Audience) -> Self:
+        """For these hosts. Raises ``InputError`` where none of them has such a proof, or one has a wrong variable."""
+        options = ProveOptions(level)
+        check_names(members, options)
+        for member in members:
+            max_loss(member.host)
+        return cls(ProofStore(roster, members, connections.secrets, audience.warn), options)
+
+    def __call__(self, work: Work, member: Member, holder: locks.Holder | None) -> tuple[Acceptance, ...]:
+        """What came of each proof. Raises ``NotAccepted`` where one failed or was not run."""
+        proofs = tuple(proof for proof in chosen(member, self.options) if proof.hosts == 1)
+        if not proofs:
+            raise NotAccepted(member.name, f"none of its roles has a {self.options.level} proof")
+        clock, connect = time.monotonic(), partial(work.connections.connect, member)
+        prove = HostProve(member, connect, run=work.run, emit=work.emit, holder=holder, proofs=proofs)
+        try:
+            with closing(prove):
+                found = self.store.clean(prove.prove())
+        except Stopped:
+            raise
+        except HostError as error:
+            raise NotAccepted(member.name, f"its proofs could not be run: {error.sentence}") from error
+        found = against_baseline(found, self.store.baseline(member.name), max_loss(member.host))
+        took_s = round(time.monotonic() - clock, 3)
+        place, level, run = str(work.roster.path), self.options.level, work.run.id
+        self.store.add(FleetProof(found.at, place, level, (found,), STATISTICS, took_s, run), baseline=False)
+        return accepted(found)
+
+
+def accepted(host: HostProof) -> tuple[Acceptance, ...]:
+    """What came of each proof of a host. Raises ``NotAccepted`` where one failed or was not run. Pure."""
+    came = tuple(Acceptance(result.proof, result.outcome, result.sentence) for result in host.results)
+    bad = sorted((one for one in came if one.outcome in BAD), key=lambda one: BAD.index(one.outcome))
+    if not bad:
+        return came
+    what = f"its proof {bad[0].name} {'failed' if bad[0].outcome == 'failed' else 'was not run'}: {bad[0].sentence}"
+    more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+    raise NotAccepted(host.host, what + more, came, exit_status=exit_status((host,)))
 
 
 def not_run(host: HostProof) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, Field
 Way = Literal["nothing", "repair", "relayer", "power cycle", "power on", "reinstall", "trust", "hand over"]
 #: what ``--from`` may name, the gentlest first
 Start = Literal["repair", "relayer", "reinstall"]
-Phase = Literal["diagnose", "drain", "power", "reboot", "install", "remove", "provision", "verify", "undrain"]
+Phase = Literal["diagnose", "drain", "power", "reboot", "install", "remove", "provision", "verify", "prove", "undrain"]
 Outcome = Literal["rebuilt", "as desired", "failed", "handed over"]
 
 WAYS: tuple[Way, ...] = get_args(Way)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from hostwright.apply.events import Emit, Event, HostEnded, Note
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED
 from hostwright.apply.locking import locallocks
-from hostwright.apply.rollout.applying import Work, stop_gently
+from hostwright.apply.rollout.applying import Accept, Work, stop_gently
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import ChangeOptions, RunOptions
 from hostwright.apply.rollout.recording import Audience, recorded
@@ -22,6 +22,8 @@ from hostwright.common.errors import HostError, HostwrightError, Locked
 from hostwright.common.places import state_root
 from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Members, Roster
+from hostwright.prove.model import Level
+from hostwright.prove.proving import ProofsPass
 from hostwright.rebuild.bmc import Controller, Opener
 from hostwright.rebuild.host.carrying import HostRebuild
 from hostwright.rebuild.host.tools import Tools
@@ -86,17 +88,22 @@ def rebuild(
     *,
     change: ChangeOptions,
     decided: Callable[[Decisions], None],
+    prove: Level | None = None,
 ) -> Rebuilt:
-    """Bring hosts back, each on the way that is decided for it; ``decided`` is told before any host is changed."""
+    """Bring hosts back, each on the way that is decided for it; ``decided`` is told before any host is changed.
+
+    With ``prove``, work comes back to a host only after its proofs of that level have passed.
+    """
     limits = change.rollout.limits(len(members))
-    options = RunOptions.of(roster, members, change).recorded(**{"from": start or ""})
+    accept = ProofsPass.of(roster, members, prove, connections, audience) if prove else None
+    options = RunOptions.of(roster, members, change).recorded(**{"from": start or "", "prove": prove})
     stopping = threading.Event()
     with ExitStack() as stack:
         servers = stack.enter_context(SeedServers())
         recording = stack.enter_context(
             recorded("rebuild", roster, members, connections, audience=audience, options=options, shown=False)
         )
-        run = _Run(roster, members, connections, change, recording.run, recording.emit, stopping, servers)
+        run = _Run(roster, members, connections, change, recording.run, recording.emit, stopping, servers, accept)
         rebuilds = run.rebuilds(start)
         decisions = run.decide(rebuilds)
         decided(decisions)
@@ -134,6 +141,7 @@ class _Run:
     emit: Emit
     stopping: threading.Event
     servers: SeedServers
+    accept: Accept | None = None
 
     @property
     def records(self) -> Records:
@@ -155,7 +163,8 @@ class _Run:
         """What the rebuild of one host needs."""
         roster, connections = self.roster, self.connections
         change = dataclasses.replace(self.change, yes=True)  # a rebuild is asked for from any state, whatever was there
-        work = Work(roster, self.members.by_name, connections, self.run, self.emit, self.stopping, change)
+        by_name, accept = self.members.by_name, self.accept
+        work = Work(roster, by_name, connections, self.run, self.emit, self.stopping, change, accept=accept)
         ways = _ways(member)
         return Tools(
             member=member,

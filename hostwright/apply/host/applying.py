@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hostwright.apply import events
@@ -23,6 +24,7 @@ from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.host.scheduling import run_in_order
 from hostwright.apply.locking.runlock import HostLock
 from hostwright.common.errors import (
+    Acceptance,
     Examination,
     HostError,
     Locked,
@@ -178,7 +180,7 @@ class HostApply:
         raise NotConverged(self.name, f"after {MAX_ROUNDS} rounds these still differ: {_names(plan)}")
 
     def _done(self, first: Plan, left: Plan) -> Outcome:
-        """The host is as desired: work comes back to it, and its records say what it is."""
+        """The host is as desired: its records say what it is, and work comes back to it if nothing else is asked."""
         settings, stack = self._settings, self._desired.stack
         if self._desired.apart:
             return self._outcome(first, left)
@@ -189,11 +191,22 @@ class HostApply:
             if drained:
                 self._emit(events.Note(self.name, "it stays drained: nothing is installed that work could use"))
             return self._outcome(first, left)
-        if settings.undrain and drained:
-            self._undrain()
         if trouble := self._records.note_release(self._facts, lambda: settings.keep(stack)):
             self._emit(events.Note(self.name, trouble))
-        return self._outcome(first, left)
+        acceptance = self._accept()
+        if settings.undrain and drained:
+            self._undrain()
+        return replace(self._outcome(first, left), acceptance=acceptance)
+
+    def _accept(self) -> tuple[Acceptance, ...]:
+        """Ask of the host what else is wanted, under the lock of this run. Raises ``NotAccepted``, and ``Stopped``."""
+        accept = self._settings.accept
+        if accept is None:
+            return ()
+        if self._settings.stopping():
+            raise Stopped(self.name, "stopped by the operator; it is as desired, and what else is asked was not tried")
+        self._lock_host()
+        return accept(None)
 
     def _reboot_pending(self, first: Plan, left: Plan) -> Outcome:
         if self._settings.local:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from hostwright.common.errors import Unanswered
 if TYPE_CHECKING:
     from hostwright.apply.disturb.draining import Hooks
     from hostwright.apply.events import Emit
-    from hostwright.common.errors import Examination, Finding
+    from hostwright.common.errors import Acceptance, Examination, Finding
     from hostwright.plan.host.locks import Holder
     from hostwright.plan.host.release import Run
     from hostwright.plan.model import Plan, RetryRule, RoleResult
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
 AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses
+
+
+def worst(statuses: Iterable[int]) -> int:
+    """The exit status of several together: 1 before 3, and 0 where all are 0.
+
+    >>> worst([0, 3, 1]), worst([0, 3]), worst([])
+    (1, 3, 0)
+    """
+    return min((status for status in statuses if status != AS_DESIRED), default=AS_DESIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,10 @@ class Settings:
     #: a plan as a file of ``plan --out`` holds it, to compare with that
     as_saved: Callable[[Plan], Plan] = lambda plan: plan
     stopping: Callable[[], bool] = lambda: False  #: whether no further job is to be started
+    #: what else is asked of a host that is as desired, before work comes back to it and it counts as done; ``None``:
+    #: nothing. It locks the host in the name that it is given, and not where there is none: then it is locked already.
+    #: Raises ``NotAccepted`` where that does not hold
+    accept: Callable[[Holder | None], tuple[Acceptance, ...]] | None = None
     patience: Patience = field(default_factory=Patience)
 
     @property
@@ -75,6 +88,7 @@ class Outcome:
     results: tuple[RoleResult, ...] = ()
     left: Plan | None = None  #: the differences after the last round; ``None`` before anything was applied
     reboots: int = 0
+    acceptance: tuple[Acceptance, ...] = ()  #: what came of all that ``Settings.accept`` asked
 
     @property
     def changed(self) -> bool:

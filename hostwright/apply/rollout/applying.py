@@ -6,11 +6,12 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from hostwright.apply.events import Emit, HostEnded, Note
 from hostwright.apply.host.applying import HostApply
-from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, Outcome, Settings
+from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, Outcome, Settings, worst
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.connections import Connections
@@ -18,9 +19,10 @@ from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RunOptions
 from hostwright.apply.rollout.recording import Audience, RunResults, recorded
 from hostwright.apply.rollout.rollout import Results, roll_out
-from hostwright.common.errors import Locked
+from hostwright.common.errors import Acceptance, Locked
 from hostwright.common.places import state_root
 from hostwright.plan.host import locks
+from hostwright.plan.host.locks import Holder
 from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.model import Plan
@@ -51,6 +53,7 @@ class Work:
     saved: Mapping[str, Plan] = field(default_factory=dict)
     as_saved: Callable[[Plan], Plan] = lambda plan: plan  #: a plan as the file with ``saved`` would hold it
     files: Mapping[str, Path] = field(default_factory=dict)  #: of artifacts that no stack has, by their names
+    accept: Accept | None = None  #: what else is asked of each host that is as desired
 
     def __call__(self, name: str) -> Outcome:
         """One host, from its connection to its end. Raises ``Locked`` for one that is set aside on this machine."""
@@ -92,7 +95,12 @@ class Work:
             retry_rules=self.roster.retry_rules,
             as_saved=self.as_saved,
             stopping=self.stopping.is_set,
+            accept=partial(self.accept, self, member) if self.accept else None,
         )
+
+
+#: what is still asked of a host that is as desired, before it counts as done; see ``Settings.accept``
+Accept = Callable[[Work, Member, Holder | None], tuple[Acceptance, ...]]
 
 
 def apply_goal(
@@ -107,12 +115,14 @@ def apply_goal(
     saved: Mapping[str, Plan] | None = None,
     options: Mapping[str, object] | None = None,
     files: Mapping[str, Path] | None = None,
+    accept: Accept | None = None,
 ) -> RunResults[Outcome]:
     """Bring hosts to a goal, as one run of ``verb``.
 
     A host whose goal raises a ``HostError`` is not touched, and counts as failed. ``saved`` are plans that were shown
     before: a host whose saved plan is stale is not touched. ``options`` are those of the verb alone, for the journal,
-    ``files`` those of artifacts that no stack has.
+    ``files`` those of artifacts that no stack has. ``accept`` is asked of each host that is as desired: where it
+    raises ``NotAccepted``, the host has failed.
     Raises ``InputError`` for limits that cannot be read, and ``KeyboardInterrupt`` after a second Ctrl-C; errors of
     hosts are in the results.
     """
@@ -132,6 +142,7 @@ def apply_goal(
             saved or {},
             recording.journal.redactor.plan,
             files or {},
+            accept,
         )
         results = roll_out(
             tuple(members.by_name),
@@ -154,7 +165,9 @@ def stop_gently(stopping: threading.Event, emit: Emit, verb: str) -> None:
 
 
 def status_of(results: Results[Outcome]) -> int:
-    """The exit status of a run: 0 as desired, 1 something failed, 3 something is left to do."""
-    if results.errors or results.untouched:
+    """The exit status of a run: 0 as desired, 1 something failed, 3 something is left to do, or was not accepted."""
+    if results.errors:
+        return worst(error.exit_status for error in results.errors)
+    if results.untouched:
         return FAILED
     return DIFFERS if any(outcome.word == "pending" for outcome in results.values) else AS_DESIRED

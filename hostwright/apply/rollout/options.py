@@ -56,6 +56,7 @@ class RunOptions:
     batch: str = ""
     max_fail: str = ""
     yes: bool = False
+    prove: str = ""  #: the level of the proofs that hosts must pass
 
     @classmethod
     def of(cls, roster: Roster, members: Members, change: ChangeOptions = UNBOUNDED) -> Self:

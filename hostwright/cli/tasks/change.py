@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hostwright.cli.tasks.options import CHANGING, CHECK, YES, Given, verb
+from hostwright.cli.tasks.options import CHANGING, CHECK, PROVE, YES, Given, verb
 
 
 @verb(
     *CHANGING,
     YES,
+    PROVE,
     CHECK.told("only show the plan (the same as `invoke plan`)"),
     plan="apply exactly this saved plan, or nothing if the host changed since it was saved",
     no_reboot="leave a needed reboot pending; the next plan shows it again",
@@ -25,6 +26,7 @@ def provision(given: Given, plan: str = "", no_reboot: bool = False, resume: boo
         check=given.check,
         saved=plan,
         resume=resume,
+        prove=given.prove,
         as_json=given.json,
     )
 

@@ -8,6 +8,7 @@ from hostwright.cli.tasks.options import (
     JSON,
     NAMED,
     NO_SUDO,
+    PROVE,
     READ,
     ROLES,
     SINCE,
@@ -26,12 +27,12 @@ def plan(given: Given, out: str = "") -> int:
     return changes.plan(given.selection, given.connection, out=out, as_json=given.json)
 
 
-@verb(*WANTED)
+@verb(*WANTED, PROVE.told("then run the proofs of this level: quick or full"))
 def verify(given: Given) -> int:
     """Confirm that nothing differs from the stack, then test every layer of hosts with testinfra."""
     from hostwright.cli.verbs import verify as verifying
 
-    return verifying.verify(given.selection, given.connection, as_json=given.json)
+    return verifying.verify(given.selection, given.connection, prove=given.prove, as_json=given.json)
 
 
 @verb(

@@ -74,6 +74,9 @@ YES = Option("yes", "agree that what the plan calls lost for good is lost, inste
 CANARY = Option("canary", "start with N (or N%) hosts; if any of them fails, do not touch the others", "")
 BATCH = Option("batch", "work on at most N (or N%) hosts at a time; start the next as soon as one is done", "")
 MAX_FAIL = Option("max_fail", "stop starting hosts after more than N (or N%) have failed or were unreachable", "")
+PROVE = Option(
+    "prove", "then run the proofs of this level, quick or full; a host whose proofs do not pass has failed", ""
+)
 NO_SUDO = Option("no_sudo", "do not use sudo; root-only checks are reported as not read", False)
 SINCE = Option("since", "how far back: 7d, 12w (default: all)", "")
 _SEVERAL = {INVENTORIES.name, VAR.name}
@@ -110,6 +113,7 @@ class Given:
     max_fail: str = ""
     no_sudo: bool = False
     since: str = ""
+    prove: str = ""
 
     @property
     def selection(self) -> Selection:

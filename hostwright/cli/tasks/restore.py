@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hostwright.cli.tasks.options import CHANGING, CHECK, FORCE, NAMED, REACHED, SINCE, YES, Given, verb
+from hostwright.cli.tasks.options import CHANGING, CHECK, FORCE, NAMED, PROVE, REACHED, SINCE, YES, Given, verb
 
 
 @verb(
     *CHANGING,
     CHECK.told("only diagnose, and show how each host would be rebuilt"),
+    PROVE.told("give a host back only after its proofs of this level, quick or full, have passed"),
     SINCE.told("with --report: how far back (7d, 12w; default: all)"),
     from_="start with this way whatever the diagnosis: repair, relayer or reinstall",
     report="show how long rebuilds took, by phase: median and 95th percentile over the fleet",
@@ -25,6 +26,7 @@ def rebuild(given: Given, from_: str = "", report: bool = False) -> int:
         force=given.force,
         check=given.check,
         start=from_,
+        prove=given.prove,
         as_json=given.json,
     )
 

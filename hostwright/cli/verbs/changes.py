@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
+from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, worst
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import ChangeOptions, RunOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
 from hostwright.cli.views.outcomes import intents, show_outcomes, show_plans
 from hostwright.cli.views.shared import errors_json, show_errors, warn
 from hostwright.common.errors import Unanswered
@@ -86,18 +86,21 @@ def provision(
     check: bool = False,
     saved: str = "",
     resume: bool = False,
+    prove: str = "",
     as_json: bool = False,
 ) -> int:
-    """``invoke provision``; ``saved`` names a file of ``plan --out``."""
+    """``invoke provision``; ``saved`` names a file of ``plan --out``, ``prove`` the level of proofs."""
+    level = level_of(prove)
     if check:
         return plan(selection, connection, force=force, as_json=as_json)
     fleet = open_fleet(selection, connection, force=force)
     if resume:
-        given = _run_options(selection, connection, change, force=force)
+        given = replace(_run_options(selection, connection, change, force=force), prove=prove)
         last, options = fleet.resume(given)
         _say(f"resuming {last}: {options.hosts.replace(',', ', ')}")
         selection = replace(selection, hosts=options.hosts, var=options.var, roles=options.roles)
         connection, change = replace(connection, accept_new=options.accept_new), options.change
+        level = level_of(options.prove)
         fleet = open_fleet(selection, connection, force=options.force)
     members = members_of(fleet, selection)
     plans = _saved_plans(fleet, members, saved) if saved else {}
@@ -105,9 +108,9 @@ def provision(
     audience = _audience(as_json=as_json)
 
     def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
-        return fleet.provision(chosen, change=agreed, saved=plans, password=password, audience=audience)
+        return fleet.provision(chosen, change=agreed, saved=plans, prove=level, password=password, audience=audience)
 
-    return _run("provision", run, members, change, as_json=as_json)
+    return _run("provision", run, members, change, proved=level is not None, as_json=as_json)
 
 
 def remove(
@@ -196,12 +199,13 @@ def _run(
     members: Members,
     change: ChangeOptions,
     *,
+    proved: bool = False,
     as_json: bool,
 ) -> int:
-    """Change hosts and show what came of them. Where something would be lost for good, ask at a terminal, and go on
-    with those hosts, and those that were not started; the exit status."""
+    """Change hosts and show what came of them, and with ``proved`` of their proofs. Where something would be lost for
+    good, ask at a terminal, and go on with those hosts, and those that were not started; the exit status."""
     ended = run(members, change)
-    show_outcomes(verb, members, ended, as_json=as_json)
+    show_outcomes(verb, members, ended, proved=proved, as_json=as_json)
     asked = {error.host for error in ended.results.errors if isinstance(error, Unanswered)}
     if not asked or as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return ended.status
@@ -212,8 +216,8 @@ def _run(
         return ended.status
     again = replace(members, chosen=tuple(member for member in members if member.name in names))
     more = run(again, replace(change, yes=True))
-    show_outcomes(verb, again, more, as_json=as_json)
-    return more.status if len(ended.results.errors) == len(asked) else FAILED
+    show_outcomes(verb, again, more, proved=proved, as_json=as_json)
+    return worst([more.status, *(error.exit_status for error in ended.results.errors if error.host not in asked)])
 
 
 def _refuse(ways: Results[WayBack], *, as_json: bool) -> int:

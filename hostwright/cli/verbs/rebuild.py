@@ -10,7 +10,7 @@ from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.opening import ask_password, members_of, open_fleet, refuse_strangers
+from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet, refuse_strangers
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt
 from hostwright.cli.views.rebuilding.times import times_table
@@ -29,10 +29,11 @@ def rebuild(
     force: bool = False,
     check: bool = False,
     start: str = "",
+    prove: str = "",
     as_json: bool = False,
 ) -> int:
-    """``invoke rebuild``; ``start`` is the way to begin with, whatever is found."""
-    first = _start(start)
+    """``invoke rebuild``; ``start`` is the way to begin with, whatever is found, ``prove`` the level of proofs."""
+    first, level = _start(start), level_of(prove)
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
     change.rollout.limits(len(members))  # mistakes are reported before anybody types a password
@@ -46,8 +47,9 @@ def rebuild(
         if not as_json:
             announce(decisions)
 
+    audience = run_audience(as_json=as_json)
     rebuilt = fleet.rebuild(
-        members, first, change=change, password=password, audience=run_audience(as_json=as_json), decided=decided
+        members, first, change=change, password=password, audience=audience, decided=decided, prove=level
     )
     show_rebuilt(members, rebuilt, as_json=as_json)
     return rebuilt.status

@@ -5,24 +5,53 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from hostwright.apply.host.outcome import worst
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import STDOUT, check_files, put
 from hostwright.cli.views.verdicts import show_verdicts
 
 if TYPE_CHECKING:
+    from hostwright.fleet import Fleet, Members
+    from hostwright.prove.model import Level
     from hostwright.prove.proving import Proved, ProveOptions
 
 
-def verify(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
-    """``invoke verify``."""
+def verify(selection: Selection, connection: ConnectionOptions, *, prove: str = "", as_json: bool = False) -> int:
+    """``invoke verify``; then, where ``prove`` names a level, the proofs of that level."""
+    level = level_of(prove)
     fleet = open_fleet(selection, connection)
     members = members_of(fleet, selection)
+    if level is not None:
+        return _verify_and_prove(fleet, members, connection, level, as_json=as_json)
     ended = fleet.verify(members, password=ask_password(connection), audience=run_audience(as_json=as_json))
     show_verdicts(members, ended.results, as_json=as_json)
     return ended.status
+
+
+def _verify_and_prove(
+    fleet: Fleet, members: Members, connection: ConnectionOptions, level: Level, *, as_json: bool
+) -> int:
+    """Two runs, one after the other, of the same hosts; what is wrong with a layer keeps its own proofs from running.
+    The exit status is the worse one."""
+    from hostwright.prove.proving import ProveOptions, check_names
+    from hostwright.prove.reports.document import document
+    from hostwright.prove.reports.table import show_proofs
+
+    options = ProveOptions(level)
+    check_names(members, options)  # before any host is asked
+    password, audience = ask_password(connection), run_audience(as_json=as_json)
+    ended = fleet.verify(members, password=password, audience=audience)
+    if not as_json:
+        show_verdicts(members, ended.results, as_json=False)
+    proved = fleet.prove(members, options, password=password, audience=audience)
+    if as_json:
+        show_verdicts(members, ended.results, proofs=document(proved.fleet), as_json=True)
+    else:
+        console.make_console().print(show_proofs(proved.fleet, details=len(members) == 1))
+    return worst([ended.status, proved.status])
 
 
 @dataclass(frozen=True, slots=True)

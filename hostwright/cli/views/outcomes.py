@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, show_errors, show_stand_ins
+from hostwright.cli.views.shared import errors_json, proofs_json, show_errors, show_stand_ins
 from hostwright.common.text import printable
 
 if TYPE_CHECKING:
@@ -34,16 +34,18 @@ def show_plans(members: Sequence[Member], results: Results[HostPlan], *, as_json
     show_stand_ins(members, out)
 
 
-def show_outcomes(verb: str, members: Sequence[Member], ended: RunResults[Outcome], *, as_json: bool) -> None:
-    """What came of each host."""
+def show_outcomes(
+    verb: str, members: Sequence[Member], ended: RunResults[Outcome], *, proved: bool = False, as_json: bool
+) -> None:
+    """What came of each host, and where proofs were asked for (``proved``), of those."""
     from hostwright.apply.rollout.applying import AGAIN, THE_SAME
 
     run, results = ended.run, ended.results
     if as_json:
-        print(json.dumps(_document(run, results)))
+        print(json.dumps(_document(run, results, proved=proved)))
         return
     out = console.make_console()
-    out.print(console.summary(results.values, results.errors, results.untouched))
+    out.print(console.summary(results.values, results.errors, results.untouched, proved=proved))
     show_errors(results.errors)
     if results.stopped_because:
         sentence = f"{results.stopped_because}. To continue with what is left: {AGAIN.get(verb, THE_SAME)}"
@@ -52,7 +54,7 @@ def show_outcomes(verb: str, members: Sequence[Member], ended: RunResults[Outcom
     out.print(Text(f"run {run}: `invoke runs.show --run {run}` shows every step", style="dim"))
 
 
-def _document(run: str, results: Results[Outcome]) -> dict[str, Any]:
+def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str, Any]:
     return {
         "run": run,
         "hosts": [
@@ -64,10 +66,11 @@ def _document(run: str, results: Results[Outcome]) -> dict[str, Any]:
                 "plan": outcome.plan.to_json(),
                 "left": outcome.left.to_json() if outcome.left else None,
                 "roles": [asdict(result) for result in outcome.results],
+                **({"proofs": proofs_json(outcome.acceptance)} if proved else {}),
             }
             for outcome in results.values
         ],
-        "errors": errors_json(results.errors),
+        "errors": errors_json(results.errors, proved=proved),
         "untouched": list(results.untouched),
         "stopped_because": results.stopped_because,
     }

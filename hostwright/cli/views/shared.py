@@ -11,7 +11,15 @@ from rich.console import Console
 from rich.text import Text
 
 from hostwright.cli import console
-from hostwright.common.errors import Examination, Finding, HostError, HostwrightError, SeveralFailed, StepFailed
+from hostwright.common.errors import (
+    Acceptance,
+    Examination,
+    Finding,
+    HostError,
+    HostwrightError,
+    SeveralFailed,
+    StepFailed,
+)
 from hostwright.common.text import printable
 from hostwright.stack.store.artifacts import stand_ins_line
 
@@ -24,13 +32,18 @@ def warn(sentence: str) -> None:
     console.make_console(stderr=True).print(Text(printable(sentence), style="yellow"))
 
 
-def errors_json(errors: tuple[HostError, ...]) -> list[dict[str, Any]]:
-    """Errors as JSON values; of a host on which several roles failed, each."""
+def errors_json(errors: tuple[HostError, ...], *, proved: bool = False) -> list[dict[str, Any]]:
+    """Errors as JSON values; of a host on which several roles failed, each; ``proved``: with the host's proofs."""
     return [
-        _error(part, error.examination)
+        {**_error(part, error.examination), **({"proofs": proofs_json(error.acceptance)} if proved else {})}
         for error in errors
         for part in (error.errors if isinstance(error, SeveralFailed) else [error])
     ]
+
+
+def proofs_json(acceptance: tuple[Acceptance, ...]) -> list[dict[str, str]] | None:
+    """A host's proofs as JSON values; ``None`` for a host that was not proved."""
+    return [{"proof": one.name, "outcome": one.outcome, "sentence": one.sentence} for one in acceptance] or None
 
 
 def _error(error: HostwrightError, examination: Examination | None) -> dict[str, Any]:

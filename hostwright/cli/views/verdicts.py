@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -17,11 +18,14 @@ from hostwright.fleet import Member
 from hostwright.verify.verdict import Check, Verdict
 
 
-def show_verdicts(members: Sequence[Member], results: Results[Verdict], *, as_json: bool) -> None:
-    """What came of each host."""
+def show_verdicts(
+    members: Sequence[Member], results: Results[Verdict], *, proofs: Mapping[str, Any] | None = None, as_json: bool
+) -> None:
+    """What came of each host; ``proofs`` are a part of the document where hosts were proved as well."""
     if as_json:
         hosts = [_verdict_json(verdict) for verdict in results.values]
-        print(json.dumps({"hosts": hosts, "errors": errors_json(results.errors)}))
+        proved = {"proofs": proofs} if proofs is not None else {}
+        print(json.dumps({"hosts": hosts, "errors": errors_json(results.errors), **proved}))
         return
     out = console.make_console()
     for verdict in results.values:

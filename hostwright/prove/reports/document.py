@@ -15,22 +15,27 @@ from hostwright.prove.fleetproof import SCHEMA, FleetProof
 SCHEMA_FILE = Path(__file__).with_name("prove.schema.json")
 
 
+def document(fleet: FleetProof) -> dict[str, Any]:
+    """The proofs as JSON values. Texts of hosts are untrusted: write them as ASCII."""
+    whole = asdict(fleet)
+    for values, host in zip(whole["hosts"], fleet.hosts, strict=True):
+        values["status"] = host.status
+    return whole
+
+
 def render_json(fleet: FleetProof) -> str:
     """The proofs as JSON in one line, in ASCII, so that no character from a host can affect a terminal."""
-    document = asdict(fleet)
-    for values, host in zip(document["hosts"], fleet.hosts, strict=True):
-        values["status"] = host.status
-    return json.dumps(document, ensure_ascii=True, allow_nan=False)
+    return json.dumps(document(fleet), ensure_ascii=True, allow_nan=False)
 
 
 def read_json(text: str) -> FleetProof:
     """The proofs in a document of this schema. Raises ``ValueError`` for another schema or an invalid document."""
     from pydantic import TypeAdapter
 
-    document = json.loads(text)
-    if document.get("schema") != SCHEMA:
-        raise ValueError(f"it has schema {document.get('schema')!r}, but this Hostwright reads {SCHEMA}")
-    return TypeAdapter(FleetProof).validate_python(document)
+    whole = json.loads(text)
+    if whole.get("schema") != SCHEMA:
+        raise ValueError(f"it has schema {whole.get('schema')!r}, but this Hostwright reads {SCHEMA}")
+    return TypeAdapter(FleetProof).validate_python(whole)
 
 
 def json_schema() -> dict[str, Any]:

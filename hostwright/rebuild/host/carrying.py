@@ -16,7 +16,7 @@ from hostwright.apply import events
 from hostwright.apply.disturb import draining
 from hostwright.apply.disturb.rebooting import NotBack
 from hostwright.apply.host import applying, departure
-from hostwright.common.errors import HostError, HostwrightError, Locked, Refused, Stopped
+from hostwright.common.errors import HostError, HostwrightError, Locked, NotAccepted, Refused, Stopped
 from hostwright.plan.desired import Desired
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.planning import removal_of
@@ -139,8 +139,8 @@ class HostRebuild:
         self._went_down = False
         try:
             return self._take(decision.way, decision)
-        except (Refused, Stopped, powering.OrderFailed):
-            raise  # what was refused now would be refused on any other way
+        except (Refused, Stopped, NotAccepted, powering.OrderFailed):
+            raise  # what was refused now would be refused on any other way, and no way mends what computes wrongly
         except HostError as error:
             if decision.way == "reinstall":
                 raise  # what answers now may be the installer: only people can tell
@@ -170,6 +170,7 @@ class HostRebuild:
             case _:
                 self._power(way, decision)
                 return False
+        self._accept()
         self._back_to_work(changed=way != "nothing")
         return True
 
@@ -200,7 +201,7 @@ class HostRebuild:
                 rebooted_s += event.seconds
             self._emit(event)
 
-        settings = replace(self._tools.settings, emit=emit, undrain=False, depart=False, examine=None)
+        settings = replace(self._tools.settings, emit=emit, undrain=False, depart=False, examine=None, accept=None)
         host = applying.HostApply(self._tools.connect, desired, settings)
         try:
             with self._phases.phase(phase):
@@ -228,6 +229,13 @@ class HostRebuild:
             how = "fails" if first.checked else f"could not be made ({first.why})"
             what = f"a check of {first.role} {how}: {first.sentence}{more}{because}"
             raise HostError(self.name, f"nothing differs from its stack, but {what}")
+
+    def _accept(self) -> None:
+        """What else is asked of the host before work comes back to it. Raises ``NotAccepted``."""
+        settings = self._tools.settings
+        if settings.accept is not None:
+            with self._phases.phase("prove"):
+                settings.accept(settings.holder)
 
     def _power(self, way: Way, decision: Decision) -> None:
         """Give or cut the power, or reboot where that does, and wait until the host answers in another boot."""

@@ -26,7 +26,7 @@ JSON = {"json": True}
 #: the task, what is typed, and the call that comes of it: module, function, arguments, keywords
 CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]]] = [
     (look.plan, {**WANTED, **JSON, "out": "f"}, changes, "plan", (ALL, CONNECTION), {"out": "f"}),
-    (look.verify, {**WANTED, **JSON}, verify, "verify", (ALL, CONNECTION), {}),
+    (look.verify, {**WANTED, **JSON, "prove": "quick"}, verify, "verify", (ALL, CONNECTION), {"prove": "quick"}),
     (
         look.audit_fleet,
         {**WANTED, **JSON, "csv": "c", "junit": "j", "prometheus": "p", "html": "h", "cyclonedx": "b",
@@ -45,17 +45,18 @@ CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]
     (look.stacks, {"inventory": ["site"], **JSON}, stacks, "stacks", (Selection(inventory=("site",)),), {}),
     (
         change.provision,
-        {**CHANGING, **JSON, "force": True, "check": True, "plan": "f", "no_reboot": True, "resume": True},
+        {**CHANGING, **JSON, "force": True, "check": True, "plan": "f", "no_reboot": True, "resume": True,
+         "prove": "full"},
         changes, "provision",
         (ALL, CONNECTION, ChangeOptions(drain=True, no_reboot=True, rollout=CHANGE.rollout)),
-        {"force": True, "check": True, "saved": "f", "resume": True},
+        {"force": True, "check": True, "saved": "f", "resume": True, "prove": "full"},
     ),
     (change.remove, {**CHANGING, **JSON, "force": True, "check": True}, changes, "remove", (ALL, CONNECTION, CHANGE),
      {"force": True, "check": True}),
     (restore.rollback, {**CHANGING, **JSON, "to": "x"}, changes, "rollback", (ALL, CONNECTION, CHANGE),
      {"force": False, "check": False, "to": "x"}),
-    (restore.rebuild, {**CHANGING, **JSON, "from_": "repair", "force": True}, rebuild, "rebuild",
-     (ALL, CONNECTION, CHANGE), {"force": True, "check": False, "start": "repair"}),
+    (restore.rebuild, {**CHANGING, **JSON, "from_": "repair", "force": True, "prove": "quick"}, rebuild, "rebuild",
+     (ALL, CONNECTION, CHANGE), {"force": True, "check": False, "start": "repair", "prove": "quick"}),
     (restore.rebuild, {**WANTED, **JSON, "report": True, "since": "7d"}, rebuild, "rebuild_report", (ALL,),
      {"since": "7d"}),
     (restore.trust, {**NAMED, **JSON, "fingerprint": "SHA256:x", "forget": True}, trust, "trust", (SOME,),

@@ -18,7 +18,15 @@ from hostwright.apply.events import Phase as PhaseEnded
 from hostwright.apply.host.outcome import Outcome as Applied
 from hostwright.apply.host.outcome import Settings
 from hostwright.apply.locking import locallocks
-from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused, StepFailed, Stopped
+from hostwright.common.errors import (
+    ArtifactError,
+    HostError,
+    HostwrightError,
+    NotAccepted,
+    Refused,
+    StepFailed,
+    Stopped,
+)
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs, locks
@@ -107,6 +115,7 @@ def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
                 self.what = "remove" if desired.removes else "provision"
                 assert not settings.undrain, "work comes back only after the checks"
                 assert not settings.depart, "what was there before is still to be known"
+                assert settings.accept is None, "it is asked after the checks"
                 self.emit = settings.emit
 
             def apply(self) -> Applied:
@@ -209,6 +218,33 @@ def test_work_does_not_come_back_to_a_host_whose_checks_fail(start):
     assert "undrain" not in world.done
     assert record.ways == ("repair", "relayer", "hand over")
     assert "a check of driver fails: it works" in record.sentence
+
+
+def asked(world: World, *errors: HostError) -> dict[str, Any]:
+    """Settings with something that is asked beside the checks, and fails so."""
+    world.fails["prove"] = list(errors)
+    return {"accept": lambda holder: world.do("prove"), "hooks": HOOKS}
+
+
+def test_a_host_is_given_back_after_it_was_proved(start):
+    world = World([answers(differs=("cuda",))])
+    record = start(world, **asked(world))
+    assert (record.outcome, world.done) == ("rebuilt", ["provision", "verify", "prove", "undrain"])
+    assert [name for name, _ in record.phases][-3:] == ["verify", "prove", "undrain"]
+
+
+def test_a_host_whose_proof_fails_stays_drained_and_no_harder_way_is_tried(start):
+    world = World([answers(differs=("cuda",))], facts=Facts({**FREE, hostdrained.DRAINED: Answer(0, "{}")}))
+    error = NotAccepted("gpu07", "its proof cuda.memory failed: word 7 was 0", exit_status=3)
+    record = start(world, **asked(world, error))
+    assert (record.outcome, record.sentence, record.ways) == ("failed", error.sentence, ("repair",))
+    assert world.done == ["provision", "verify", "prove"]
+
+
+def test_a_host_whose_checks_fail_is_not_proved(start):
+    world = World([answers(differs=("cuda",))], checks=[[BAD], [BAD]])
+    assert start(world, **asked(world)).outcome == "handed over"
+    assert "prove" not in world.done
 
 
 def test_a_check_that_fails_for_a_known_problem_says_which(start):

@@ -16,8 +16,10 @@ from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Settings
 from hostwright.apply.jobs import scripting
 from hostwright.common.errors import (
+    Acceptance,
     Examination,
     Locked,
+    NotAccepted,
     NotConverged,
     ProtocolError,
     Refused,
@@ -409,6 +411,58 @@ def test_stopped_run_finishes_steps_and_starts_none(place: Path):
         one.apply()
     assert (place / "a").exists()
     assert not (place / "b").exists()
+
+
+def accepting(place: Path, *errors: Exception, **more: Any) -> tuple[HostApply, list[str]]:
+    """A host that was drained before, of which something else is asked, and what happens to it, in order."""
+    failing, happened = list(errors), []
+
+    def accept(_: object) -> tuple[Acceptance, ...]:
+        happened.append("accept")
+        if failing:
+            raise failing.pop()
+        return (Acceptance("base.disk", "passed"),)
+
+    one = host([], more={"accept": accept, **more}, base=((), touch(place / "a")))
+    one._drained = True
+    one._lock_host = lambda: happened.append("lock")  # type: ignore[method-assign]
+    one._undrain = lambda: happened.append("undrain")  # type: ignore[method-assign]
+    one._records.note_release = lambda facts, keep: happened.append("release") or ""  # type: ignore[method-assign, func-returns-value]
+    return one, happened
+
+
+def test_what_else_is_asked_comes_before_work_does(place: Path):
+    (place / "a").touch()
+    one, happened = accepting(place)
+    assert one.apply().acceptance == (Acceptance("base.disk", "passed"),)
+    assert happened == ["release", "lock", "accept", "undrain"]
+
+
+def test_a_host_that_is_not_accepted_stays_drained_and_is_recorded_as_it_is(place: Path):
+    one, happened = accepting(place, NotAccepted("gpu01", "its disk is slow"))
+    with pytest.raises(NotAccepted, match="gpu01: it is as desired, but its disk is slow"):
+        one.apply()
+    assert (place / "a").exists()
+    assert happened[-3:] == ["release", "lock", "accept"]
+
+
+def test_of_a_host_that_fails_or_waits_for_a_reboot_nothing_else_is_asked(place: Path):
+    one, happened = accepting(place)
+    one._apply = lambda plan: None  # type: ignore[method-assign]
+    with pytest.raises(NotConverged):
+        one.apply()
+    wants = Flag(str(place / "b"), "true", reboot="module 460 is loaded, 470 installed")
+    more = {"allow_reboot": False, "accept": lambda _: happened.append("accept")}
+    assert host([], more=more, driver=((), wants)).apply().acceptance == ()
+    assert "accept" not in happened
+
+
+def test_after_a_stop_nothing_else_is_asked(place: Path):
+    (place / "a").touch()
+    one, happened = accepting(place, stopping=lambda: True)
+    with pytest.raises(Stopped, match="it is as desired, and what else is asked was not tried"):
+        one.apply()
+    assert "accept" not in happened
 
 
 def removing(place: Path, said: list[events.Event], more: dict[str, object]) -> tuple[HostApply, list[str]]:

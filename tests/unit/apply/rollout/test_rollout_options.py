@@ -64,6 +64,12 @@ def test_resume_takes_options_that_are_not_given_from_the_last_run(roster: Roste
     assert options == RunOptions(**{**vars_of(FULL), "hosts": "gpu03,gpu02", "batch": "5", "roles": "base"})
 
 
+def test_a_resumed_run_proves_its_hosts_as_the_last_one_did(roster: Roster) -> None:
+    ran(roster, RunOptions(hosts="all").recorded(prove="quick"))
+    assert resume(RunOptions(), roster)[1].prove == "quick"
+    assert resume(RunOptions(prove="full"), roster)[1].prove == "full"
+
+
 def vars_of(options: RunOptions) -> dict[str, Any]:
     return {name: getattr(options, name) for name in RunOptions.__slots__}
 
