@@ -9,8 +9,10 @@ from typing import Any
 
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.quoting import sh
+from hostwright.plan.model import Facts
 from hostwright.standard.roles.serving.states.look import LOOK, ServingFacts, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+from hostwright.standard.roles.workspaces.states.look import trouble_with
 from hostwright.standard.roles.workspaces.verbs.listing import show_rows
 from hostwright.standard.roles.workspaces.verbs.looking import declared_of
 from hostwright.transport.root.rootshell import RootShell
@@ -49,8 +51,15 @@ def show_list(selection: Selection, connection: ConnectionOptions, *, as_json: b
         lambda member, facts: rows_of(member.name, declared_of(member), read_look(facts)),
         COLUMNS,
         what="models",
+        trouble=trouble_of,
         as_json=as_json,
     )
+
+
+def trouble_of(facts: Facts) -> str:
+    """Why it is not known what a host's servers serve; empty where it is, also where there is no Docker."""
+    look = read_look(facts)
+    return trouble_with(look.docker) if look.docker == "silent" else ""
 
 
 def rows_of(host: str, declared: tuple[Workspace, ...], look: ServingFacts) -> Iterator[ListedModel]:
@@ -61,7 +70,7 @@ def rows_of(host: str, declared: tuple[Workspace, ...], look: ServingFacts) -> I
         space, model = known.get(name), look.model(name)
         states = model.states
         if states is None:
-            state = f"Docker is {look.docker}" if look.docker else "its server does not answer"
+            state = trouble_with(look.docker).partition(":")[0] or "its server does not answer"
         else:
             words = [f"{number} {word.lower()}" for number, word in sorted(states.items()) if number in model.files]
             state = ", ".join(words) or "nothing is served"

@@ -92,6 +92,13 @@ class SpaceContainer:
 _KIND = TypeAdapter(SpaceContainer)
 
 
+def trouble_with(docker: str) -> str:
+    """What is wrong with a Docker that is ``absent`` or ``silent``, and where to look; empty for one that answered."""
+    if docker == "silent":
+        return "Docker does not answer: systemctl status docker, journalctl -u docker on the host say why"
+    return "Docker is not installed" if docker else ""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkspaceFacts:
     """The answer of a host."""
@@ -110,9 +117,7 @@ class WorkspaceFacts:
     @property
     def trouble(self) -> str:
         """What is wrong with Docker, and where to look; empty where it answered."""
-        if self.docker == "silent":
-            return "Docker does not answer: systemctl status docker, journalctl -u docker on the host say why"
-        return "Docker is not installed" if self.docker else ""
+        return trouble_with(self.docker)
 
     def image(self, name: str) -> str:
         """The ID of the image that a name leads to, however the name is written; empty where the host has none."""

@@ -13,6 +13,7 @@ from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.shared import errors_json, show_errors
+from hostwright.common.errors import HostError
 from hostwright.common.text import one_line
 from hostwright.fleet import Member
 from hostwright.plan.model import Facts, Probe
@@ -37,35 +38,41 @@ def show_rows(
     columns: Mapping[str, Callable[[Row], str]],
     *,
     what: str,
+    trouble: Callable[[Facts], str],
     total: Callable[[Sequence[Row]], str] = lambda _: "",
     as_json: bool = False,
 ) -> int:
     """Ask each host once and print its rows in columns, or as JSON under ``what``, such as ``workspaces``.
 
-    ``total`` says what all rows come to, in a line below several of them.
+    ``trouble`` says why what a host answered is not all that there is, empty where it is: such a host is among the
+    errors, beside its rows. ``total`` says what all rows come to, in a line below several of them. Returns the exit
+    status: 1 where a host could not be asked, or not all of it is known.
     """
     fleet = open_fleet(selection, connection)
     members = members_of(fleet, selection)
     connections = Connections(ask_password(connection))
 
-    def look(name: str) -> tuple[Row, ...]:
+    def look(name: str) -> tuple[tuple[Row, ...], HostError | None]:
         member = members.by_name[name]
         with connections.connect(member) as shell:
-            return tuple(rows_of(member, ask(shell, (probe,))))
+            facts = ask(shell, (probe,))
+        sentence = trouble(facts)
+        return tuple(rows_of(member, facts)), HostError(name, sentence) if sentence else None
 
     results = on_each([member.name for member in members], look, stop=connections.close)
-    rows = [row for rows in results.values for row in rows]
+    rows = [row for rows, _ in results.values for row in rows]
+    errors = (*results.errors, *(error for _, error in results.values if error))
     if as_json:
-        print(json.dumps({what: [asdict(row) for row in rows], "errors": errors_json(results.errors)}))
-        return 1 if results.errors else 0
+        print(json.dumps({what: [asdict(row) for row in rows], "errors": errors_json(errors)}))
+        return 1 if errors else 0
     out = console.make_console()
     lines = [*table(rows, columns, out.width if out.is_terminal else None)] if rows else [f"no {what}"]
     if len(rows) > 1 and (sentence := total(rows)):
         lines += ["", sentence]
     for line in lines:
         out.print(line, markup=False, highlight=False, soft_wrap=True)
-    show_errors(results.errors)
-    return 1 if results.errors else 0
+    show_errors(errors)
+    return 1 if errors else 0
 
 
 def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]], width: int | None = None) -> Iterator[str]:

@@ -17,6 +17,7 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, one_line, printable, short
 from hostwright.fleet import Member
+from hostwright.plan.model import Facts
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE, Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.look import LOOK, PREFIX, WorkspaceFacts, read_look
@@ -63,9 +64,16 @@ def show_list(selection: Selection, connection: ConnectionOptions, *, as_json: b
         lambda member, facts: rows_of(member.name, declared_of(member), read_look(facts)),
         COLUMNS,
         what="workspaces",
+        trouble=trouble_of,
         total=total_of,
         as_json=as_json,
     )
+
+
+def trouble_of(facts: Facts) -> str:
+    """Why a host's workspaces are not known; empty where they are, also where it has no Docker and so has none."""
+    look = read_look(facts)
+    return look.trouble if look.docker == "silent" else ""
 
 
 def rows_of(host: str, declared: tuple[Workspace, ...], look: WorkspaceFacts) -> Iterator[ListedWorkspace]:
