@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from hostwright.common.errors import HostwrightError, SeveralFailed, StepFailed
-from hostwright.plan.model import Change, Plan
+from hostwright.common.errors import HostwrightError, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
+from hostwright.plan.model import Change, Plan, Refusal
 
 
 @dataclass
@@ -15,6 +14,13 @@ class AloneFailures:
 
     host: str
     errors: list[StepFailed] = field(default_factory=list)
+    refused: tuple[str, ...] = ()  #: the sentences of all refusals of the newest plan
+
+    def note(self, plan: Plan) -> Plan:
+        """Remember what a plan refuses; the plan."""
+        refusals = (planned.sentence for planned in plan.changes if isinstance(planned, Refusal))
+        self.refused = tuple(dict.fromkeys(refusals))
+        return plan
 
     def beside(self, plan: Plan) -> Plan:
         """The plan without the changes that failed."""
@@ -31,12 +37,19 @@ class AloneFailures:
         """Raise what failed, unless a plan holds something to do that was not done before, and needs no reboot."""
         new = any(isinstance(change, Change) and change not in done.changes for change in left.changes)
         if self.errors and (left.reboot or not new):
-            self.tell()
+            raise self.errors[0]
 
-    def tell(self, others: Sequence[HostwrightError] = ()) -> None:
-        """Raise the failures together with others, if there is any: one as it is, several as ``SeveralFailed``."""
-        errors = [*others, *self.errors]
-        if len(errors) > 1:
-            raise SeveralFailed(self.host, errors)
-        for error in errors:
-            raise error
+    def complete(self, error: HostwrightError) -> HostwrightError:
+        """What ended the run of a host, with all that failed or was refused alone: as ``SeveralFailed`` where that is
+        more than the error itself tells.
+
+        A run that a refusal, a stop or a lost connection ended, and in which nothing failed, is told as it is.
+        """
+        if not self.errors and isinstance(error, Refused | Stopped | Unreachable):
+            return error
+        parts = list(error.errors) if isinstance(error, SeveralFailed) else [error]
+        parts += [failed for failed in self.errors if failed not in parts]
+        text = str(error)
+        parts += [Refused(self.host, sentence) for sentence in self.refused if sentence not in text]
+        told = len(error.errors) if isinstance(error, SeveralFailed) else 1
+        return SeveralFailed(self.host, parts) if len(parts) > told else error

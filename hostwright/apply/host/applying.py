@@ -27,6 +27,7 @@ from hostwright.common.errors import (
     Acceptance,
     Examination,
     HostError,
+    HostwrightError,
     Locked,
     NotConverged,
     ProtocolError,
@@ -113,7 +114,7 @@ class HostApply:
             for error in run_in_order(dict.fromkeys(running, ()), lambda name: self._attach(running[name])):
                 raise error
             self._facts = self.probe()
-        plan = make_plan(self._desired, self._facts)
+        plan = self._alone.note(make_plan(self._desired, self._facts))
         self._emit(events.Observed(self.name, plan, self._facts))
         return plan
 
@@ -131,9 +132,13 @@ class HostApply:
         """
         try:
             return self._whole(expected)
-        except (StepFailed, SeveralFailed, NotConverged, JobLost) as error:
-            self._examine(error)
-            raise
+        except HostwrightError as error:
+            whole = self._alone.complete(error)
+            if isinstance(whole, StepFailed | SeveralFailed | NotConverged | JobLost):
+                self._examine(whole)
+            if whole is error:
+                raise
+            raise whole from error
 
     def _examine(self, error: HostError) -> None:
         """Ask the host that failed for known problems, once, over the connection that there is."""
@@ -310,8 +315,10 @@ class HostApply:
         lost = [error for error in ended if isinstance(error, JobLost)]
         stopped = [error for error in ended if isinstance(error, Stopped)]
         bad = [error for error in ended if error not in lost and error not in stopped]
-        if bad or stopped:
-            self._alone.tell(bad if bad or self._alone.errors else stopped[:1])
+        if len(bad) > 1:
+            raise SeveralFailed(self.name, bad)
+        for error in bad or stopped:
+            raise error
         self._survive(lost)
 
     def _survive(self, lost: Sequence[JobLost]) -> None:

@@ -298,6 +298,36 @@ def test_beside_a_change_that_failed_alone_nothing_is_done_twice_and_no_host_is_
     assert (place / "tries").read_text() == "once\n"
 
 
+def test_a_change_that_failed_alone_hides_no_refusal_beside_it(place: Path):
+    bad = Flag(str(place / "a"), "echo 'E: it broke'; exit 9", alone=True)
+    refused = touch(place / "b", refusal="there is no GPU 7", alone=True)
+    with pytest.raises(SeveralFailed) as caught:
+        host([], base=((), bad), driver=((), refused)).apply()
+    failed, refusal = caught.value.errors
+    assert isinstance(failed, StepFailed)
+    assert isinstance(refusal, Refused)
+    assert str(refusal) == "gpu01: there is no GPU 7"
+
+
+def test_a_role_that_failed_hides_no_refusal_beside_it(place: Path):
+    bad = Flag(str(place / "a"), "echo 'E: it broke'; exit 9")
+    refused = touch(place / "b", refusal="there is no GPU 7", alone=True)
+    with pytest.raises(SeveralFailed, match=r"2 failures: .*E: it broke · there is no GPU 7"):
+        host([], base=((), bad), driver=((), refused)).apply()
+
+
+def test_a_refusal_that_becomes_known_later_hides_no_failure_before_it(place: Path):
+    """The second round is refused: what failed alone in the first is told all the same, and the refusal once."""
+    bad = Flag(str(place / "a"), "echo 'E: it broke'; exit 9", alone=True)
+    refused = touch(place / "c", after=str(place / "b"), refusal="the kernel does not fit")
+    later = touch(place / "d", after=str(place / "b"))
+    with pytest.raises(SeveralFailed) as caught:
+        host([], base=((), bad), cuda=((), touch(place / "b")), driver=((), refused), cudnn=((), later)).apply()
+    assert [type(error) for error in caught.value.errors] == [Refused, StepFailed]
+    assert str(caught.value).count("the kernel does not fit") == 1
+    assert not (place / "d").exists()
+
+
 def test_what_waits_says_for_what_when_nothing_more_can_be_done(place: Path):
     waits = touch(place / "b", after=str(place / "never"))
     with pytest.raises(NotConverged, match=r"base: \S+/b \(absent; known after \S+/never\)"):
