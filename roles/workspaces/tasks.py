@@ -17,7 +17,7 @@ _ONLY_WRITE = "only write the inventory; `invoke provision --roles workspaces` d
     _FORCE,
     user="whose it is: a name of workspaces_users",
     name="its name (default: USER-KIND)",
-    kind="jupyter, ssh, tensorboard or batch",
+    kind="jupyter (the default), ssh, tensorboard or batch",
     gpus="numbers as nvidia-smi -L lists them, or UUIDs: 0,1",
     share="its GPUs may be given to other workspaces that share, too",
     when_idle="of a batch run: wait until nobody computes on its GPUs",
@@ -26,7 +26,7 @@ _ONLY_WRITE = "only write the inventory; `invoke provision --roles workspaces` d
     shm="shared memory: 1g",
     pids="at most this many processes and threads",
     disk="what its files may take, where the file system has project quotas: 200g",
-    port="on the host's loopback (default: auto)",
+    port="on the host's loopback, or auto (the default)",
     mount="a directory of the host: /data/set:/data or /data/set:/data:ro; repeatable",
     env="a variable for its programs: TZ=Europe/Berlin; repeatable, and not for secrets",
     image="with its exact tag or digest",
@@ -34,13 +34,14 @@ _ONLY_WRITE = "only write the inventory; `invoke provision --roles workspaces` d
     command="of a batch run: what it runs",
     script="of a batch run: a file with the script that it runs instead",
     logs="of a TensorBoard: the directory with the logs",
+    without="options that it has and shall have no longer: gpus,share",
     no_provision=_ONLY_WRITE,
 )
 def up(
     given: Given,
     user: str = "",
     name: str = "",
-    kind: str = "jupyter",
+    kind: str = "",
     gpus: str = "",
     share: bool = False,
     when_idle: bool = False,
@@ -49,7 +50,7 @@ def up(
     shm: str = "",
     pids: str = "",
     disk: str = "",
-    port: str = "auto",
+    port: str = "",
     mount: list[str] | None = None,
     env: list[str] | None = None,
     image: str = "",
@@ -57,9 +58,11 @@ def up(
     command: str = "",
     script: str = "",
     logs: str = "",
+    without: str = "",
     no_provision: bool = False,
 ) -> int:
-    """Declare a workspace in inventory/workspaces.yml, and bring its host to it."""
+    """Declare a workspace in inventory/workspaces.yml, or change options of one, and bring its host to it."""
+    from hostwright.common.errors import InputError
     from hostwright.standard.roles.workspaces.verbs import changing
 
     options = {
@@ -67,11 +70,14 @@ def up(
         "memory": memory, "shm": shm, "pids": pids, "disk": disk, "port": port, "mount": list(mount or ()),
         "env": list(env or ()), "image": image, "pull": pull, "command": command, "script": script, "logs": logs,
     }  # fmt: skip
+    if not (name or user):
+        raise InputError("say whose workspace it is (--user), or which one (--name)", "--user")
+    taken = [each for each in without.split(",") if each.strip()]
     return changing.change(
         given.selection,
         given.connection,
-        name or f"{user}-{kind}",
-        changing.entry_of(options),
+        name or f"{user}-{kind or changing.DEFAULT_KIND}",
+        lambda before: changing.changed_entry(before, options, taken),
         provision=not no_provision,
         force=given.force,
         as_json=given.json,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,19 @@ from hostwright.cli.opening import open_fleet
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
-from hostwright.common.text import printable
-from hostwright.standard.roles.workspaces.verbs.edit import ROLE, alone, changed_lines, checked, edited, place, written
+from hostwright.common.text import printable, short
+from hostwright.standard.roles.workspaces.verbs.edit import (
+    ROLE,
+    alone,
+    changed_lines,
+    checked,
+    declared_entry,
+    edited,
+    place,
+    written,
+)
+
+DEFAULT_KIND = "jupyter"
 
 
 def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,6 +62,57 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
     return entry
 
 
+def changed_entry(
+    before: Mapping[str, Any] | None, options: Mapping[str, Any], without: Iterable[str] = ()
+) -> dict[str, Any]:
+    """What the file gets of a workspace of which it says ``before``: options that were not given keep their value, and
+    those of ``without`` go. Raises ``InputError``."""
+    taken = [_field(name, options) for name in without]
+    entry = {**(before or {}), **entry_of(options)}
+    if options.get("port") == "auto":
+        taken.append("port")
+    for one, other in (("command", "script"), ("script", "command")):
+        if options.get(one) and not options.get(other):
+            taken.append(other)
+    entry = {name: value for name, value in entry.items() if name not in taken}
+    if "user" not in entry:
+        raise InputError("say whose workspace it is: a name of workspaces_users", "--user")
+    return entry if "kind" in entry else {"user": entry["user"], "kind": DEFAULT_KIND, **entry}
+
+
+def _field(name: str, options: Mapping[str, Any]) -> str:
+    """The field that an option of ``--without`` is, as the file has it."""
+    option = name.strip().replace("-", "_")
+    known = [each for each in options if each not in ("user", "kind")]
+    if option not in known:
+        raise InputError(f"no option {name!r} can be taken back; {suggestion(option, known)}", "--without")
+    if options[option] not in ("", [], False):
+        raise InputError(f"{name} is given and taken back: leave out one of the two", "--without")
+    return {"mount": "mounts", "env": "environment"}.get(option, option)
+
+
+def field_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """What another entry changes, field by field.
+
+    >>> list(field_changes({"cpus": 8, "gpus": [0]}, {"cpus": 4, "share": True}))
+    ['cpus 8 → 4', 'gpus 0 → none', 'share none → yes']
+    """
+    for name in {**before, **after}:
+        old, new = before.get(name), after.get(name)
+        if old != new:
+            yield f"{name} {_shown(old)} → {_shown(new)}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={text}" for name, text in value.items())
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return short(str(value))
+
+
 def _number(text: str) -> Any:
     try:
         value = float(text)
@@ -63,13 +125,16 @@ def change(
     selection: Selection,
     connection: ConnectionOptions,
     name: str,
-    entry: Mapping[str, Any] | None,
+    entry: Callable[[Mapping[str, Any] | None], Mapping[str, Any]] | None,
     *,
     provision: bool = True,
     force: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Write a workspace of one host, or take it out with ``None``; then provision its host with the role."""
+    """Write a workspace of one host, or take it out with ``None``; then provision its host with the role.
+
+    ``entry`` gets what the file says of it, ``None`` where it has none of that name, and returns what it shall say.
+    """
     fleet = open_fleet(selection, connection, force=force)
     hosts = [host.name for host in fleet.select(selection.hosts, usable=False)] if selection.hosts else []
     if len(hosts) != 1:
@@ -84,10 +149,15 @@ def change(
         raise InputError(sentence, "hostwright_roles")
     file = place(fleet.path)
     with alone(fleet.path):
-        before, after = edited(fleet.path, host, name, entry)
+        was = declared_entry(fleet.path, host, name) if entry is not None else None
+        wanted = entry(was) if entry is not None else None
+        before, after = edited(fleet.path, host, name, wanted)
         checked(fleet.path, host, after)
         written(fleet.path, before, after)
     show_written(file, before, after, quiet=as_json)
+    if was is not None and wanted is not None and (fields := list(field_changes(was, wanted))):
+        sentence = f"{name} changes: {', '.join(fields)}; all else of it stays"
+        console.make_console(stderr=as_json).print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
     if not provision:
         return 0
     chosen = Selection(host, selection.inventory, selection.var, ROLE)

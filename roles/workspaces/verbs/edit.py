@@ -18,11 +18,12 @@ from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.places import write_whole
 from hostwright.inventory import Host, bind, definitions, load
 from hostwright.standard.roles.workspaces import Workspaces
+from hostwright.standard.roles.workspaces.verbs.draft import Draft
 
 FILE = "workspaces.yml"
 ROLE = "workspaces"
@@ -39,7 +40,7 @@ def edited(inventory: Path, host: str, name: str, entry: Mapping[str, Any] | Non
     def change(document: Any) -> None:
         spaces = _spaces(document, host, make=entry is not None)
         if entry is not None:
-            spaces[name] = _flow(entry)
+            _put(spaces, name, entry)
         elif name in spaces:
             del spaces[name]
         else:
@@ -55,9 +56,9 @@ def declared_entry(inventory: Path, host: str, name: str) -> dict[str, Any] | No
     try:
         document = _yaml().load(path.read_text("utf-8") if path.exists() else "") or CommentedMap()
         entry = _spaces(document, host, make=False).get(name)
-    except (OSError, YAMLError, UnicodeError, AttributeError, TypeError) as error:
+        return None if entry is None else dict(entry)
+    except (OSError, YAMLError, UnicodeError, AttributeError, TypeError, ValueError) as error:
         raise InputError(f"it cannot be read: {error}", str(path)) from error
-    return None if entry is None else dict(entry)
 
 
 def dated(inventory: Path, date: Callable[[str], str]) -> tuple[str, str]:
@@ -97,7 +98,8 @@ def place(inventory: Path) -> Path:
 
 
 def checked(inventory: Path, host: str, text: str) -> Workspaces:
-    """The variables that the host would have with this text. Raises ``InputError`` for every mistake in them."""
+    """The variables that the host would have with this text. Raises ``InputError`` for every mistake in them: with its
+    line where the file has that line now, and else, since nobody could look it up, with the option that leads to it."""
     with _as_it_will_be(inventory, text) as (hosts, folder):
         if host not in hosts:
             raise InputError(f"{host} is no host of this inventory", f"{folder}/{FILE}")
@@ -115,8 +117,9 @@ def checked_date(inventory: Path, names: Iterable[str], text: str) -> None:
 @contextmanager
 def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Host], Path]]:
     """The hosts of the inventory with this text in the file, and the directory from which they were read: one beside
-    the real one, so that nobody ever reads a wrong file. Mistakes name the real one."""
-    real = str(place(inventory))
+    the real one, so that nobody ever reads a wrong file. Mistakes name lines of the real one as it is."""
+    real = place(inventory)
+    before = real.read_text("utf-8") if real.exists() else ""
     with tempfile.TemporaryDirectory(prefix="hostwright-") as folder:
         for each in inventory.iterdir():
             if each.name != FILE:
@@ -124,11 +127,9 @@ def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Ho
         (Path(folder) / FILE).write_text(text, "utf-8")
         try:
             yield load(Path(folder)).hosts, Path(folder)
-        except InputErrors as errors:
-            mistakes = [InputError(str(each).replace(f"{folder}/{FILE}", real)) for each in errors.errors]
-            raise InputErrors(mistakes) from None
         except InputError as error:
-            raise InputError(str(error).replace(f"{folder}/{FILE}", real)) from None
+            draft = Draft(f"{folder}/{FILE}", text, str(real), before)
+            raise draft.told(error) from None
 
 
 def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
@@ -209,6 +210,20 @@ def _inside(mapping: Any, key: str) -> Any:
     if mapping.get(key) is None:
         mapping[key] = CommentedMap()
     return mapping[key]
+
+
+def _put(spaces: Any, name: str, entry: Mapping[str, Any]) -> None:
+    """What people wrote of a workspace, and how, stays as it is where the entry says the same."""
+    node = spaces.get(name)
+    several_lines = any(isinstance(value, str) and "\n" in value for value in entry.values())
+    if not isinstance(node, CommentedMap) or (several_lines and node.fa.flow_style()):
+        spaces[name] = _flow(entry)
+        return
+    for key in [key for key in node if key not in entry]:
+        del node[key]
+    for key, value in entry.items():
+        if key not in node or node[key] != value:
+            node[key] = _plain(value)
 
 
 def _flow(entry: Mapping[str, Any]) -> CommentedMap:

@@ -119,14 +119,6 @@ def test_a_script_of_several_lines_comes_back_as_it_was(inventory: Path) -> None
     assert checked(inventory, "gpu01", after).containers["job"].script == "#!/bin/sh\nset -eu\necho \"a: 'b'\" # c\n"
 
 
-def test_a_mistake_is_said_with_its_line_and_nothing_is_written(inventory: Path) -> None:
-    _, after = edited(inventory, "gpu01", "b", {"user": "alice", "kind": "jupyter", "gpus": [0]})
-    with pytest.raises(InputError) as caught:
-        checked(inventory, "gpu01", after)
-    assert str(caught.value).startswith(f"{inventory}/workspaces.yml:11:9: workspaces.containers.b: GPU 0 is promised")
-    assert (inventory / "workspaces.yml").read_text() == OURS
-
-
 @pytest.mark.parametrize(
     ("host", "name", "sentence"),
     [("gpu01", "alice-lba", "did you mean 'alice-lab'?"), ("gpu02", "alice-lab", "has no workspace 'alice-lab' there")],

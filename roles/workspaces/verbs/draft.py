@@ -1,0 +1,51 @@
+"""Mistakes in a text that a verb would have written: told by what the person gave, since the text is in no file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from hostwright.common.errors import InputError, InputErrors
+
+#: fields of a workspace whose option has another name, and those that have none
+_OPTIONS = {"mounts": "mount", "environment": "env", "when_idle": "when-idle", "versions": "", "live": ""}
+_IN_WORKSPACE = re.compile(r"workspaces\.containers\.([^.:]+)(?:\.([a-z_]+)[^:]*)?: (.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A text for a file, read from another place, and the file as it is."""
+
+    place: str  #: where the text was read
+    text: str
+    file: str
+    before: str  #: what the file says
+
+    def told(self, error: InputError) -> InputError:
+        """Mistakes in the text, each with a line that the file has, or the option that would have made the line."""
+        if isinstance(error, InputErrors):
+            return InputErrors([self._told(str(each)) for each in error.errors])
+        return self._told(str(error))
+
+    def _told(self, sentence: str) -> InputError:
+        place = re.match(rf"{re.escape(self.place)}:(\d+)((?::\d+)?): (.*)", sentence, re.DOTALL)
+        if place is None:
+            return InputError(sentence.replace(self.place, self.file))
+        line, what = self._lines().get(int(place[1])), place[3].replace(self.place, self.file)
+        if line is not None:
+            return InputError(what, f"{self.file}:{line}{place[2]}")
+        if (of := _IN_WORKSPACE.match(what)) is None:
+            return InputError(what, self.file)
+        name, field, wrong = of.groups()
+        option = _OPTIONS.get(field, field) if field else ""
+        return InputError(wrong, f"--{option}" if option else f"--name {name}")
+
+    def _lines(self) -> dict[int, int]:
+        """The number of each line of the file by its number in the text, of those that the text leaves."""
+        same = SequenceMatcher(None, self.text.splitlines(), self.before.splitlines(), autojunk=False)
+        return {
+            block.a + offset + 1: block.b + offset + 1
+            for block in same.get_matching_blocks()
+            for offset in range(block.size)
+        }

@@ -1,0 +1,158 @@
+"""``workspace.up`` on a workspace that is there, and mistakes in what was given: told before anything is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.common.errors import InputError
+from hostwright.standard.roles.workspaces.verbs.changing import change, changed_entry
+from hostwright.standard.roles.workspaces.verbs.edit import changed_lines, checked, edited
+
+OURS = """\
+# Who works where.
+all:
+  vars:
+    workspaces_users: {alice: {uid: 2001}}
+  hosts:
+    gpu01:
+      hostwright_roles: [base, driver, container, workspaces]
+      workspaces_containers:
+        alice-lab: {user: alice, kind: jupyter, "gpus": [0], share: yes, environment: {TZ: UTC}, mounts: [/d:/d]}
+        alice-run:
+          user: alice
+          kind: batch
+          cpus: 8  # she asked for 16
+          command: [date]
+"""
+BEFORE = {"user": "alice", "kind": "jupyter", "gpus": [0], "share": True, "mounts": ["/d:/d"]}
+NOT_GIVEN: dict[str, Any] = {
+    "user": "", "kind": "", "gpus": "", "share": False, "when_idle": False, "cpus": "", "memory": "", "port": "",
+    "mount": [], "env": [], "pull": False, "command": "", "script": "",
+}  # fmt: skip
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> Path:
+    (tmp_path / "hosts.yml").write_text("all:\n  hosts:\n    gpu01:\n")
+    (tmp_path / "workspaces.yml").write_text(OURS)
+    return tmp_path
+
+
+def up(inventory: Path, name: str, without: tuple[str, ...] = (), **options: Any) -> list[str]:
+    """The lines of the file that go and come with these options."""
+    change(
+        Selection("gpu01", (str(inventory),)),
+        ConnectionOptions(),
+        name,
+        lambda before: changed_entry(before, {**NOT_GIVEN, **options}, without),
+        provision=False,
+    )
+    return list(changed_lines(OURS, (inventory / "workspaces.yml").read_text()))
+
+
+def test_options_that_are_not_given_keep_their_value(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Somebody who wants more CPUs does not lose the GPU, and a value in YAML 1.1 stays as it was written."""
+    assert up(inventory, "alice-lab", cpus="4") == [
+        "-" + OURS.splitlines()[8],
+        "+" + OURS.splitlines()[8].replace("[/d:/d]}", "[/d:/d], cpus: 4}"),
+    ]
+    assert "alice-lab changes: cpus none → 4; all else of it stays" in capsys.readouterr().out
+
+
+def test_a_workspace_of_several_lines_keeps_them_and_their_comments(inventory: Path) -> None:
+    assert up(inventory, "alice-run", memory="64g") == ["+          memory: 64g"]
+
+
+def test_what_is_said_already_changes_nothing(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert up(inventory, "alice-run", cpus="8", user="alice", kind="batch") == []
+    out = capsys.readouterr().out
+    assert "says so already" in out
+    assert "changes:" not in out
+
+
+def test_options_are_taken_back_by_their_names(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, line = up(inventory, "alice-lab", ("gpus", "share", "mount", "env"))
+    assert line == "+        alice-lab: {user: alice, kind: jupyter}"
+    told = "gpus 0 → none, share yes → none, environment TZ=UTC → none, mounts /d:/d → none"
+    assert told in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "without", "entry"),
+    [
+        ({"port": "auto"}, (), {**BEFORE}),
+        ({"port": "25000"}, (), {**BEFORE, "port": 25000}),
+        ({"mount": ["/e:/e"]}, (), {**BEFORE, "mounts": ["/e:/e"]}),
+        ({"when_idle": False}, ("when-idle",), {**BEFORE}),
+    ],
+)
+def test_an_option_that_is_given_replaces_what_it_said(
+    options: dict[str, Any], without: tuple[str, ...], entry: dict[str, Any]
+) -> None:
+    assert changed_entry({**BEFORE, "port": 25000} if options.get("port") == "auto" else BEFORE,
+                         {**NOT_GIVEN, **options}, without) == entry  # fmt: skip
+
+
+def test_a_batch_run_changes_from_a_command_to_a_script(tmp_path: Path) -> None:
+    (tmp_path / "job.sh").write_text("date\n")
+    before = {"user": "alice", "kind": "batch", "command": ["date"]}
+    entry = changed_entry(before, {**NOT_GIVEN, "script": str(tmp_path / "job.sh")})
+    assert entry == {"user": "alice", "kind": "batch", "script": "date\n"}
+
+
+def test_a_new_one_is_a_jupyter_and_somebodys() -> None:
+    assert changed_entry(None, {**NOT_GIVEN, "user": "bob", "cpus": "2"}) == {
+        "user": "bob", "kind": "jupyter", "cpus": 2
+    }  # fmt: skip
+    with pytest.raises(InputError, match=r"^--user: say whose"):
+        changed_entry(None, {**NOT_GIVEN, "cpus": "2"})
+
+
+@pytest.mark.parametrize(
+    ("options", "without", "sentence"),
+    [
+        ({}, "gpu", "--without: no option 'gpu' can be taken back; did you mean 'gpus'?"),
+        ({}, "user", "--without: no option 'user' can be taken back"),
+        ({"gpus": "1"}, "gpus", "--without: gpus is given and taken back"),
+    ],
+)
+def test_what_cannot_be_taken_back_is_refused(options: dict[str, Any], without: str, sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        changed_entry(BEFORE, {**NOT_GIVEN, **options}, [without])
+    assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("entry", "mistakes"),
+    [
+        ({"gpus": [0]}, ["--name b: GPU 0 is promised twice: alice-lab has it too"]),
+        ({"cpus": "x"}, ["--cpus: found 'x', expected a number"]),
+        ({"when_idle": "x"}, ["--when-idle: found 'x'"]),
+        (
+            {"kind": "jupiter", "mounts": ["/a"], "environment": {"1": "b"}},
+            ["--kind: found 'jupiter'", "--mount: found '/a', expected HOST_DIRECTORY", "--env: found '1'"],
+        ),
+    ],
+)
+def test_a_mistake_names_the_option_and_nothing_is_written(
+    inventory: Path, entry: dict[str, Any], mistakes: list[str]
+) -> None:
+    """The line that a verb would have written is in no file that somebody could open."""
+    _, after = edited(inventory, "gpu01", "b", {"user": "alice", "kind": "jupyter", **entry})
+    with pytest.raises(InputError) as caught:
+        checked(inventory, "gpu01", after)
+    for line, mistake in zip(str(caught.value).splitlines(), mistakes, strict=True):
+        assert line.startswith(mistake)
+    assert (inventory / "workspaces.yml").read_text() == OURS
+
+
+def test_a_mistake_that_was_there_before_is_said_with_its_line_in_the_file(inventory: Path) -> None:
+    (inventory / "workspaces.yml").write_text(OURS.replace("cpus: 8 ", "cpus: x "))
+    _, after = edited(inventory, "gpu01", "alice-lab", None)
+    with pytest.raises(InputError) as caught:
+        checked(inventory, "gpu01", after)
+    assert str(caught.value).startswith(f"{inventory}/workspaces.yml:13:11: workspaces.containers.alice-run.cpus: ")
