@@ -12,6 +12,20 @@ from hostwright.resources.files.paths import ABSENT, few
 from hostwright.standard.roles.container.images.contents import ArchivedImage
 from hostwright.standard.roles.container.images.loaded import LOAD_TIMEOUT_S, UNKNOWN
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
+from hostwright.standard.roles.container.images.reference import HUB, read_image_name
+
+
+def name_in(at: str, name: str) -> str:
+    """The name of an image in the registry ``at``: with its path and tag, without the registry that it came from.
+
+    >>> name_in("reg01:5000", "ghcr.io/house/tool:1.2")
+    'reg01:5000/house/tool:1.2'
+    >>> name_in("reg01:5000", "debian:11")
+    'reg01:5000/debian:11'
+    """
+    image = read_image_name(name)
+    path = image.repository if image.registry in (HUB, "") else image.path
+    return f"{at}/{path}:{image.tag}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +49,14 @@ class ImagesPushed:
         return [(image.id, tag) for image in self.images for tag in image.tags]
 
     @property
+    def _rows(self) -> list[tuple[str, str, str]]:
+        """Each image with its name and the one that it gets in the registry."""
+        return [(*pair, name_in(self.at, pair[1])) for pair in self._pairs]
+
+    @property
     def pushed_probe(self) -> Probe:
         """Which of the images the registry has."""
-        return Probe(sh_file(__file__, "sh/pushed.sh", at=self.at, images=_words(self._pairs)), root=True)
+        return Probe(sh_file(__file__, "sh/pushed.sh", at=self.at, images=_words(self._rows)), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
         return (LOOK, self.pushed_probe)
@@ -52,8 +71,16 @@ class ImagesPushed:
         what, want = f"registry {self.at}", few([tag for _, tag in self._pairs])
         if trouble := look.trouble or (CONTAINERD if look.store else ""):
             return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}: no image can go through it")
+        first: dict[str, tuple[str, str]] = {}
+        for ident, name, in_registry in self._rows:
+            of, other = first.setdefault(in_registry, (ident, name))
+            if of != ident:
+                sentence = (
+                    f"{other} and {name} would both be {in_registry}: save one of them under another name (docker tag)"
+                )
+                return Refusal(what, UNKNOWN, want, "images-names", sentence)
         there = {(image.id, image.name) for image in self.pushed(facts)}
-        missing = [pair for pair in self._pairs if pair not in there]
+        missing = [row for row in self._rows if row[:2] not in there]
         if not missing:
             return None
         told = sh_file(__file__, "sh/told.sh", at=self.at)

@@ -1,9 +1,10 @@
-# Docker puts images into the registry $at: $images are words "ID NAME". The functions of told.sh stand before it.
+# Docker puts images into the registry $at: $images are words "ID NAME NAME_IN_REGISTRY". The functions of told.sh stand
+# before it.
 : "${at:?}"
 : "${images:?}"
 eval "set -- $images"
-for pair; do
-  reference=$at/${pair#* }
-  docker tag "${pair%% *}" "$reference"
+for image; do
+  reference=${image##* }
+  docker tag "${image%% *}" "$reference"
   told docker push "$reference"
 done

@@ -130,6 +130,45 @@ def test_docker_is_asked_to_push_under_the_registrys_name(tmp_path: Path) -> Non
     assert (done.returncode, log) == (0, [f"tag {ID} {AT}/{NAME}", f"push {AT}/{NAME}"])
 
 
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("ghcr.io/house/tool:1.2", "house/tool:1.2"),
+        ("localhost:5000/house/tool:1.2", "house/tool:1.2"),
+        ("[2001:db8::1]:5000/house/tool:1.2", "house/tool:1.2"),
+        (f"{AT}/house/tool:1.2", "house/tool:1.2"),  # an image of this very registry, saved again
+        ("debian:11", "debian:11"),
+        ("house/tool:1.2", "house/tool:1.2"),
+    ],
+)
+def test_an_image_of_another_registry_keeps_its_path_and_leaves_that_registrys_name(
+    tmp_path: Path, name: str, path: str
+) -> None:
+    """``reg01:5000/localhost:5000/…`` is no name to Docker, and ``reg01:5000/ghcr.io/…`` one that nobody looks for."""
+    state = ImagesPushed(AT, (ArchivedImage(ID, (name,)),))
+    unknown = Facts({LOOK: Answer(0, look()), state.pushed_probe: Answer(0, "")})
+    _, log = run(tmp_path, script_of(state.plan(unknown)))
+    assert log == [f"tag {ID} {AT}/{path}", f"push {AT}/{path}"]
+    reference = f"{AT}/{path.partition(':')[0]}@sha256:{'c' * 64}"
+    (tmp_path / "again").mkdir()
+    env = stub(tmp_path / "again", docker=f"case $* in *RepoDigests*) echo {reference} ;; esac")
+    there = subprocess.run(
+        ["/bin/sh", "-euc", state.pushed_probe.script], env=env, capture_output=True, text=True, check=True
+    )
+    known = Facts({LOOK: Answer(0, look()), state.pushed_probe: Answer(0, there.stdout)})
+    assert state.pushed(known) == (PushedImage(ID, name, reference),)
+    assert state.plan(known) is None
+
+
+def test_two_images_that_would_have_one_name_in_the_registry_are_refused() -> None:
+    state = ImagesPushed(AT, (ArchivedImage(ID, ("ghcr.io/tool/a:1",)), ArchivedImage(OTHER, ("quay.io/tool/a:1",))))
+    refusal = state.plan(Facts({LOOK: Answer(0, look()), state.pushed_probe: Answer(0, "")}))
+    assert isinstance(refusal, Refusal)
+    assert refusal.sentence.startswith(f"ghcr.io/tool/a:1 and quay.io/tool/a:1 would both be {AT}/tool/a:1: ")
+    one = ImagesPushed(AT, (ArchivedImage(ID, ("ghcr.io/tool/a:1", "tool/a:1")),))  # two names of one image
+    assert isinstance(one.plan(Facts({LOOK: Answer(0, look()), one.pushed_probe: Answer(0, "")})), Change)
+
+
 def test_a_name_leads_to_what_was_pulled_only_where_it_is_the_image_that_was_pushed(tmp_path: Path) -> None:
     script = script_of(PULLED.plan(facts(look())))
     for folder, sends, status in (("good", ID, 0), ("forged", OTHER, 1), ("gone", "", 1)):
