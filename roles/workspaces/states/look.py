@@ -108,7 +108,7 @@ class WorkspaceFacts:
     images: dict[str, str] = field(default_factory=dict)  #: the ID of each image, by its names
     networks: tuple[str, ...] = ()
     queued: frozenset[str] = frozenset()  #: batch workspaces that wait for their turn, or have it
-    waits: dict[str, str] = field(default_factory=dict)  #: what those wait for that do, in a line
+    waits: dict[str, str] = field(default_factory=dict)  #: what those wait for that do, or why Docker did not start one
     ports: frozenset[int] = frozenset()  #: in use, whoever listens
     definitions: dict[str, dict[str, Any]] = field(
         default_factory=dict

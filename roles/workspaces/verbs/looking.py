@@ -87,7 +87,8 @@ def rows_of(host: str, declared: tuple[Workspace, ...], look: WorkspaceFacts) ->
         elif held and held.state == "created" and name in look.queued:
             state = f"queued: {why}" if (why := look.waits.get(name, "").strip()) else "queued"
         elif held and held.kind == "batch" and held.state == "created":
-            state = f"not started: {short(held.error)}" if held.error else "not started"
+            why = held.error or look.waits.get(name, "").strip()
+            state = f"not started: {short(why)}" if why else "not started"
         if space is None:
             state += ", no longer declared"
         yield ListedWorkspace(

@@ -1,12 +1,13 @@
 # shellcheck shell=sh
 # Run a batch workspace to its end, once: wait for its GPUs, start its container, and keep its log and how it ended
 # (batch.log and batch.json among the person's files of it). Written by Hostwright; hostwright-batch@NAME.service runs it.
-# "NAME why" prints what one in the queue waits for.
+# "NAME why" prints what one in the queue waits for, "NAME refused" why Docker did not start it where Docker keeps no reason.
 set -eu
 name=$1
 container=workspace-$name
 silence='Docker does not answer'
-locks=/run/hostwright-batch # a file for each GPU, with the run that has it; NAME.waits: what a run waits for
+locks=/run/hostwright-batch # a file for each GPU, with the run that has it; NAME.waits: what a run waits for; NAME.refused
+most=30 # our choice: a start that fails so often, in a minute, while Docker answers, and says no error, will not come
 
 if [ "${2:-}" = why ]; then
   { read -r what rest <"$locks/$name.waits"; } 2>/dev/null || exit 0
@@ -14,6 +15,8 @@ if [ "${2:-}" = why ]; then
   holder=$(cat -- "$locks/$rest" 2>/dev/null || :)
   exec echo "batch run ${holder:-of another workspace} has $rest"
 fi
+
+[ "${2:-}" != refused ] || exec cat -- "$locks/$name.refused"
 
 waits() { # WHAT, for whoever asks why
   mkdir -p "$locks"
@@ -53,9 +56,11 @@ told() { # STATE: whether batch.json says so of this very run
   esac
 }
 definition=$(label definition)
-tell() { # STATE STATUS [WHAT_IT_WAITS_FOR], with what Docker knows
+tell() { # STATE STATUS [WHAT_IT_WAITS_FOR [ERROR]], with what Docker knows
+  error='{{json .State.Error}}'
+  [ -z "${4:-}" ] || error="\"$4\""
   known=$(field "{\"workspace\":\"$name\",\"definition\":\"$definition\",\"state\":\"$1\",\"status\":$2,\
-\"waits_for\":\"${3:-}\",\"error\":{{json .State.Error}},\
+\"waits_for\":\"${3:-}\",\"error\":$error,\
 \"out_of_memory\":{{.State.OOMKilled}},\"started\":{{json .State.StartedAt}},\"ended\":{{json .State.FinishedAt}}}")
   [ "$known" = gone ] || printf '%s\n' "$known" | keep batch.json
 }
@@ -110,13 +115,22 @@ follow() {
   tell ended "$(field '{{.State.ExitCode}}')"
 }
 
-start() { # while Docker calls it created it has never run, and one that Docker refused has its reason
-  until docker start "$container" >/dev/null; do
+start() { # while Docker calls it created it has never run, and one that Docker refused has its reason, or gets one here
+  tries=0 reason=
+  until said=$(docker start "$container" 2>&1 >/dev/null); do
     [ "$(field '{{.State.Status}}')" = created ] && [ -z "$(field '{{.State.Error}}')" ] || break
+    tries=$((tries + 1))
+    if [ "$tries" -ge "$most" ]; then # text of Docker, which becomes a part of JSON in a template
+      said=$(printf '%s' "${said:-it says nothing}" | tr '\n' ' ' | tr -cd "A-Za-z0-9 .,:;/@_=()'-" | head -c 200)
+      reason="Docker does not start it: $said"
+      break
+    fi
     waits "$silence"
     sleep 2
   done
+  [ -z "$said" ] || printf '%s\n' "$said" >&2
   rm -f -- "$locks/$name.waits"
+  [ -z "$reason" ] || printf '%s\n' "$reason" >"$locks/$name.refused"
   case $(field '{{.State.Status}}') in created | gone) return 1 ;; esac
 }
 
@@ -143,9 +157,9 @@ run:created)
     waits "$reason"
     sleep 10
   done
-  rm -f -- "$locks/$name.waits"
+  rm -f -- "$locks/$name.waits" "$locks/$name.refused"
   start || {
-    tell 'not started' null
+    tell 'not started' null '' "$reason"
     exit 1
   }
   follow

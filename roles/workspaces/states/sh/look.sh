@@ -1,7 +1,7 @@
 # What the host has of workspaces, a line each, with "end" as the last: "docker absent" or "docker silent" (whatever it
 # then lacks is not known), "container JSON", "image ID NAME:TAG NAME@DIGEST", "network NAME", "listen ADDRESS:PORT",
 # "children PID NUMBER" of the containers' programs by their first process, "definition NAME JSON", "batch NAME" of one in
-# the queue, "waits NAME WHY". It needs `children` of children.sh.
+# the queue, "waits NAME WHY" of one in it and of one that Docker did not start. It needs `children` of children.sh.
 : "${state:?}"
 : "${format:?}"
 : "${batch:?}"
@@ -13,10 +13,11 @@ for folder in "$state"/*/; do
   echo
 done
 systemctl list-units --plain --no-legend 'hostwright-batch@*.service' 2>/dev/null |
-  sed -n 's/.*hostwright-batch@\([a-z0-9-]*\)\.service.* \(active\|activating\) .*/\1/p' |
-  while read -r name; do
-    echo "batch $name"
-    why=$("$batch" "$name" why 2>/dev/null | head -c 200 | tr '\n' ' ')
+  sed -n 's/.*hostwright-batch@\([a-z0-9-]*\)\.service.* \(active\|activating\|failed\) .*/\1 \2/p' |
+  while read -r name state; do
+    ask=why
+    if [ "$state" = failed ]; then ask=refused; else echo "batch $name"; fi
+    why=$("$batch" "$name" "$ask" 2>/dev/null | head -c 200 | tr '\n' ' ')
     [ -z "$why" ] || echo "waits $name $why"
   done
 ss -Hltn 2>/dev/null | awk '{ print "listen", $4 }'

@@ -61,6 +61,7 @@ case "$1 $2" in
   esac ;;
 "start "*)
   if mv "$CONTAINERS/falls" "$CONTAINERS/down" 2>/dev/null; then echo "error during connect: EOF" >&2; exit 1; fi
+  if [ -e "$CONTAINERS/refuses" ]; then echo x >>"$CONTAINERS/refuses"; cat "$CONTAINERS/words" >&2; exit 1; fi
   if [ -s "$CONTAINERS/$2/error" ]; then echo "Error response from daemon: x" >&2; exit 1; fi
   echo running >"$CONTAINERS/$2/status"; echo "$2" >>"$CONTAINERS/started"
   if rm "$CONTAINERS/breaks" 2>/dev/null; then echo "error during connect: EOF" >&2; exit 1; fi ;;
@@ -247,6 +248,44 @@ def test_an_old_mig_device_has_a_lock_although_its_name_has_slashes(host: Host) 
     with host.queued("a"):
         until(lambda: host.started == ["a"], "what was started")
         host.ended("a")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ('Error response from daemon: "x" {{.Id}} \\\\ é\nError: failed to start containers: workspace-a\n',
+         "Error response from daemon: x .Id   Error: failed to start containers: workspace-a"),
+        ("", "it says nothing"),
+    ],
+)  # fmt: skip
+def test_a_start_that_fails_without_an_error_is_not_tried_for_ever(host: Host, words: str, reason: str) -> None:
+    """Docker answers, calls the container created, and keeps no reason."""
+    files = host.made("a", CARD)
+    (host.folder / "containers/refuses").write_text("")
+    (host.folder / "containers/words").write_text(words)
+    with host.queued("a") as run:
+        assert run.wait(60) == 1
+    assert (host.folder / "containers/refuses").read_text().count("x") == 30
+    told = json.loads((files / "batch.json").read_text())
+    assert (told["state"], told["error"]) == ("not started", f"Docker does not start it: {reason}")
+    assert host.started == []
+    failed = "echo 'hostwright-batch@a.service loaded failed failed Batch run of the workspace a'"
+    (host.folder / "bin/systemctl").write_text(f"#!/bin/sh\n{failed}\n")
+    (host.folder / "bin/systemctl").chmod(0o755)
+    script = LOOK.script.replace(BATCH, str(host.program))
+    done = subprocess.run(["/bin/sh", "-c", script], env=host.environment, capture_output=True, text=True, check=True)
+    line = next(line for line in done.stdout.splitlines() if line.startswith("waits a "))
+    waiting = recorded(b_run={"state": "created"}).replace(
+        "network hostwright-bob\n", line.replace(" a ", " b-run ") + "\n"
+    )
+    (row,) = [row for row in rows_of("gpu01", (), read_look(facts(states(), answers(waiting)))) if row.name == "b-run"]
+    assert row.state.startswith("not started: Docker does not start it: ")
+    (host.folder / "containers/refuses").unlink()  # the next run of it begins anew
+    with host.queued("a") as run:
+        until(lambda: host.started == ["a"], "what was started")
+        host.ended("a")
+        assert run.wait(20) == 0
+    assert not (host.locks / "a.refused").exists()
 
 
 def test_the_list_and_the_logs_say_why(host: Host) -> None:
