@@ -82,19 +82,23 @@ def test_options_are_taken_back_by_their_names(inventory: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize(
-    ("options", "without", "entry"),
+    ("before", "options", "entry"),
     [
-        ({"port": "auto"}, (), {**BEFORE}),
-        ({"port": "25000"}, (), {**BEFORE, "port": 25000}),
-        ({"mount": ["/e:/e"]}, (), {**BEFORE, "mounts": ["/e:/e"]}),
-        ({"when_idle": False}, ("when-idle",), {**BEFORE}),
+        ({**BEFORE, "port": 25000}, {"port": "auto"}, BEFORE),
+        (BEFORE, {"port": "25000"}, {**BEFORE, "port": 25000}),
+        (BEFORE, {"mount": ["/e:/e"]}, {**BEFORE, "mounts": ["/e:/e"]}),
+        ({**BEFORE, "environment": {"TZ": "UTC"}}, {"env": ["A=b"]}, {**BEFORE, "environment": {"A": "b"}}),
     ],
 )
 def test_an_option_that_is_given_replaces_what_it_said(
-    options: dict[str, Any], without: tuple[str, ...], entry: dict[str, Any]
+    before: dict[str, Any], options: dict[str, Any], entry: dict[str, Any]
 ) -> None:
-    assert changed_entry({**BEFORE, "port": 25000} if options.get("port") == "auto" else BEFORE,
-                         {**NOT_GIVEN, **options}, without) == entry  # fmt: skip
+    assert changed_entry(before, {**NOT_GIVEN, **options}) == entry
+
+
+def test_what_it_does_not_have_is_taken_back_without_a_word() -> None:
+    """The same command may be given again after a failure."""
+    assert changed_entry(BEFORE, NOT_GIVEN, ["when-idle"]) == BEFORE
 
 
 def test_a_batch_run_changes_from_a_command_to_a_script(tmp_path: Path) -> None:
