@@ -10,7 +10,7 @@ from lab.records import find_machine
 from tests.lab.conftest import FrontDoor, on
 
 #: what a job would leave behind: files and directories of ours, and processes
-LEFT = "find /var/lib/hostwright /run/hostwright | sort; pgrep -fa /var/lib/hostwright; :"
+LEFT = "find /var/lib/hostwright /run/hostwright | sort; pgrep -fa '[/]var/lib/hostwright/jobs'; :"  # not this shell
 HOSTS = ("gpu01", "gpu02")
 
 
