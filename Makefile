@@ -6,11 +6,12 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup programs demo test unit lint lab-test lab-test-shared lab-test-own faults distributions vm real past workspaces beside fuzz clean
+.PHONY: help setup programs demo test unit lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces beside fuzz clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
 	@echo "make test      lint, types, unit tests, lab tests"
+	@echo "make long      lab tests that take minutes each: ten hosts rebuilt at once, Debian 12 from bare to bare, …"
 	@echo "make faults    hosts disturbed in 210 ways at random moments, an hour; writes the table of docs/reliability.md"
 	@echo "make fuzz      hosts that lie: 2000 examples of each property (FUZZ=…), every lie told to every verb; prints its seed"
 	@echo "make vm        one whole virtual machine: real modules, reboots, Secure Boot; half an hour on two idle cores"
@@ -55,12 +56,16 @@ lab-test: setup
 	@$(MAKE) --no-print-directory -j 2 lab-test-shared lab-test-own
 
 lab-test-shared:
-	$(SUDO) $(VENV)/bin/python -m pytest tests/lab -m shared_hosts
+	$(SUDO) $(VENV)/bin/python -m pytest tests/lab -m "shared_hosts and not long"
 
 lab-test-own:
-	$(SUDO) $(VENV)/bin/python -m pytest tests/browser tests/lab -m "not shared_hosts"
+	$(SUDO) $(VENV)/bin/python -m pytest tests/browser tests/lab -m "not shared_hosts and not long"
 
 test: unit lab-test
+
+# What a landing does not wait for: the same in full of what a part of `make test` shows.
+long: setup
+	$(SUDO) $(VENV)/bin/python -m pytest tests/lab -m long
 
 FAULTS ?= --trials 210 --lanes 3 --seed 1
 faults: setup

@@ -109,7 +109,9 @@ def test_nine_plans_are_as_they_are_without_the_tenth(ten: Ten, sent: Bytes, kin
     json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
 
 
-AUDITED = [kind for kind in liar.EVERY if EVERYTHING or kind.startswith(("answers", "between"))]
+#: of those about answers, the ones that a reader of whole answers might take for true; plans meet all of them
+BELIEVED = ("an XML bomb", "escape codes", "forged lines", "huge digits", "half of the answers", "answers twice")
+AUDITED = [kind for kind in liar.EVERY if EVERYTHING or kind.partition(": ")[2] in BELIEVED]
 
 
 @pytest.mark.parametrize("kind", AUDITED)

@@ -18,6 +18,7 @@ from lab.records import find_machine
 from tests.lab.conftest import FrontDoor, on
 from tests.lab.ownlab import own_lab
 
+pytestmark = pytest.mark.long
 PYTHON = "/opt/tensorflow-2.9/bin/python"
 GPUS = f"{PYTHON} -c 'import tensorflow as tf; print(len(tf.config.list_physical_devices(\"GPU\")))' 2>/dev/null"
 PROGRAM = """

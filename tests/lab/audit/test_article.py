@@ -25,6 +25,7 @@ from tests.lab.audit.by_hand import ARTICLE, Typed, download, type_all
 from tests.lab.audit.planting import NO_LINKS
 from tests.lab.conftest import SMALL, FrontDoor, Guest, on
 
+pytestmark = pytest.mark.long
 HOST = "article01"
 
 #: layer → how each state that is not as desired begins

@@ -17,6 +17,7 @@ from tests.lab.audit.plants import PLANTS
 from tests.lab.conftest import FrontDoor
 from tests.lab.telling import tell
 
+pytestmark = pytest.mark.long
 HOSTS = tuple(f"aud{number:02}" for number in range(1, 25))
 CLEAN = 3
 KINDS = 25  #: at least

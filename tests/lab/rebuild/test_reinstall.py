@@ -13,6 +13,7 @@ from lab.machine import power_off, wait_for_ssh
 from tests.lab.conftest import on
 from tests.lab.rebuild.bench import Bench, Told, untouched
 
+pytestmark = pytest.mark.long
 FINE, ENDLESS, SEEDLESS, OTHER, BYSTANDER = "fine", "endless", "seedless", "other", "bystander"
 ALL = (FINE, ENDLESS, SEEDLESS, OTHER)
 

@@ -12,6 +12,7 @@ from tests.lab.conftest import on
 from tests.lab.rebuild.bench import Bench, Told, untouched
 from tests.lab.rebuild.states import MENDED, State, break_all, kinds, require_back
 
+pytestmark = pytest.mark.long
 EIGHT = tuple(state.host for state in MENDED)
 ROW, GPU = "badrow", "lostgpu"
 TEN = (*EIGHT, ROW, GPU)
