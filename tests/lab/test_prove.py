@@ -9,8 +9,11 @@ from lab.config import Lab
 from lab.records import find_machine
 from tests.lab.conftest import FrontDoor, on
 
-#: what a job would leave behind: files and directories of ours, and processes
-LEFT = "find /var/lib/hostwright /run/hostwright | sort; pgrep -fa '[/]var/lib/hostwright/jobs'; :"  # not this shell
+#: what a job would leave behind beside its own record: files and directories of ours, and processes (not this shell)
+LEFT = (
+    "find /var/lib/hostwright /run/hostwright -path '*/hostwright/jobs' -prune -o -print | sort; "
+    "pgrep -fa '[/]var/lib/hostwright/jobs' || :"
+)
 HOSTS = ("gpu01", "gpu02")
 
 
