@@ -23,7 +23,7 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.common.places import write_whole
 from hostwright.inventory import Host, bind, definitions, load
 from hostwright.standard.roles.workspaces import Workspaces
-from hostwright.standard.roles.workspaces.verbs.draft import Draft
+from hostwright.standard.roles.workspaces.verbs.giventext import GivenText
 
 FILE = "workspaces.yml"
 ROLE = "workspaces"
@@ -128,8 +128,8 @@ def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Ho
         try:
             yield load(Path(folder)).hosts, Path(folder)
         except InputError as error:
-            draft = Draft(f"{folder}/{FILE}", text, str(real), before)
-            raise draft.told(error) from None
+            given = GivenText(f"{folder}/{FILE}", text, str(real), before)
+            raise given.told(error) from None
 
 
 def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:

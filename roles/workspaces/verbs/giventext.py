@@ -14,7 +14,7 @@ _IN_WORKSPACE = re.compile(r"workspaces\.containers\.([^.:]+)(?:\.([a-z_]+)[^:]*
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class GivenText:
     """A text for a file, read from another place, and the file as it is."""
 
     place: str  #: where the text was read
