@@ -11,7 +11,6 @@ from lab.config import HostOptions
 from tests.lab.conftest import FrontDoor, Guest
 from tests.lab.distributions import STACKS, Story, tell
 
-pytestmark = pytest.mark.long
 LAYERS = ("base", "driver", "cuda", "cudnn", "environment")
 
 
