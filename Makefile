@@ -20,7 +20,7 @@ help:
 	@echo "make workspaces   real TensorFlow and Jupyter in containers for people, behind the proxy in a real browser: a quarter of an hour"
 	@echo "make distributions   Debian 11 and Debian 12 from bare to bare, ten minutes; writes the table of docs/lab.md"
 	@echo "make beside    372 configurations of ssh_config and known_hosts beside the answer of ssh; a minute, no root"
-	@echo "make unit      lint, types and unit tests only: six minutes, no root"
+	@echo "make unit      lint, types and unit tests only: six to ten minutes"
 	@echo "make clean     remove the lab's hosts and the virtual environment; the built vendor files are kept"
 
 $(READY): requirements.lock pyproject.toml
