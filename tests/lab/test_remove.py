@@ -12,6 +12,7 @@ from lab.config import HostOptions, Machine
 from tests.lab.conftest import FrontDoor, Guest, on
 from tests.lab.trees import DISK, JOBS, KERNEL_INDEX, Tree
 
+pytestmark = pytest.mark.long
 HOST = "remove01"
 CUDA = "/usr/local/cuda-11.2"
 

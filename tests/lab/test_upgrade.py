@@ -16,6 +16,7 @@ from lab.records import find_machine
 from tests.lab.conftest import SMALL, FrontDoor, on
 from tests.lab.ownlab import own_lab
 
+pytestmark = pytest.mark.long
 HOST = "gpu01"
 DRIVER, TENSORFLOW = "lab-470.256", "lab-2.9.3"
 VERSIONS = (
