@@ -108,9 +108,12 @@ class Process:
 
     @property
     def exit_status(self) -> int:
-        """The exit status; ``UNKNOWN_STATUS`` while it runs, and after a signal."""
+        """The exit status; ``UNKNOWN_STATUS`` while it runs, after a signal, and of what was cut off.
+
+        A shell that is cut off reads the end of its input, and may end with 0 without having run anything.
+        """
         status = self._process.poll()
-        return UNKNOWN_STATUS if status is None or status < 0 else status
+        return UNKNOWN_STATUS if self.lost or status is None or status < 0 else status
 
     def wait(self, timeout: float | None = None) -> bool:
         """Whether it ends within so many seconds, or is cut."""

@@ -16,6 +16,7 @@ from hostwright.common.secret import Secret
 from hostwright.inventory import Host
 from hostwright.transport import Options, Session, connect
 from hostwright.transport.exchange import UNKNOWN_STATUS
+from hostwright.transport.local import Process
 from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.eyes import testinfra_host as seen_by_testinfra
 
@@ -78,6 +79,27 @@ def test_a_session_that_is_closed_ends_what_waits_for_it(session: Session) -> No
     threading.Timer(0.2, session.close).start()
     with pytest.raises(Unreachable, match="the connection was lost"):
         session.run("sleep 60", stdin=io.BytesIO(b"x" * 3_000_000), timeout_s=50)
+    with pytest.raises(Unreachable, match="the connection was lost"):
+        session.run("sleep 60", timeout_s=50)
+
+
+def test_a_command_that_was_cut_off_never_counts_as_ended_well(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its shell had begun, and what was cut off is its input: it reads the end of it, and ends with 0."""
+    cut, close = Process.cut, Process.close
+
+    def cut_late(process: Process) -> None:
+        until(process.recv_ready, "the shell's first line")
+        cut(process)
+
+    def close_and_wait(process: Process) -> None:
+        close(process)
+        until(lambda: process._process.poll() is not None, "the shell's end")
+
+    monkeypatch.setattr(Process, "cut", cut_late)
+    monkeypatch.setattr(Process, "close", close_and_wait)
+    session.close()
     with pytest.raises(Unreachable, match="the connection was lost"):
         session.run("sleep 60", timeout_s=50)
 
