@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
-import sys
 import tarfile
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +17,6 @@ import yaml
 from lab import faults, images
 from lab.config import Lab, Machine
 from lab.machine import exec_in, inside, wait_for_ssh
-from tests.places import PROJECT
 from tests.workspaces.onehost import OneHost
 
 HOST = "model01"
@@ -116,22 +112,6 @@ class Served(OneHost):
         address = f"http://127.0.0.1:{self.port()}/v1/models/half/versions/{version}"
         asked = f"curl -q -s -f -m 5 --noproxy '*' {address} | grep -q AVAILABLE"
         self.await_(asked, f"version {version} of half does not answer")
-
-    def begin(self, verb: str, *words: str) -> subprocess.Popen[str]:
-        """A verb in a process group of its own."""
-        door = str(Path(sys.executable).with_name("invoke"))
-        return subprocess.Popen(
-            [door, verb, "--inventory", str(self.lab.inventory.parent), *words],
-            cwd=PROJECT,
-            env={**os.environ, "HOSTWRIGHT_STATE": str(self.lab.state / "controller"), "COLUMNS": "400"},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            start_new_session=True,
-        )  # fmt: skip
-
-    def kill(self, run: subprocess.Popen[str]) -> None:
-        """End a verb and all that it started at once."""
-        os.killpg(run.pid, signal.SIGKILL)
-        run.communicate()
 
     @contextmanager
     def under_load(self, name: str = "half") -> Iterator[Counter[str]]:

@@ -6,31 +6,13 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-from tests.places import PROJECT
 from tests.workspaces.failing.bench import HOST, Bench
 
 UP = ("--host", HOST, "--user", "alice", "--image", "lab/jupyter:1")
 TIMES = 10
-
-
-def begin(bench: Bench, verb: str, *words: str) -> subprocess.Popen[str]:
-    """A verb in a process group of its own."""
-    place = str(bench.lab.inventory.parent)
-    return subprocess.Popen(
-        [str(Path(sys.executable).with_name("invoke")), verb, "--inventory", place, *words],
-        cwd=PROJECT,
-        env={**os.environ, "HOSTWRIGHT_STATE": str(bench.lab.state / "controller"), "COLUMNS": "400"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
 
 
 def one_workspace(bench: Bench) -> None:
@@ -55,13 +37,14 @@ def test_a_controller_killed_at_random_moments_leaves_one_workspace(bench: Bench
     moments = []
     for _ in range(TIMES):
         bench.wiped()
-        run = begin(bench, "workspace.up", *UP)
+        run = bench.begin("workspace.up", *UP)
         moments.append(round(chance.uniform(0, whole_s), 2))
         try:
             run.wait(moments[-1])
         except subprocess.TimeoutExpired:
-            os.killpg(run.pid, signal.SIGKILL)
-        run.communicate()
+            bench.kill(run)
+        else:
+            run.communicate()
         status, text = bench.up()
         assert status == 0, f"killed after {moments}\n{text[-3000:]}"
         one_workspace(bench)
@@ -72,12 +55,11 @@ def test_a_controller_killed_in_a_change_keeps_the_token_and_the_files(bench: Be
     assert bench.up()[0] == 0
     bench.on("echo mine >/srv/workspaces/alice/alice-jupyter/notes")
     token = bench.on("cat /var/lib/hostwright/workspaces/alice-jupyter/token")
-    run = begin(bench, "workspace.up", *UP, "--memory", "256m")
+    run = bench.begin("workspace.up", *UP, "--memory", "256m")
     bench.on(
         "for i in $(seq 600); do docker inspect workspace-alice-jupyter.old >/dev/null 2>&1 && break; sleep 0.1; done"
     )
-    os.killpg(run.pid, signal.SIGKILL)
-    run.communicate()
+    bench.kill(run)
     status, text = bench.up("alice", "lab/jupyter:1", "--memory", "256m")
     assert status == 0, text
     one_workspace(bench)
@@ -87,7 +69,7 @@ def test_a_controller_killed_in_a_change_keeps_the_token_and_the_files(bench: Be
 
 
 def test_ctrl_c_ends_the_run_and_the_same_command_goes_on(bench: Bench) -> None:
-    run = begin(bench, "workspace.up", "--host", HOST, "--user", "alice", "--image", "lab/slow:1")
+    run = bench.begin("workspace.up", "--host", HOST, "--user", "alice", "--image", "lab/slow:1")
     bench.on("for i in $(seq 600); do docker inspect workspace-alice-jupyter >/dev/null 2>&1 && break; sleep 0.1; done")
     os.killpg(run.pid, signal.SIGINT)
     time.sleep(1)  # between two presses of a person
@@ -103,7 +85,7 @@ def test_ctrl_c_ends_the_run_and_the_same_command_goes_on(bench: Bench) -> None:
 
 def test_ctrl_c_in_exec_ends_it_and_leaves_the_workspace(bench: Bench) -> None:
     assert bench.up()[0] == 0
-    run = begin(bench, "workspace.exec", "--name", "alice-jupyter", "--command", "sleep 7777")
+    run = bench.begin("workspace.exec", "--name", "alice-jupyter", "--command", "sleep 7777")
     bench.on("for i in $(seq 600); do pgrep -fx 'sleep 7777' >/dev/null && break; sleep 0.1; done")
     os.killpg(run.pid, signal.SIGINT)
     output, _ = run.communicate(timeout=90)
@@ -114,7 +96,7 @@ def test_ctrl_c_in_exec_ends_it_and_leaves_the_workspace(bench: Bench) -> None:
 
 def test_two_controllers_on_one_host_make_each_workspace_once(bench: Bench) -> None:
     runs = [
-        begin(bench, "workspace.up", "--host", HOST, "--user", user, "--image", "lab/jupyter:1")
+        bench.begin("workspace.up", "--host", HOST, "--user", user, "--image", "lab/jupyter:1")
         for user in ("alice", "bob")
     ]
     with ThreadPoolExecutor(2) as pool:
@@ -128,7 +110,7 @@ def test_two_controllers_on_one_host_make_each_workspace_once(bench: Bench) -> N
 
 
 def test_eight_that_write_the_inventory_at_once_lose_none(bench: Bench) -> None:
-    runs = [begin(bench, "workspace.up", *UP, "--name", f"run-{number}", "--no-provision") for number in range(8)]
+    runs = [bench.begin("workspace.up", *UP, "--name", f"run-{number}", "--no-provision") for number in range(8)]
     outputs = [run.communicate(timeout=300)[0] for run in runs]
     assert [run.returncode for run in runs] == [0] * 8, outputs
     assert sum(f"run-{number}:" in bench.file.read_text() for number in range(8)) == 8
