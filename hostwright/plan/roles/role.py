@@ -53,14 +53,12 @@ class Wanted:
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:
         """What audits compare of the host: the values that its roles give in their ``audit.py``."""
-        stack = self.stack.model_copy(update={"sections": self.sections})
-        told = replace(self, stack=stack, roles=())  # else a role's audit values could ask for audit values
         parts = ((role, variables, role.part("audit")) for role, variables in self.roles)
         return tuple(
             replace(value, layer=role.name)
             for role, variables, part in parts
             if part
-            for value in part.audit_values(variables, told)
+            for value in part.audit_values(variables, self)
         )
 
     def section(self, kind: type[S]) -> S:

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from hostwright.fleet import Fleet
 from hostwright.plan.model import Change, Deferred, Facts, Refusal
 from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.serving.states.look import read_look
 from hostwright.standard.roles.serving.states.served import ModelServed, config_of, stages_of
 from hostwright.standard.roles.serving.states.unserved import Unserved
+from hostwright.standard.roles.workspaces.declared.entries import SERVING
 from lab.serving.config import read_config
 
 A, B = "sha256:" + "a" * 64, "sha256:" + "b" * 64
@@ -136,3 +138,13 @@ def test_the_configuration_is_one_that_a_server_reads(tmp_path: Path) -> None:
     file.write_text(config_of("half", (1, 2), 2))
     (model,) = read_config(str(file))
     assert (model.name, model.base_path, model.versions, model.labels) == ("half", "/models/half", (1, 2), {"live": 2})
+
+
+def test_audits_compare_versions_files_and_which_one_is_live(tmp_path: Path) -> None:
+    model = {"user": "nobody", "kind": "serving", "image": SERVING, "versions": {1: A, 2: B}, "live": 2}
+    host = {"hostwright_roles": ["base", "driver", "container", "workspaces", "serving"], "ansible_host": "127.0.0.1"}
+    document = {"all": {"hosts": {"gpu01": {**host, "workspaces_containers": {"half": model}}}}}
+    (tmp_path / "hosts.yml").write_text(json.dumps(document))
+    (member,) = Fleet.load([tmp_path / "hosts.yml"]).members("gpu01")
+    wanted = {value.name: value.want for value in member.audit_values if value.layer == "serving"}
+    assert wanted == {"half versions": "1,2", "half live": "2", "half version 1": A, "half version 2": B}
