@@ -24,6 +24,7 @@ NEW, OLD = ".new", ".old"  #: ends of a container's name while another replaces 
 _FIELDS = {
     "name": ".Name", "id": ".Id", "image": ".Image", "state": ".State.Status", "pid": ".State.Pid",
     "code": ".State.ExitCode", "killed": ".State.OOMKilled", "error": ".State.Error", "ended": ".State.FinishedAt",
+    "restarts": ".RestartCount", "started": ".State.StartedAt",
 }  # fmt: skip
 _LABELS = ("workspace", "user", "kind", "definition", "asked", "gpus", "share", "port", "reference")
 #: what Docker keeps as a container's error where a program of the runtime failed, and at the next start of it
@@ -62,6 +63,8 @@ class SpaceContainer:
     share: str
     port: str
     reference: str  #: the image as the inventory named it then
+    restarts: int = 0  #: how often Docker has started it again since somebody started it
+    started: str = ""  #: when it last was, in UTC (RFC 3339)
     children: int = 0  #: processes that its first one started
 
     @property
@@ -107,6 +110,7 @@ class WorkspaceFacts:
     containers: tuple[SpaceContainer, ...] = ()
     images: dict[str, str] = field(default_factory=dict)  #: the ID of each image, by its names
     networks: tuple[str, ...] = ()
+    lately: str = ""  #: some seconds ago, as the host's clock has it, in UTC (RFC 3339)
     queued: frozenset[str] = frozenset()  #: batch workspaces that wait for their turn, or have it
     waits: dict[str, str] = field(default_factory=dict)  #: what those wait for that do, or why Docker did not start one
     ports: frozenset[int] = frozenset()  #: in use, whoever listens
@@ -122,6 +126,10 @@ class WorkspaceFacts:
     def image(self, name: str) -> str:
         """The ID of the image that a name leads to, however the name is written; empty where the host has none."""
         return self.images.get(read_image_name(name).shown, "")
+
+    def unsteady(self, held: SpaceContainer) -> bool:
+        """Whether a container runs only since Docker started it again a moment ago: its program may well end again."""
+        return held.running and held.restarts > 0 and bool(self.lately) and held.started >= self.lately
 
     def container(self, workspace: str, end: str = "") -> SpaceContainer | None:
         """The container of a workspace, or the one beside it whose name ends so."""
@@ -143,6 +151,7 @@ def read_look(facts: Facts) -> WorkspaceFacts:
         containers=tuple(held for held in containers if held is not None),
         images=_images(rest for kind, rest in lines if kind == "image"),
         networks=tuple(rest for kind, rest in lines if kind == "network"),
+        lately=next((rest for kind, rest in lines if kind == "lately"), ""),
         queued=frozenset(rest for kind, rest in lines if kind == "batch"),
         waits={name: why for kind, rest in lines if kind == "waits" for name, _, why in [rest.partition(" ")]},
         ports=frozenset(

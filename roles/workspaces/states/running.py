@@ -9,6 +9,7 @@ import posixpath
 from dataclasses import dataclass, field, replace
 
 from hostwright.common.quoting import sh_file
+from hostwright.common.text import count
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
@@ -76,7 +77,7 @@ class WorkspaceRuns:
         if self.workspace.entry.kind == "batch":
             if held.state == "created" and self.name not in look.queued:
                 return self._change("not in the queue", "queued", self._start() + self._finish())
-        elif not held.running:
+        elif not held.running or look.unsteady(held):
             return self._taken(look) or self._change(_ended(held), "running", self._start() + self._finish())
         beside = [end for end in (NEW, OLD) if look.container(self.name, end)]
         if beside or not look.definitions.get(self.name):
@@ -226,6 +227,8 @@ def _no_image(space: Workspace) -> str:
 
 def _ended(held: SpaceContainer) -> str:
     why = ", ended for want of memory" if held.killed else f", {held.error}" if held.error else ""
+    if held.running:
+        return f"its program ended, and Docker has just started it again ({count(held.restarts, 'time')} so far)"
     return f"{held.state} (status {held.code}{why})"
 
 

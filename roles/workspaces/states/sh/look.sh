@@ -1,7 +1,8 @@
 # What the host has of workspaces, a line each, with "end" as the last: "docker absent" or "docker silent" (whatever it
 # then lacks is not known), "container JSON", "image ID NAME:TAG NAME@DIGEST", "network NAME", "listen ADDRESS:PORT",
 # "children PID NUMBER" of the containers' programs by their first process, "definition NAME JSON", "batch NAME" of one in
-# the queue, "waits NAME WHY" of one in it and of one that Docker did not start. It needs `children` of children.sh.
+# the queue, "waits NAME WHY" of one in it and of one that Docker did not start, "lately TIME": Docker takes a program
+# that has run for ten seconds as one that works. It needs `children` of children.sh.
 : "${state:?}"
 : "${format:?}"
 : "${batch:?}"
@@ -28,6 +29,7 @@ ids=$(timeout 20 docker ps -aq --no-trunc --filter label=hostwright.workspace) |
   exit 0
 }
 if [ -n "$ids" ]; then
+  date -u -d '-10 seconds' '+lately %Y-%m-%dT%H:%M:%S'
   # one that has just gone is no longer known: status 1
   # shellcheck disable=SC2086
   rows=$(timeout 30 docker inspect --format "$format" $ids) || [ $? -eq 1 ] || echo "docker silent"

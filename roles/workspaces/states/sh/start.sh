@@ -35,12 +35,14 @@ if [ -n "$models" ] && [ -s "$models/models.config.former" ]; then # a crash cut
   must "$models/models.config could not be put back" mv -f -- "$models/models.config.former" "$models/models.config"
 fi
 must "Docker does not start its container" docker start "$container"
+began=$(docker container inspect --format '{{.RestartCount}}' "$container") ||
+  fail "Docker stopped answering while it was started ($(cure 'did not answer'))"
 waited=0
 until answers; do
   now=$(docker container inspect --format '{{.State.Status}} {{.RestartCount}} {{.State.ExitCode}}' "$container") ||
     fail "Docker stopped answering while it was started ($(cure 'did not answer'))"
   case $now in
-  'running 0 '*) ;;
+  "running $began "*) ;;
   *' 0') refuse "it ended soon after its start" ;; # or was started again already, and its status is gone
   *) refuse "it ended soon after its start (status ${now##* })" ;;
   esac

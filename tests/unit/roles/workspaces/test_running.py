@@ -163,6 +163,24 @@ def test_one_that_stopped_is_started_and_not_made_again() -> None:
     assert "docker create" not in script(plans, "workspace bob-lab")
 
 
+@pytest.mark.parametrize(
+    ("restarts", "started", "due"),
+    [
+        (3, "2026-11-23T17:13:54.123456789Z", True),  # it ended, and runs only for the moment
+        (3, "2026-11-23T17:13:40.123456789Z", False),  # it has run for longer than Docker itself doubts it
+        (0, "2026-11-23T17:13:54.123456789Z", False),  # somebody has just started it
+    ],
+)
+def test_a_program_that_ends_again_and_again_does_not_count_as_running(restarts: int, started: str, due: bool) -> None:
+    look = recorded(bob_lab={"restarts": restarts, "started": started})
+    look = look.replace("\ncontainer ", "\nlately 2026-11-23T17:13:50\ncontainer ", 1)
+    plans = planned(replies=answers(look))
+    assert list(plans) == ["workspace bob-lab"] * due
+    for plan in plans.values():
+        assert plan.have == "its program ended, and Docker has just started it again (3 times so far)"
+        assert "docker create" not in script(plans, "workspace bob-lab")
+
+
 def test_an_ssh_box_waits_for_its_image_which_is_built_first() -> None:
     tag = next(name for name in read_look(facts(states(), answers())).images if name.startswith("hostwright/"))
     gone = "\n".join(line for line in RECORDED.splitlines() if tag not in line) + "\n"
