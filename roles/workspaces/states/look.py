@@ -73,6 +73,11 @@ class SpaceContainer:
         return self.state == "running"
 
     @property
+    def kept_up(self) -> bool:
+        """Whether it runs, or Docker is just starting it again: its port may be its own either way."""
+        return self.state in ("running", "restarting")
+
+    @property
     def half_started(self) -> bool:
         """Whether its start failed in the runtime: Docker then calls its ID one in use at every further start."""
         never = self.state == "created" or (self.state == "exited" and self.kind != "batch")

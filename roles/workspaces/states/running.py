@@ -172,7 +172,7 @@ class WorkspaceRuns:
     def _taken(self, look: WorkspaceFacts) -> Refusal | None:
         """Another program listens where it would. A container that is to be replaced is its port's holder itself."""
         port = self.workspace.port
-        holder = next((held for held in look.containers if held.running and held.port == str(port)), None)
+        holder = next((held for held in look.containers if held.kept_up and held.port == str(port)), None)
         if port not in look.ports or holder is not None:
             return None
         sentence = (

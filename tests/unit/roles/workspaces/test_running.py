@@ -181,6 +181,11 @@ def test_a_program_that_ends_again_and_again_does_not_count_as_running(restarts:
         assert "docker create" not in script(plans, "workspace bob-lab")
 
 
+def test_the_port_of_a_program_that_ends_again_and_again_is_its_own() -> None:
+    (plan,) = planned(replies=answers(recorded(bob_lab={"state": "restarting", "code": 1, "pid": 0}))).values()
+    assert (plan.have, plan.want) == ("restarting (status 1)", "running")
+
+
 def test_an_ssh_box_waits_for_its_image_which_is_built_first() -> None:
     tag = next(name for name in read_look(facts(states(), answers())).images if name.startswith("hostwright/"))
     gone = "\n".join(line for line in RECORDED.splitlines() if tag not in line) + "\n"
