@@ -28,37 +28,47 @@ class DebFile:
 
     It is for what no repository of the host carries at the right version; what it depends on comes from the host's
     repositories. The change restarts ``unit`` where it is enabled, which would go on with files that are no longer
-    there; whether it runs is a state of its own (``Service``). When the role is removed, the package goes, unless it
-    was there before.
+    there; whether it runs is a state of its own (``Service``). Where ``file`` is gone from the host or is empty, the
+    package is unpacked again. When the role is removed, the package goes, unless it was there before.
 
     >>> from hostwright.plan.testing import plan_text
     >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
     >>> print(plan_text(DebFile(file, "agent", "2.1"), {"dpkg-query": "agent\t2.0\tii \n"}))
     ~ package agent: 2.0 → 2.1, held
+    >>> agent = DebFile(file, "agent", "2.1", file="/usr/bin/agent")
+    >>> print(plan_text(agent, {"dpkg-query": "agent\t2.1\thi \n"}))
+    ~ package agent: /usr/bin/agent gone → 2.1, held
     """
 
     artifact: Artifact  #: the ``.deb``
     package: str  #: its name
     version: str  #: its version, as dpkg writes it
     unit: str = ""  #: the systemd unit that is restarted after it was installed
+    file: str = ""  #: a file of it, by whose absence damage is told
+
+    @property
+    def _there(self) -> Probe:
+        return Probe(sh("[ -s %s ]", self.file))
 
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG,)
+        return (DPKG, self._there) if self.file else (DPKG,)
 
     def plan(self, facts: Facts) -> Change | None:
         row = dpkg_table(facts).get(self.package)
         right = row is not None and row.present and row.version == self.version
+        gone = right and self.file != "" and not facts[self._there].ok
         hold = hold_script((self.package,))
-        if row is not None and right and row.held:
+        if row is not None and right and row.held and not gone:
             return None
         what, want = f"package {self.package}", f"{self.version}, held"
-        if right:
+        if right and not gone:
             return Change(what, "not held", want, (Step(hold, lock=DPKG_LOCK),))
-        script = [install_script((host_path(self.artifact),), downgrade=True, names=(self.package,)), hold]
+        install = install_script((host_path(self.artifact),), downgrade=True, reinstall=gone, names=(self.package,))
+        script = [install, hold]
         if self.unit:
             restart = "if systemctl -q is-enabled %s 2>/dev/null; then systemctl restart %s || true; fi"
             script.append(sh(restart, self.unit, self.unit))
-        have = row.version if row is not None and row.present else ABSENT
+        have = f"{self.file} gone" if gone else row.version if row is not None and row.present else ABSENT
         step = Step("\n".join(script), lock=DPKG_LOCK, tries=MIRROR_TRIES)
         return Change(what, have, want, (step,), artifacts=(self.artifact.name,))
 

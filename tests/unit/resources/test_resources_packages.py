@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.plan.model import Change
+from hostwright.plan.model import Answer, Change
+from hostwright.resources.packages.debfile import DebFile
 from hostwright.resources.packages.packages import (
     DPKG_LOCK,
     PATIENTLY,
@@ -16,6 +17,7 @@ from hostwright.resources.packages.packages import (
     DpkgInOrder,
     install_script,
 )
+from hostwright.stack.stack import Artifact
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import program, run
 
@@ -49,6 +51,35 @@ def test_a_package_that_is_there_is_held_without_installing_anything() -> None:
     assert change is not None
     assert (change.have, change.want) == ("bash not held", "bash held")
     assert change.steps[0].script == f"{PATIENTLY} apt-mark hold bash docker.io"
+
+
+def debfile(table: str, *, there: bool) -> Change | None:
+    file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
+    replies = {"dpkg-query": table, "[ -s /usr/bin/agent ]": Answer(0 if there else 1, "")}
+    changes = changes_of(DebFile(file, "agent", "2.1", file="/usr/bin/agent"), replies)
+    return changes[0] if changes else None
+
+
+def test_a_package_of_a_file_whose_own_file_is_gone_is_unpacked_again() -> None:
+    assert debfile("agent\t2.1\thi \n", there=True) is None
+    change = debfile("agent\t2.1\thi \n", there=False)
+    assert change is not None
+    assert (change.have, change.artifacts) == ("/usr/bin/agent gone", ("agent",))
+    assert "--reinstall" in change.steps[0].script
+    assert change.steps[0].script.endswith("apt-mark hold agent")
+
+
+@pytest.mark.parametrize("table", ["bash\t5\tii \n", "agent\t2.0\thi \n"])
+def test_a_package_of_a_file_that_is_missing_or_another_is_installed_whatever_is_there(table: str) -> None:
+    for there in (True, False):
+        change = debfile(table, there=there)
+        assert change is not None and change.have in {"absent", "2.0"}
+        assert "--reinstall" not in change.steps[0].script
+
+
+def test_a_package_of_a_file_is_held_without_unpacking_anything() -> None:
+    change = debfile("agent\t2.1\tii \n", there=True)
+    assert change is not None and (change.have, change.artifacts) == ("not held", ())
 
 
 def test_absent_packages_are_found_by_pattern_and_what_is_kept_is_kept() -> None:
