@@ -32,6 +32,9 @@ _REAL: dict[str, dict[str, Any]] = {
         "cudnn": {"version": real_cudnn.VERSION, "inside": real_cudnn.INSIDE, "libraries": "lib"},
     },
 }
+#: the stack of roles that are off unless a host's inventory names them, and its artifacts
+WITH_OPTIONAL = f"{EXTENDS}-nccl-tensorrt"
+OPTIONAL = ("nccl", "nccl-dev", "tensorrt", "nvrtc-11.1")
 _HEADER = "# Written by `lab up` from the vendor files in the lab's cache; not for editing.\n"
 #: artifacts of the base stack for which the lab has its own file
 _NEEDED = ("driver", "fabric-manager", "cuda-repository", "cuda-pin", "cudnn", "container-toolkit-key")
@@ -109,6 +112,13 @@ def variants(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, 
                 "constraints": _constraints(f"tensorflow-{version}"),
                 "wheelhouses": {wheels.PYTHON: wheels.UPGRADE.artifact},
             },
+        }
+    if all(name in by_artifact for name in OPTIONAL):
+        chosen = yaml.safe_load((CHECKOUT / "inventory/stacks" / f"{WITH_OPTIONAL}.yml").read_text())
+        found[f"{base}-{WITH_OPTIONAL.removeprefix(f'{EXTENDS}-')}"] = {
+            "extends": base,
+            "description": f"{base}, with what the roles nccl and tensorrt need",
+            **{name: chosen[name] for name in ("nccl", "tensorrt")},
         }
     python = by_artifact.get(interpreter.ARTIFACT)
     if python and runfile and manager:

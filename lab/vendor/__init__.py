@@ -33,6 +33,8 @@ BUILDERS: tuple[str, ...] = (
     "fabricmanager",
     "headers",
     "cudnn",
+    "nccl",
+    "tensorrt",
     "toolkit",
     "smoke",
     "interpreter",

@@ -174,8 +174,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     root = tmp_path / "site"
     assert init(str(root)) == 0
     (root / "inventory/hosts.yml").write_text(
-        "all: {hosts: {gpu01: {stack: with-nccl, hostwright_roles: "
-        "[base, driver, cuda, container, nccl, chrony, iommu, motd]}}}\n"
+        "all: {hosts: {gpu01: {stack: with-cutensor, hostwright_roles: "
+        "[base, driver, cuda, container, cutensor, chrony, iommu, motd]}}}\n"
     )
     for block in (block for block in blocks("docs/roles.md") if block.file):
         (root / block.file).parent.mkdir(parents=True, exist_ok=True)
@@ -200,12 +200,12 @@ def member_of(site: Path) -> Member:
 def test_the_sample_roles_are_planned_in_their_order(site: Path):
     member = member_of(site)
     desired = {role.name: [type(one).__name__ for one in role.resources] for role in member.desired.roles}
-    assert list(desired)[-4:] == ["nccl", "chrony", "iommu", "motd"]
+    assert list(desired)[-4:] == ["cutensor", "chrony", "iommu", "motd"]
     assert desired["chrony"] == ["Debs", "File", "Service", "RestartedAfter"]
     assert desired["container"][-1] == "File"
     plan = make_plan(member.desired, Facts(dict.fromkeys(member.desired.probes(), Answer(1, ""))))
     whats = {change.what for role in plan.roles for change in role.changes}
-    assert {"file /etc/motd", "packages libnccl2", "kernel parameters", "file /etc/chrony/chrony.conf"} <= whats
+    assert {"file /etc/motd", "packages libcutensor1", "kernel parameters", "file /etc/chrony/chrony.conf"} <= whats
 
 
 def test_the_sample_template_names_the_servers(site: Path):
@@ -215,11 +215,11 @@ def test_the_sample_template_names_the_servers(site: Path):
 
 
 def test_sample_rule_refuses_another_version(site: Path):
-    assert member_of(site).stack.versions()["nccl"] == "2.8.4"
-    stack = site / "inventory/stacks/with-nccl.yml"
-    stack.write_text(stack.read_text().replace("version: 2.8.4\n", "version: 2.16.5\n"))
+    assert member_of(site).stack.versions()["cutensor"] == "1.2.2"
+    stack = site / "inventory/stacks/with-cutensor.yml"
+    stack.write_text(stack.read_text().replace("version: 1.2.2\n", "version: 2.3.0\n"))
     with pytest.raises(
-        InputError, match=r"NCCL 2.16.5 is built for CUDA 11.8, not 11.2.2 .*works: NCCL 2.8.4 instead of 2.16.5 "
+        InputError, match=r"cuTENSOR 2.3.0 is for CUDA 12 and 13, not 11.2.2 .*works: cuTENSOR 1.2.2 instead of 2.3.0 "
     ):
         member_of(site)
 
@@ -227,20 +227,20 @@ def test_sample_rule_refuses_another_version(site: Path):
 def test_the_sample_failures_are_known_and_the_sign_is_seen(site: Path):
     member = member_of(site)
     known = catalogue(member.all_roles)
-    failure = known.classify("gpu01:12 NCCL WARN Call to posix_fallocate failed: /dev/shm is full")
-    assert failure is not None and failure.rule.name == "nccl-shared-memory"
-    (sign,) = (rule.sign for rule in known.rules if rule.name == "nccl-not-held" and rule.sign)
-    for state, evidence in (("ii ", ["libnccl2 is not held"]), ("hi ", [])):
-        facts = Facts({DPKG: Answer(0, f"libnccl2\t2.8.4-1+cuda11.2\t{state}\n")})
+    failure = known.classify("einsum: CUTENSOR_STATUS_INSUFFICIENT_DRIVER")
+    assert failure is not None and failure.rule.name == "cutensor-driver"
+    (sign,) = (rule.sign for rule in known.rules if rule.name == "cutensor-not-held" and rule.sign)
+    for state, evidence in (("ii ", ["libcutensor1 is not held"]), ("hi ", [])):
+        facts = Facts({DPKG: Answer(0, f"libcutensor1\t1.2.2.5-1\t{state}\n")})
         look = Look(member.desired, member.variables, facts, {}, datetime(2026, 1, 1, tzinfo=UTC))
         assert list(sign.seen(look)) == evidence
 
 
 def test_the_sample_values_are_compared(site: Path):
     values = [(one.layer, one.name, one.want) for one in member_of(site).audit_values]
-    assert [value for value in values if value[0] in {"nccl", "motd"}] == [
-        ("nccl", "package", "2.8.4-1+cuda11.2"),
-        ("nccl", "hold", "held"),
+    assert [value for value in values if value[0] in {"cutensor", "motd"}] == [
+        ("cutensor", "package", "1.2.2.5-1"),
+        ("cutensor", "hold", "held"),
         ("motd", "text", "This host is kept by Hostwright."),
         ("motd", "package", None),
     ]

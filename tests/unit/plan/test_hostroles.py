@@ -49,10 +49,12 @@ def test_host_without_roles_has_its_stacks_in_order(tmp_path: Path) -> None:
     assert set(found.variables) == set(DEFAULT)
     assert {one.name for one in discover()} - set(DEFAULT) == {
         "jupyterhub",
+        "nccl",
         "proxy",
         "registry",
         "selfaudit",
         "serving",
+        "tensorrt",
         "workspaces",
     }
 

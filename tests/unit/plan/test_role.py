@@ -55,8 +55,8 @@ def test_variables_must_be_a_dataclass():
 def test_discovered_roles_come_after_those_that_they_need():
     names = [one.name for one in discover()]
     assert sorted(names) == [
-        "base", "container", "cuda", "cudnn", "driver", "environment", "jupyterhub", "proxy", "registry",
-        "selfaudit", "serving", "tensorflow", "workspaces",
+        "base", "container", "cuda", "cudnn", "driver", "environment", "jupyterhub", "nccl", "proxy", "registry",
+        "selfaudit", "serving", "tensorflow", "tensorrt", "workspaces",
     ]  # fmt: skip
     for one in discover():
         assert all(names.index(need) < names.index(one.name) for need in one.needs)
@@ -123,8 +123,8 @@ def test_a_role_may_come_after_every_other():
 def test_layers_stand_in_the_order_of_the_stack():
     roles = in_order({one.name: one for one in discover()}, load_stack("tensorflow-2.9").roles)
     assert [one.name for one in roles] == [
-        "base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "registry", "workspaces", "proxy",
-        "jupyterhub", "serving", "selfaudit",
+        "base", "driver", "cuda", "nccl", "cudnn", "environment", "tensorrt", "tensorflow", "container", "registry",
+        "workspaces", "proxy", "jupyterhub", "serving", "selfaudit",
     ]  # fmt: skip
 
 

@@ -1,0 +1,86 @@
+"""Stand-ins of NVIDIA's packages of NCCL: names, versions, files and links of theirs, and no communication.
+
+No public index carries NCCL 2.8.4. The library says its version and makes no communicator, so that nothing can mistake
+it for NCCL.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from lab.vendor import packaging, standin
+from lab.vendor.model import Profile, VendorFile, build_once, describe, recipe_key
+from lab.vendor.packaging import Control, build_deb
+
+VERSION, CUDA = "2.8.4", "11.2"
+RUNTIME, DEVELOPMENT = "libnccl2", "libnccl-dev"
+_LIB = "usr/lib/x86_64-linux-gnu"
+
+
+def build(out: Path, profile: Profile) -> list[VendorFile]:
+    """Build both packages into `out`, unless they are there already; both profiles have the same ones."""
+    key = recipe_key(profile, (Path(__file__), Path(standin.__file__), Path(packaging.__file__)))
+    return build_once(out, "nccl", key, _make)
+
+
+def runtime(directory: Path, version: str, cuda: str) -> Path:
+    """Build `libnccl2` of any release into `directory`, and return the file."""
+    tree = directory / "tree"
+    real = tree / _LIB / f"libnccl.so.{version}"
+    source = f"""
+int ncclGetVersion(int *version) {{ *version = {number(version)}; return 0; }}
+int ncclCommInitAll(void **comm, int count, const int *devices) {{
+    (void)comm; (void)count; (void)devices;
+    return 3; /* ncclInternalError */
+}}
+const char *ncclGetErrorString(int result) {{ return result ? "{standin.NOTE}: not NCCL" : "no error"; }}
+"""
+    standin.shared_object(real, "libnccl.so.2", f"NCCL {version} without its code", source)
+    (tree / _LIB / "libnccl.so.2").symlink_to(real.name)
+    return _packed(tree, RUNTIME, f"{version}-1+cuda{cuda}", directory)
+
+
+def number(version: str) -> int:
+    """Return the result of `ncclGetVersion()` for a release."""
+    major, minor, patch = (int(part) for part in version.split("."))
+    return major * (1000 if (major, minor) <= (2, 8) else 10000) + minor * 100 + patch
+
+
+def _development(directory: Path) -> Path:
+    tree = directory / "tree"
+    (tree / _LIB).mkdir(parents=True)
+    (tree / _LIB / "libnccl.so").symlink_to("libnccl.so.2")
+    (tree / "usr/include").mkdir()
+    (tree / "usr/include/nccl.h").write_text(_header())
+    return _packed(tree, DEVELOPMENT, f"{VERSION}-1+cuda{CUDA}", directory, f"{RUNTIME} (= {VERSION}-1+cuda{CUDA})")
+
+
+def _header() -> str:
+    parts = zip(("MAJOR", "MINOR", "PATCH"), VERSION.split("."), strict=True)
+    defines = "".join(f"#define NCCL_{name} {value}\n" for name, value in parts)
+    return f"""/* {standin.NOTE} of NVIDIA's header of this name: versions and names only. */
+#pragma once
+#include <cuda_runtime.h>
+{defines}#define NCCL_VERSION_CODE {number(VERSION)}
+#ifdef __cplusplus
+extern "C"
+#endif
+int ncclGetVersion(int *version);
+"""
+
+
+def _packed(tree: Path, name: str, version: str, directory: Path, depends: str = "") -> Path:
+    control = Control(name, version, "NVIDIA Collective Communication Library (hostwright stand-in)", depends)
+    deb = build_deb(tree, control, directory)
+    shutil.rmtree(tree)
+    return deb
+
+
+def _make(work: Path) -> list[VendorFile]:
+    note = "a stand-in: it says its version, and moves no data"
+    version = f"{VERSION}-1+cuda{CUDA}"
+    return [
+        describe(deb, artifact=artifact, version=version, stand_in=True, note=note)
+        for deb, artifact in ((runtime(work, VERSION, CUDA), "nccl"), (_development(work), "nccl-dev"))
+    ]

@@ -1,0 +1,44 @@
+"""NCCL, with which the GPUs of a job exchange data: built for the stack's CUDA, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.plan.model import Resource
+from hostwright.plan.roles.role import Wanted, role
+from hostwright.resources.files.archives import NoStrayFiles
+from hostwright.resources.packages.debfile import DebFile
+from hostwright.resources.system.loader import LoaderCache
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, PACKAGE, NcclSection
+
+SECOND = "two NCCLs in the loader's path: a program gets another one than it was built with"
+CONF = "/etc/ld.so.conf.d/x86_64-linux-gnu.conf"  #: the distribution's, which names ``HOME``
+
+
+@dataclass(frozen=True, slots=True)
+class Nccl:
+    """Variables of the role ``nccl``; version and packages are the stack's."""
+
+    #: further directories of the loader beside the toolkit's: a copy of NCCL there that is no package's is moved aside
+    loader_directories: tuple[str, ...] = ("/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib")
+
+
+@role(needs=["cuda"])
+def nccl(v: Nccl, host: Wanted) -> Iterator[Resource]:
+    """Library and header at the stack's version, held; no second NCCL before it.
+
+    TensorFlow's wheels have an NCCL of their own inside. This one is for what is compiled on the host, such as Horovod
+    and nccl-tests.
+    """
+    wanted, stack = host.section(NcclSection), host.stack
+    toolkit = f"{host.section(CudaSection).prefix}/targets/x86_64-linux/lib"
+    right = ("libnccl.so", LIBRARY, f"libnccl.so.{wanted.version}")
+    yield NoStrayFiles("libnccl.so*", HOME, right, (toolkit, *v.loader_directories), SECOND)
+    for artifact, package, file in (
+        (wanted.artifact, PACKAGE, f"{HOME}/{LIBRARY}"),
+        (wanted.development, DEVELOPMENT, "/usr/include/nccl.h"),
+    ):
+        yield DebFile(stack.artifact(artifact), package, wanted.package_version, file=file)
+    yield LoaderCache((LIBRARY,), HOME, CONF)

@@ -1,0 +1,40 @@
+"""Compatibility rules for NCCL: the CUDA that its packages are built for."""
+
+from __future__ import annotations
+
+from hostwright.stack.fitting import Choice, Misfit
+from hostwright.stack.rules import disk_is_enough
+from hostwright.stack.versions import series
+from hostwright.standard.roles.nccl.section import NcclSection
+
+#: NCCL → the series of CUDA for which NVIDIA has packages of it. NVIDIA's advice is to use the NCCL that was compiled
+#: with the CUDA of the framework.
+BUILT_FOR = {"2.8.4": ("11.1", "11.2"), "2.11.4": ("11.4",), "2.15.5": ("11.0", "11.8")}
+SOURCE = "versions of libnccl2 in NVIDIA's repository and images of CUDA; NVIDIA/nccl#889"
+
+
+def is_known(nccl: str) -> Misfit | None:
+    """It is known for which CUDA NVIDIA built this release."""
+    if nccl in BUILT_FOR:
+        return None
+    return Misfit("nccl", f"NCCL {nccl} is not in the table (there are {', '.join(BUILT_FOR)})", SOURCE)
+
+
+def is_built_for_the_toolkit(nccl: str, cuda: str) -> Misfit | None:
+    """The release was built for the toolkit's series."""
+    built = BUILT_FOR.get(nccl)
+    if built is None or series(cuda) in built:
+        return None
+    return Misfit("nccl-cuda", f"NCCL {nccl} is built for CUDA {' and '.join(built)}, not for {cuda}", SOURCE)
+
+
+def packages_are_for_the_toolkit(nccl_section: NcclSection, cuda: str) -> Misfit | None:
+    """The packages that the stack names are those for the toolkit's series."""
+    if nccl_section.cuda == series(cuda):
+        return None
+    sentence = f"nccl.cuda is {nccl_section.cuda}, and the stack's CUDA is {cuda}"
+    return Misfit("nccl-packages", sentence, SOURCE, f"packages whose version ends in +cuda{series(cuda)}")
+
+
+RULES = (disk_is_enough, is_known, is_built_for_the_toolkit, packages_are_for_the_toolkit)
+CHOICES = (Choice("nccl", "NCCL", 60, tuple(BUILT_FOR), usual="2.8.4"),)

@@ -1,0 +1,58 @@
+"""TensorRT, which TensorFlow opens for TF-TRT: in a directory of its own, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.plan.model import Resource
+from hostwright.plan.roles.role import Wanted, role
+from hostwright.resources.files.archives import ArchiveUnpacked, NoStrayFiles, Part
+from hostwright.resources.files.files import File
+from hostwright.resources.packages.debfile import DebFile
+from hostwright.resources.packages.packages import DPKG_LOCK, DebsAbsent
+from hostwright.resources.system.loader import LoaderCache
+from hostwright.standard.roles.tensorrt.section import TensorrtSection
+
+SECOND = "two TensorRTs of one major version: a program may get parts of both"
+CONF = "/etc/ld.so.conf.d/tensorrt.conf"
+
+
+@dataclass(frozen=True, slots=True)
+class Tensorrt:
+    """Variables of the role ``tensorrt``; version and archive are the stack's."""
+
+    #: the loader's default directories: another TensorRT there is moved aside
+    loader_directories: tuple[str, ...] = (
+        "/usr/lib/x86_64-linux-gnu", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib",
+    )  # fmt: skip
+
+
+@role(needs=["cuda", "cudnn"], after=["environment"])
+def tensorrt(v: Tensorrt, host: Wanted) -> Iterator[Resource]:
+    """The archive's libraries and headers, the runtime compiler that they were linked with, and the loader's path.
+
+    Hosts without this role are as well: TensorFlow notes that it cannot open TensorRT, and works.
+    """
+    wanted, stack = host.section(TensorrtSection), host.stack
+    major, nvrtc = wanted.major, wanted.nvrtc
+    home = f"{wanted.prefix}/lib"
+    right = (f"*.so.{major}", f"*.so.{wanted.library_version}")
+    yield DebsAbsent((f"libnvinfer{major}", f"libnvinfer-plugin{major}"), SECOND)
+    yield NoStrayFiles(f"libnvinfer*.so.{major}*", home, right, v.loader_directories, SECOND)
+    yield ArchiveUnpacked(
+        "tensorrt",
+        wanted.version,
+        stack.artifact(wanted.artifact),
+        (
+            Part(f"{wanted.inside}/targets/x86_64-linux-gnu/lib", home),
+            Part(f"{wanted.inside}/include", f"{wanted.prefix}/include"),
+        ),
+        scratch=f"{wanted.prefix}.hostwright-new",
+    )
+    # nothing in the loader's path leads to it but the file below: the rest of that CUDA may be there, too
+    compiler = f"{nvrtc.libraries}/{nvrtc.library}"
+    yield DebFile(stack.artifact(nvrtc.artifact), nvrtc.package, nvrtc.version, file=compiler)
+    yield File(CONF, f"{home}\n{nvrtc.libraries}\n", then=("/sbin/ldconfig",), lock=DPKG_LOCK)
+    yield LoaderCache(wanted.libraries, wanted.prefix, CONF)
+    yield LoaderCache((nvrtc.library,), nvrtc.prefix, CONF)

@@ -1,0 +1,97 @@
+"""The stack section of TensorRT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from hostwright.stack.stack import Section, Share, Stack, taken
+from hostwright.stack.stackvalues import ArtifactName, DebianVersion, ExactVersion, StackPart
+from hostwright.stack.store.hostcache import CACHE
+from hostwright.stack.versions import version
+
+
+class NvrtcPackage(StackPart):
+    """NVIDIA's package of the runtime compiler (NVRTC) of one series of CUDA, which installs beside any toolkit.
+
+    ``cuda`` is that series, ``11.1``: its libraries have it in their names.
+    """
+
+    cuda: Annotated[str, Field(pattern=r"^\d{1,2}\.\d{1,2}$")]
+    version: DebianVersion
+    artifact: Annotated[str, ArtifactName]
+
+    @property
+    def package(self) -> str:
+        """Its name: ``cuda-nvrtc-11-1``."""
+        return f"cuda-nvrtc-{self.cuda.replace('.', '-')}"
+
+    @property
+    def prefix(self) -> str:
+        """The directory of its series."""
+        return f"/usr/local/cuda-{self.cuda}"
+
+    @property
+    def libraries(self) -> str:
+        """The directory of its libraries."""
+        return f"{self.prefix}/targets/x86_64-linux/lib"
+
+    @property
+    def library(self) -> str:
+        """The name by which TensorRT loads it: ``libnvrtc.so.11.1``."""
+        return f"libnvrtc.so.{self.cuda}"
+
+
+class TensorrtSection(Section):
+    """TensorRT from NVIDIA's archive, into a directory of its own.
+
+    NVIDIA's packages of it are for hosts that have cuDNN as a package, and the role ``cudnn`` has it from an archive.
+    ``nvrtc`` is the runtime compiler that TensorRT was linked with: 7.2 opens that of CUDA 11.1, also beside 11.2.
+    """
+
+    vendor: ClassVar = "NVIDIA"
+
+    version: ExactVersion
+    artifact: Annotated[str, ArtifactName]
+    nvrtc: NvrtcPackage
+
+    @property
+    def inside(self) -> str:
+        """The archive's only directory: ``TensorRT-7.2.3.4``."""
+        return f"TensorRT-{self.version}"
+
+    @property
+    def prefix(self) -> str:
+        """Where it lies."""
+        return f"/usr/local/{self.inside}"
+
+    @property
+    def major(self) -> str:
+        """What its libraries' names end in: ``7``."""
+        return self.version.partition(".")[0]
+
+    @property
+    def library_version(self) -> str:
+        """The suffix of the libraries' real files: ``7.2.3``."""
+        return ".".join(self.version.split(".")[:3])
+
+    @property
+    def libraries(self) -> tuple[str, str]:
+        """The names by which TensorFlow opens it."""
+        return f"libnvinfer.so.{self.major}", f"libnvinfer_plugin.so.{self.major}"
+
+    @property
+    def number(self) -> int:
+        """The result of ``getInferLibVersion()``: 7203 for 7.2.3.4."""
+        major, minor, patch = version(self.library_version).release
+        return major * 1000 + minor * 100 + patch
+
+    def versions(self) -> Mapping[str, str]:
+        """TensorRT's version."""
+        return {"tensorrt": self.version}
+
+    def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
+        """The archive is unpacked; it has the libraries for static linking, too."""
+        return taken("TensorRT", f"{self.prefix}/lib/{self.libraries[0]}", {CACHE: 5, self.prefix: 14})
