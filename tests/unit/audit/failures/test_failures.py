@@ -275,6 +275,22 @@ SAMPLES = {
     "docker-older-than-glibc": (
         "OpenBLAS blas_thread_init: pthread_create failed for thread 3 of 48: Operation not permitted"
     ),
+    "nccl-newer-than-driver": (
+        "enqueue.cc:802 NCCL WARN Cuda failure 'API call is not supported in the installed CUDA driver'"
+    ),
+    "nccl-not-installed": "common.h:7:18: fatal error: nccl.h: No such file or directory",
+    "tensorrt-nvrtc": (
+        "Could not load dynamic library 'libnvinfer.so.7'; dlerror: libnvrtc.so.11.1: cannot open shared object file"
+    ),
+    "tensorrt-not-installed": "ImportError: libnvinfer.so.7: cannot open shared object file: No such file or directory",
+    "tensorrt-version": "Loaded TensorRT 6.0.1 but linked TensorFlow against TensorRT 7.2.2. A few requirements must",
+    "tensorflow-without-tensorrt": "RuntimeError: Tensorflow has not been built with TensorRT support.",
+    "tensorrt-engine": (
+        "ERROR: The engine plan file is not compatible with this version of TensorRT, expecting library version 7.2.3"
+    ),
+    "tensorrt-other-cuda": (
+        "1: [graphContext.h::24] Error Code 1: Myelin (Compiled against cuBLAS 11.4.1.0 but running against cuBLAS 11.2"
+    ),
     "apt-method-missing": "E: The method driver /usr/lib/apt/methods/https could not be found.",
 }
 

@@ -1,0 +1,98 @@
+"""Signs about NCCL: built for another CUDA, a second one, not held; and messages of programs that lack it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures import FailureRule, Sign
+from hostwright.audit.failures.wanted import wanted
+from hostwright.plan.model import Probe
+from hostwright.resources.files.archives import NoStrayFiles
+from hostwright.resources.packages.packages import DPKG
+from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, PACKAGE, NcclSection
+
+if TYPE_CHECKING:
+    from hostwright.audit.judging.look import Look
+
+#: where the loader's cache has it, in its order, with the links of the directory followed
+COPIES = Probe(
+    r"""all=$(/sbin/ldconfig -p) || exit 1
+printf '%s\n' "$all" | sed -n 's/^[[:space:]]*libnccl\.so\.2 (libc6,x86-64[^)]*) => //p' | while read -r path; do
+  echo "$(readlink -m -- "${path%/*}")/${path##*/}"
+done"""
+)
+
+
+def other_build(look: Look) -> Iterator[str]:
+    """``libnccl2`` or ``libnccl-dev`` is installed at another version than the stack's: of another release, or for
+    another CUDA."""
+    exact = look.section(NcclSection).package_version
+    for name in (PACKAGE, DEVELOPMENT):
+        package = look.packages.get(name)
+        if package and package.present and package.version != exact:
+            yield f"{name} {package.version} is installed, and the stack says {exact}"
+
+
+def not_held(look: Look) -> Iterator[str]:
+    """NCCL's packages are at the stack's version, and dpkg does not say that they are held."""
+    exact = look.section(NcclSection).package_version
+    for name in (PACKAGE, DEVELOPMENT):
+        package = look.packages.get(name)
+        if package and package.present and package.version == exact and not package.held:
+            yield f"{name} {package.version} is not held"
+
+
+def in_loader(look: Look) -> Iterator[str]:
+    """The loader's cache names a ``libnccl.so.2`` that is not the package's and that the role does not set aside."""
+    resource = wanted(look, "nccl", NoStrayFiles)
+    set_aside = {path.rpartition("/")[0] for path in look.answer(resource.probes()[0]).text.splitlines()}
+    for path in look.text(COPIES).splitlines():
+        if path.startswith("/") and path.rpartition("/")[0] not in {HOME, *set_aside}:
+            yield f"the loader also knows {path}"
+
+
+FAILURES = (
+    FailureRule(
+        "nccl-other-build",
+        "",
+        "NCCL is not the stack's: another release, or built for another CUDA, such as the newest of NVIDIA's packages",
+        "Provision again: the nccl role installs the stack's and holds it",
+        "NVIDIA/nccl#889, NVIDIA/nccl-tests#6",
+        sign=Sign("nccl", other_build, (DPKG,), provision=True),
+    ),
+    FailureRule(
+        "nccl-not-held",
+        "",
+        "nothing keeps apt from moving NCCL to a release for another CUDA",
+        "Provision again: the nccl role holds its packages",
+        "apt-mark(8)",
+        sign=Sign("nccl", not_held, (DPKG,), grave=False, provision=True),
+    ),
+    FailureRule(
+        "nccl-in-loader",
+        "",
+        "the loader offers every program a second NCCL, from a directory that a file in /etc/ld.so.conf.d names",
+        "Remove the copy, or the file that names its directory (grep -r . /etc/ld.so.conf.d), and run ldconfig",
+        "ldconfig(8); horovod/horovod#2561",
+        sign=Sign("nccl", in_loader, (COPIES,), grave=False),
+    ),
+    FailureRule(
+        "nccl-newer-than-driver",
+        r"NCCL WARN Cuda failure [^\n]{0,40}API call is not supported in the installed CUDA driver",
+        "the program's NCCL was built for a newer CUDA than the driver's, and calls what the driver does not have",
+        "Give the program an NCCL for this driver's CUDA: its own where a Python package brings one, else that of the"
+        " role nccl",
+        "NVIDIA/nccl#496",
+    ),
+    FailureRule(
+        "nccl-not-installed",
+        r"\bnccl\.h['\"]?: No such file|'nccl\.h' file not found|Could NOT find NCCL\b"
+        r"|Cannot find libnccl\.so\.2|Failed to (?:import|load) (?:the )?NCCL library|cannot find -lnccl\b",
+        "a program is built with NCCL or opens it, and it is not on the host, or not where the program looks",
+        "Give the host the role nccl (hostwright_roles), which puts library and header where compilers and the loader"
+        " look; where it is there, name the place to the build (NCCL_HOME, HOROVOD_NCCL_HOME: /usr)",
+        "horovod/horovod#3924, NVIDIA/nccl#139",
+        unless="^-- Could NOT find",
+    ),
+)
