@@ -48,7 +48,7 @@ def counted(half: str) -> Counter[str]:
 
 
 #: at least so many are right, at most so many wrong, and at most so many harmless ones blamed: the document's figures
-FLOORS = {"known": (1595, 12, 1), "unseen": (302, 6, 0)}
+FLOORS = {"known": (1616, 12, 1), "unseen": (302, 6, 0)}
 
 
 @pytest.mark.parametrize("half", FLOORS)
