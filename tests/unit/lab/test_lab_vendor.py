@@ -15,10 +15,12 @@ from hostwright.standard.roles.container.section import ContainerSection
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.nccl.section import NcclSection
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
+from hostwright.standard.roles.tensorrt.section import TensorrtSection
 from lab import stack
 from lab.config import CHECKOUT
-from lab.vendor import BUILDERS, cuda, cuda_packages, cudnn, debian, interpreter, toolkit, wheels
+from lab.vendor import BUILDERS, cuda, cuda_packages, cudnn, debian, interpreter, nccl, tensorrt, toolkit, wheels
 from lab.vendor.cuda_packages import PACKAGES
 from lab.vendor.model import (
     Profile,
@@ -310,6 +312,24 @@ class TestStack:
         assert debian12.section(DriverSection).version == "470.256.02"
         assert interpreter.ARTIFACT in {artifact.name for artifact in debian12.used_by(["tensorflow"])}
         assert interpreter.ARTIFACT not in {file.name for file in load_stack("lab", stacks).used_by(["tensorflow"])}
+
+    def test_the_stack_with_nccl_and_tensorrt_has_the_same_versions_as_the_standard_one(self, tmp_path: Path) -> None:
+        write_manifest(tmp_path, Profile.SMALL, [*self.FILES, *map(vendor_file, stack.OPTIONAL)])
+        stacks = [stack.write(tmp_path, tmp_path / "stacks/lab.yml").parent, CHECKOUT / "inventory/stacks"]
+        optional, standard = load_stack("lab-nccl-tensorrt", stacks), load_stack(stack.WITH_OPTIONAL, stacks)
+        assert check_stack(optional) == []
+        assert optional.versions() == standard.versions()
+        assert {one.name for one in optional.used_by(["nccl", "tensorrt"])} == set(stack.OPTIONAL)
+        assert optional.section(NcclSection).package_version == f"{nccl.VERSION}-1+cuda{nccl.CUDA}"
+        assert optional.section(NcclSection).number == nccl.number(nccl.VERSION)
+        assert optional.section(TensorrtSection).version == tensorrt.VERSION
+        assert optional.section(TensorrtSection).number == tensorrt.NUMBER
+        assert {standard.artifact(name).file for name in stack.OPTIONAL} == {
+            f"{nccl.RUNTIME}_{nccl.VERSION}-1+cuda{nccl.CUDA}_amd64.deb",
+            f"{nccl.DEVELOPMENT}_{nccl.VERSION}-1+cuda{nccl.CUDA}_amd64.deb",
+            tensorrt.FILE_NAME,
+            f"{tensorrt.NVRTC}_{tensorrt.NVRTC_VERSION}-1_amd64.deb",
+        }
 
     def test_an_upgrade_without_its_files_is_not_written(self, tmp_path: Path) -> None:
         assert [path.name for path in self.written(tmp_path).parent.iterdir()] == ["lab.yml"]
