@@ -90,6 +90,14 @@ class Member:
         """The files among them that are not the vendor's own but stand-ins of the lab."""
         return tuple(artifact.file for artifact in self.artifacts if artifact.stand_in)
 
+    def having(self, stack: Stack) -> Member:
+        """The host with a stack that it had, without the roles of which that says nothing: it had none of them then."""
+        roles, of_host = (
+            tuple(role for role in roles if role.section is None or role.name in stack.sections)
+            for roles in (self.roles, self.of_host)
+        )
+        return replace(self, stack=stack, roles=roles, of_host=of_host)
+
     def _bound(self, roles: Iterable[Role]) -> tuple[tuple[Role, Any], ...]:
         return tuple((role, self.variables[role.name]) for role in roles)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.archives import NoStrayFiles
-from hostwright.resources.packages.debfile import DebFile
+from hostwright.resources.packages.debfile import DebFile, DebFiles
 from hostwright.resources.system.loader import LoaderCache
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, PACKAGE, NcclSection
@@ -36,9 +36,11 @@ def nccl(v: Nccl, host: Wanted) -> Iterator[Resource]:
     toolkit = f"{host.section(CudaSection).prefix}/targets/x86_64-linux/lib"
     right = ("libnccl.so", LIBRARY, f"libnccl.so.{wanted.version}")
     yield NoStrayFiles("libnccl.so*", HOME, right, (toolkit, *v.loader_directories), SECOND)
-    for artifact, package, file in (
-        (wanted.artifact, PACKAGE, f"{HOME}/{LIBRARY}"),
-        (wanted.development, DEVELOPMENT, "/usr/include/nccl.h"),
-    ):
-        yield DebFile(stack.artifact(artifact), package, wanted.package_version, file=file)
+    version = wanted.package_version
+    yield DebFiles(
+        (
+            DebFile(stack.artifact(wanted.artifact), PACKAGE, version, file=f"{HOME}/{LIBRARY}"),
+            DebFile(stack.artifact(wanted.development), DEVELOPMENT, version, file="/usr/include/nccl.h"),
+        )
+    )
     yield LoaderCache((LIBRARY,), HOME, CONF)

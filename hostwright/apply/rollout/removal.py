@@ -112,7 +112,7 @@ def _former(member: Member, records: Sequence[Mapping[str, Any]]) -> Former:
         "not keep: what only that stack installed stays, and so does what Hostwright keeps there"
         for digest in unknown
     )
-    desired = tuple(replace(member, stack=stack).desired for stack in stacks.values() if stack)
+    desired = tuple(member.having(stack).desired for stack in stacks.values() if stack)
     return Former(member.name, desired, not unknown, notes)
 
 

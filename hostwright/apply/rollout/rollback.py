@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from hostwright.apply.rollout.connections import Connections
@@ -58,7 +58,7 @@ def way_back(member: Member, facts: Facts, to: str = "") -> WayBack:
     if chosen is None:
         raise Refused(member.name, _no_record(member, records, to))
     stack = _stack_of(member, chosen)
-    return WayBack(member, replace(member, stack=stack), release.at_of(chosen))
+    return WayBack(member, member.having(stack), release.at_of(chosen))
 
 
 def _named(record: Mapping[str, Any], to: str) -> bool:

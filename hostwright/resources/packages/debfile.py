@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.resources.files.paths import ABSENT
+from hostwright.resources.originals import note_installed
 from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.dpkg import deb_software
 from hostwright.resources.packages.packages import (
     DPKG,
     DPKG_LOCK,
     MIRROR_TRIES,
+    PATIENTLY,
     dpkg_table,
     hold_script,
     install_script,
@@ -77,3 +79,45 @@ class DebFile:
 
     def removal(self) -> tuple[Resource, ...]:
         return (DebsGone((self.package,)),)
+
+
+@dataclass(frozen=True, slots=True)
+class DebFiles:
+    r"""Packages from files of the stack that need each other at exactly their versions, installed in one run of dpkg.
+
+    apt would move none of them alone, and none at all where somebody's ``dpkg -i`` has moved one already. What they
+    need beside each other must be there. When the role is removed, they go, unless they were there before.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
+    >>> library = Artifact(name="library", file="libagent_2.1_amd64.deb", sha256="0" * 64)
+    >>> both = DebFiles((DebFile(library, "libagent", "2.1"), DebFile(file, "agent", "2.1")))
+    >>> print(plan_text(both, {"dpkg-query": "libagent\t3.0\tii \nagent\t2.1\thi \n"}))
+    ~ packages libagent agent: libagent 3.0 → libagent 2.1, agent 2.1, held
+    """
+
+    files: tuple[DebFile, ...]  #: two at least
+
+    def probes(self) -> tuple[Probe, ...]:
+        return tuple(dict.fromkeys(probe for one in self.files for probe in one.probes()))
+
+    def plan(self, facts: Facts) -> Change | None:
+        changes = {one.package: change for one in self.files if (change := one.plan(facts)) is not None}
+        if not changes:
+            return None
+        names, artifacts = tuple(one.package for one in self.files), tuple(one.artifact for one in self.files)
+        what, want = f"packages {' '.join(names)}", ", ".join(f"{one.package} {one.version}" for one in self.files)
+        have = ", ".join(f"{name} {change.have}" for name, change in changes.items())
+        hold = hold_script(names)
+        if not any(change.artifacts for change in changes.values()):
+            return Change(what, have, f"{want}, held", (Step(hold, lock=DPKG_LOCK),))
+        paths = words(tuple(map(host_path, artifacts)))
+        install = PATIENTLY + " dpkg --force-confdef --force-confold --install " + paths
+        step = Step("\n".join([note_installed(names), install, hold]), lock=DPKG_LOCK)
+        return Change(what, have, f"{want}, held", (step,), artifacts=tuple(one.name for one in artifacts))
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        return tuple(software for one in self.files for software in one.software(facts))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (DebsGone(tuple(one.package for one in self.files)),)

@@ -13,6 +13,7 @@ from hostwright.standard.roles.nccl.audit import audit_values
 from hostwright.standard.roles.nccl.section import NcclSection
 from tests.unit.support.facts import changes_of
 from tests.unit.support.stacks import check_stack, load_stack, read_stack, with_values
+from tests.unit.support.standard import members
 
 STACK = load_stack("tensorflow-2.9-nccl-tensorrt")
 WANTED = Wanted(STACK)
@@ -42,30 +43,31 @@ def test_a_provisioned_host_plans_nothing() -> None:
 
 def test_a_bare_host_gets_both_packages_from_files_of_the_stack() -> None:
     changes = {change.what: change for change in changes_of(RESOURCES)}
-    assert list(changes) == ["package libnccl2", "package libnccl-dev", "loader cache"]
-    assert [change.artifacts for change in changes.values()] == [("nccl",), ("nccl-dev",), ()]
-    assert changes["package libnccl2"].want == "2.8.4-1+cuda11.2, held"
-    assert "apt-mark hold libnccl2" in changes["package libnccl2"].steps[0].script
+    assert list(changes) == ["packages libnccl2 libnccl-dev", "loader cache"]
+    packages = changes["packages libnccl2 libnccl-dev"]
+    assert packages.artifacts == ("nccl", "nccl-dev")
+    assert packages.want == "libnccl2 2.8.4-1+cuda11.2, libnccl-dev 2.8.4-1+cuda11.2, held"
+    assert packages.steps[0].script.endswith("apt-mark hold libnccl2 libnccl-dev")
 
 
 def test_one_for_another_cuda_is_replaced() -> None:
     foreign = TABLE.replace("libnccl2\t2.8.4-1+cuda11.2", "libnccl2\t2.16.5-1+cuda11.8")
     change = only(changed("dpkg-query -W", foreign))
-    assert (change.have, change.want) == ("2.16.5-1+cuda11.8", "2.8.4-1+cuda11.2, held")
-    assert "--allow-downgrades" in change.steps[0].script
+    assert change.have == "libnccl2 2.16.5-1+cuda11.8"
+    both = [line for line in change.steps[0].script.splitlines() if " --install " in line]
+    assert len(both) == 1 and "libnccl2_2.8.4-1" in both[0] and "libnccl-dev_2.8.4-1" in both[0]
 
 
 def test_what_apt_would_upgrade_is_held_again() -> None:
     change = only(
         changed("dpkg-query -W", TABLE.replace("libnccl2\t2.8.4-1+cuda11.2\thi", "libnccl2\t2.8.4-1+cuda11.2\tii"))
     )
-    assert (change.what, change.have) == ("package libnccl2", "not held")
+    assert (change.have, change.artifacts) == ("libnccl2 not held", ())
 
 
 def test_a_library_that_is_gone_is_unpacked_again() -> None:
     change = only(changed("[ -s /usr/lib", Answer(1, "")))
-    assert (change.have, change.artifacts) == (f"{HOME}/libnccl.so.2 gone", ("nccl",))
-    assert "--reinstall" in change.steps[0].script
+    assert (change.have, change.artifacts) == (f"libnccl2 {HOME}/libnccl.so.2 gone", ("nccl", "nccl-dev"))
 
 
 @pytest.mark.parametrize("directory", ["/usr/local/lib", "/usr/local/cuda-11.2/targets/x86_64-linux/lib"])
@@ -117,3 +119,12 @@ def test_stacks_without_it_work_and_no_host_fetches_it_unasked() -> None:
     assert {one.name for one in STACK.used_by(STACK.roles)} == {one.name for one in plainly.used_by(plainly.roles)}
     assert {one.name for one in STACK.used_by(["nccl"])} == {"nccl", "nccl-dev"}
     assert read_stack(plain(STACK)).digest() == STACK.digest()
+
+
+def test_a_stack_that_the_host_had_before_is_looked_at_without_it() -> None:
+    """Removing a role, and going back, look at former stacks: one that says nothing of the role did not bring it."""
+    member = next(one for one in members() if one.name == "optional")
+    before = member.having(load_stack("tensorflow-2.9"))
+    assert {role.name for role in member.of_host} - {role.name for role in before.of_host} == {"nccl", "tensorrt"}
+    assert [role.name for role in before.desired.roles] == [role.name for role in before.roles]
+    assert member.having(member.stack).roles == member.roles

@@ -195,8 +195,8 @@ def test_the_house_combination_and_every_suggestion_break_no_rule() -> None:
         "Python 3.8 instead of 3.11, CUDA 11.2.2 instead of 11.4.0, cuDNN 8.1.0.77 instead of 8.3.0.98, "
         "driver 470.182.03 instead of 450.51.06 (with TensorFlow 2.9.0)"
     )
-    assert (
-        nearest_fit(RULES, HOUSE, {}) == "TensorFlow 2.9.0, Python 3.8, CUDA 11.2.2, cuDNN 8.1.0.77, driver 470.182.03"
+    assert nearest_fit(RULES, HOUSE, {}) == (
+        "TensorFlow 2.9.0, Python 3.8, CUDA 11.2.2, cuDNN 8.1.0.77, driver 470.182.03, TensorRT 7.2.3.4, NCCL 2.8.4"
     )
 
 

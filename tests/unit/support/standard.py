@@ -18,14 +18,20 @@ SWITCHED = {
     "cuda_keep_repository": False,
     "container_default_runtime": True,
 }
+#: layers that are off unless a host names them
+OPTIONAL = {
+    "stack": "tensorflow-2.9-nccl-tensorrt",
+    "hostwright_roles": ["base", "driver", "cuda", "cudnn", "environment", "tensorflow", "nccl", "tensorrt"],
+}
 
 
 @cache
 def members() -> tuple[Member, ...]:
-    """The hosts; their names are those of their stacks, and ``switched``."""
+    """The hosts; their names are those of their stacks, ``switched`` and ``optional``."""
     names = [name for name in stack_names([INVENTORY / "stacks"]) if not name.startswith("lab")]
     hosts: dict[str, dict[str, object]] = {name: {"stack": name} for name in names}
     hosts["switched"] = SWITCHED
+    hosts["optional"] = OPTIONAL
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
         return Fleet.load(Path(folder)).members("all")
