@@ -30,6 +30,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import (
     checked_together,
     workspaces_of,
 )
+from hostwright.standard.roles.workspaces.states.access import AccessWithdrawn
 from hostwright.standard.roles.workspaces.states.arguments import network_of
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt, tag_of
 from hostwright.standard.roles.workspaces.states.quota import DiskQuotas
@@ -75,10 +76,12 @@ class Workspaces:
 @role(needs=["container"], after=["tensorflow"])
 def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
     """Containers in which people work, each with its own GPUs, port, limits and files."""
+    if left := tuple(sorted(name for name, person in v.users.items() if person.left)):
+        yield AccessWithdrawn(left)
     yield Directory(STATE, mode="711")
     yield Directory(v.directory)
     yield File(BATCH, "#!/bin/sh\n" + sh_file(__file__, "states/sh/batch.sh"), mode="755", check="sh -n %s")
-    yield File(CLOSED, "#!/bin/sh\n" + sh_file(__file__, "states/sh/closed.sh"), mode="755", check="sh -n %s")
+    yield File(CLOSED, "#!/bin/sh\n" + sh_file(__file__, "states/sh/network/closed.sh"), mode="755", check="sh -n %s")
     reload = ("systemctl daemon-reload",)
     start = File(AT_DOCKERS_START, f"# Written by Hostwright.\n[Service]\nExecStartPost=-{CLOSED}\n", then=reload)
     yield Disturbing(start, RELOADS, ReloadTakesGpus())

@@ -47,7 +47,7 @@ def network_of(user: str) -> str:
 
 
 def bridge_of(user: str) -> str:
-    """The bridge of a person's network, by whose name the host's rule knows it (``sh/closed.sh``)."""
+    """The bridge of a person's network, by whose name the host's rule knows it (``sh/network/closed.sh``)."""
     return f"hww-{hashlib.sha256(user.encode()).hexdigest()[:10]}"
 
 

@@ -32,6 +32,8 @@ _HALF_STARTED = ("id already in use", "runtime create failed", "failed to create
 _FORMAT = ",".join(
     [f'"{name}":{{{{json {place}}}}}' for name, place in _FIELDS.items()]
     + [f'"{name}":{{{{json (index .Config.Labels "hostwright.{name}")}}}}' for name in _LABELS]
+    # the names alone: what Docker knows of each is half a kilobyte
+    + ['"networks":"{{range $name, $end := .NetworkSettings.Networks}}{{$name}} {{end}}"']
 )
 
 LOOK = Probe(
@@ -63,6 +65,7 @@ class SpaceContainer:
     share: str
     port: str
     reference: str  #: the image as the inventory named it then
+    networks: str  #: the names of the networks that it is in, or will be in when it is started
     restarts: int = 0  #: how often Docker has started it again since somebody started it
     started: str = ""  #: when it last was, in UTC (RFC 3339)
     children: int = 0  #: processes that its first one started
@@ -76,6 +79,16 @@ class SpaceContainer:
     def kept_up(self) -> bool:
         """Whether it runs, or Docker is just starting it again: its port may be its own either way."""
         return self.state in ("running", "restarting")
+
+    @property
+    def connected(self) -> bool:
+        """Whether it is in a network, or will be when it is started: without one, nobody reaches it."""
+        return self.networks.split() not in ([], ["none"])
+
+    @property
+    def over(self) -> bool:
+        """Whether it is a batch run that has ended, which is never started again."""
+        return self.kind == "batch" and self.state in ("exited", "dead")
 
     @property
     def half_started(self) -> bool:

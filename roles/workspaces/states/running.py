@@ -73,12 +73,21 @@ class WorkspaceRuns:
         return self._kept(look, held)
 
     def _kept(self, look: WorkspaceFacts, held: SpaceContainer) -> Planned | None:
-        """What is due where the container is the right one: that it runs, and that nothing is left beside it."""
+        """What is due where the container is the right one: that it runs in its network, and nothing is left beside it.
+
+        One that was taken off its network (``AccessWithdrawn``) is put back into it, and what runs in it goes on.
+        """
+        off = not held.over and network_of(self.workspace.owner) not in held.networks.split()
+        back, note = (self._network() + self._connect(), ", off its network") if off else ("", "")
         if self.workspace.entry.kind == "batch":
             if held.state == "created" and self.name not in look.queued:
-                return self._change("not in the queue", "queued", self._start() + self._finish())
+                return self._change(f"not in the queue{note}", "queued", back + self._start() + self._finish())
         elif not held.running or look.unsteady(held):
-            return self._taken(look) or self._change(_ended(held), "running", self._start() + self._finish())
+            script = back + self._start() + self._finish()
+            return self._taken(look) or self._change(f"{_ended(held)}{note}", "running", script)
+        if off:
+            port = f" with port {self.workspace.port}" if self.workspace.port else ""
+            return self._taken(look) or self._change("off its network", f"on it again{port}; what runs goes on", back)
         beside = [end for end in (NEW, OLD) if look.container(self.name, end)]
         if beside or not look.definitions.get(self.name):
             return self._change("a change of it was cut off", "at its end", self._finish())
@@ -140,13 +149,28 @@ class WorkspaceRuns:
         script = sh_file(
             __file__, "sh/create.sh", name=self.name, user=space.owner, uid=placed.uid, gid=placed.gid,
             groups=space.user.groups,
-            directory=space.directory, state=space.state, network=network_of(space.owner),
-            bridge=bridge_of(space.owner), closed=CLOSED, image=placed.image, kind=space.entry.kind,
+            directory=space.directory, state=space.state, image=placed.image, kind=space.entry.kind,
             pull="yes" if space.entry.pull else "", files=[part for file in self.files for part in file],
             sources=[mount.split(":")[0] for mount in space.entry.mounts],
             arguments=docker_arguments(space, placed),
         )  # fmt: skip
-        return self._change(have, self._want(), script + self._start() + self._finish(), diff)
+        script = self._network() + script + self._start() + self._finish()
+        return self._change(have, self._want(), script, diff)
+
+    def _network(self) -> str:
+        """What makes the person's network where it is missing."""
+        owner = self.workspace.owner
+        return sh_file(
+            __file__,
+            "sh/network/make.sh",
+            user=owner,
+            network=network_of(owner),
+            bridge=bridge_of(owner),
+            closed=CLOSED,
+        )
+
+    def _connect(self) -> str:
+        return sh_file(__file__, "sh/network/connect.sh", name=self.name, network=network_of(self.workspace.owner))
 
     def _start(self) -> str:
         space = self.workspace
@@ -172,7 +196,8 @@ class WorkspaceRuns:
     def _taken(self, look: WorkspaceFacts) -> Refusal | None:
         """Another program listens where it would. A container that is to be replaced is its port's holder itself."""
         port = self.workspace.port
-        holder = next((held for held in look.containers if held.kept_up and held.port == str(port)), None)
+        holding = (held for held in look.containers if held.kept_up and held.connected and held.port == str(port))
+        holder = next(holding, None)
         if port not in look.ports or holder is not None:
             return None
         sentence = (
@@ -208,7 +233,7 @@ class WorkspaceRuns:
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        return (Undeclared(force=self.force),)
+        return (Undeclared(force=self.force, removes=True),)
 
 
 def image_of(reference: str, look: WorkspaceFacts, held: SpaceContainer | None) -> str:

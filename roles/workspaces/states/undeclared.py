@@ -24,6 +24,7 @@ class Undeclared:
     networks: tuple[str, ...] = ()
     images: tuple[str, ...] = ()  #: those that are built on the host and wanted
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
+    removes: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the role is to go, with all that it needs
 
     def probes(self) -> tuple[Probe, ...]:
         return (LOOK,)
@@ -47,7 +48,7 @@ class Undeclared:
                 "or say --force"
             )
             return Refusal(
-                "undeclared workspaces", have, "absent", "workspace-in-use", sentence, alone=bool(self.names)
+                "undeclared workspaces", have, "absent", "workspace-in-use", sentence, alone=not self.removes
             )
         script = told("undeclared workspaces") + sh_file(
             __file__, "sh/remove.sh", names=gone, networks=networks, images=images, state=STATE
@@ -65,7 +66,7 @@ class Undeclared:
         return tuple(space.at_work for space in held if space.at_work)
 
     def removal(self) -> tuple[Resource, ...]:
-        return (Undeclared(force=self.force),) if self.names or self.networks or self.images else ()
+        return (Undeclared(force=self.force, removes=True),) if self.names or self.networks or self.images else ()
 
 
 def told(what: str) -> str:

@@ -91,6 +91,8 @@ def rows_of(host: str, declared: tuple[Workspace, ...], look: WorkspaceFacts) ->
             state = f"not started: {short(why)}" if why else "not started"
         if space is None:
             state += ", no longer declared"
+        if held and held.running and not held.connected:
+            state += ", cut off"
         yield ListedWorkspace(
             host,
             name,

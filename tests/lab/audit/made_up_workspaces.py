@@ -14,7 +14,7 @@ HELD = {
     "name": "/workspace-alice-lab", "id": "5f3c", "image": "sha256:2aae", "state": "running", "pid": 4711, "code": 0,
     "killed": False, "error": "", "ended": "0001-01-01T00:00:00Z", "workspace": "alice-lab", "user": "alice",
     "kind": "jupyter", "definition": "0123456789abcdef", "asked": "", "gpus": "", "share": "false", "port": "21001",
-    "reference": "tensorflow/tensorflow:2.9.0-gpu-jupyter",
+    "reference": "tensorflow/tensorflow:2.9.0-gpu-jupyter", "networks": "hostwright-alice ",
 }  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 # Make the container of a workspace, beside the one that it replaces: that one comes back if the new one does not answer.
-# Nothing is stopped before everything that the new one needs is there. Its definition is written last.
+# Nothing is stopped before everything that the new one needs is there. Its definition is written last. It needs
+# `make_network` of network/make.sh.
 : "${name:?}"
 : "${user:?}"
 : "${uid:?}"
@@ -7,9 +8,6 @@
 : "${groups?}"
 : "${directory:?}"
 : "${state:?}"
-: "${network:?}"
-: "${bridge:?}"
-: "${closed:?}"
 : "${kind:?}"
 : "${image:?}"
 : "${pull?}"
@@ -134,14 +132,7 @@ if [ "$kind" = ssh ] && [ ! -s "$state/host_key" ]; then # once, so that people 
   mv -f -- "$state/.host_key" "$state/host_key"
 fi
 
-"$closed" ||
-  fail "the host's firewall does not take the rule that keeps others from its containers (iptables -S says more)"
-docker network inspect "$network" >/dev/null 2>&1 || {
-  must "the network $network could not be made" docker network create --label "hostwright.workspaces=$user" \
-    --driver bridge --opt "com.docker.network.bridge.name=$bridge" \
-    --opt com.docker.network.bridge.enable_icc=false "$network"
-  made="network '$network' $made"
-}
+make_network
 
 docker rm -f "$container.new" >/dev/null 2>&1 || :
 eval "set -- $arguments"

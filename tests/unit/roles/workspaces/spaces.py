@@ -15,6 +15,7 @@ from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+from hostwright.standard.roles.workspaces.states.access import AccessWithdrawn
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt
 from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns, digest
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
@@ -48,9 +49,8 @@ def variables(**changed: WorkspaceEntry | None) -> Workspaces:
 def states(v: Workspaces = DECLARED, *, force: bool = False) -> list[Resource]:
     """Those that ask Docker."""
     wanted = Wanted(stack=None, force=force)  # type: ignore[arg-type]  # no section of it is read
-    return [
-        state for state in workspaces.resources(v, wanted) if isinstance(state, ImageBuilt | Undeclared | WorkspaceRuns)
-    ]
+    asking = AccessWithdrawn | ImageBuilt | Undeclared | WorkspaceRuns
+    return [state for state in workspaces.resources(v, wanted) if isinstance(state, asking)]
 
 
 def _with_todays_image(look: str) -> str:

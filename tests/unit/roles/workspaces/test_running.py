@@ -143,7 +143,8 @@ def test_an_undeclared_workspace_goes_and_its_files_stay() -> None:
 
 def test_who_left_is_taken_off_with_one_change() -> None:
     left = replace(DECLARED, users={**DECLARED.users, "bob": replace(DECLARED.users["bob"], left=True)})
-    (plan,) = planned(left).values()
+    access, plan = planned(left).values()
+    assert access.what == "access of bob"
     assert plan.have == "workspace b-run of bob, workspace bob-board of bob, workspace bob-lab of bob, hostwright-bob"
 
 
@@ -392,7 +393,7 @@ def made_for(tmp_path: Path, owners: tuple[int, ...]) -> list[tuple[str, bool]]:
     plan = planned(carol)["workspace carol"]
     assert isinstance(plan, Change)
     text = plan.steps[0].script.replace("/var/lib/hostwright/workspaces", f"{tmp_path}/state")
-    text = text.partition("\ndocker network inspect")[0].replace(CLOSED, "true")  # up to Docker's first word about it
+    text = text.partition("\nmake_network\n")[0].replace(CLOSED, "true")  # up to Docker's first word about it
     environment = stub(tmp_path, docker='[ "$1" = image ]', chown="exit 0", stat=f"cat {tmp_path}/owner")
     state, made = tmp_path / "state" / "carol", []
     for owner in owners:

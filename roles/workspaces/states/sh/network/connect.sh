@@ -1,0 +1,6 @@
+# Put a container back into its person's network: its published port comes back with it. It needs `make_network` of
+# make.sh.
+: "${name:?}"
+: "${network:?}"
+make_network
+must "it could not be put into the network $network again" docker network connect "$network" "workspace-$name"
