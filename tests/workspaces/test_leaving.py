@@ -1,5 +1,7 @@
 """bob leaves: one line in one file takes his workspaces off host, proxy and allocation, and cuts nobody else's line.
 
+His own connections end at once, his work when nobody works any more, or by force.
+
 The tests are one story on one host, in this order: alice keeps a websocket of hers open through all of it.
 """
 
@@ -9,6 +11,7 @@ import json
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -32,7 +35,7 @@ FILES = "/srv/workspaces/bob"
 
 @dataclass
 class Line:
-    """A terminal in alice's Jupyter, reached through the proxy by a websocket that trusts the host's own authority."""
+    """A terminal in a Jupyter, reached through the proxy by a websocket that trusts the host's own authority."""
 
     opened: websocket.WebSocket
 
@@ -44,6 +47,33 @@ class Line:
             kind, *text = json.loads(self.opened.recv())
             shown += "".join(map(str, text)) if kind == "stdout" else ""
         return True
+
+    def ended(self) -> bool:
+        """Whether nothing comes any more, since the other side has ended the connection."""
+        self.opened.settimeout(120)
+        try:
+            while self.opened.recv():
+                pass
+        except websocket.WebSocketTimeoutException:
+            return False
+        except (websocket.WebSocketConnectionClosedException, OSError):
+            return True
+        return True  # a frame that says so
+
+
+@contextmanager
+def terminal(busy: Busy, name: str, authority: str) -> Iterator[Line]:
+    """A new terminal in this Jupyter; ``authority`` is the file with the one that signed the proxy's certificate."""
+    user = name.partition("-")[0]
+    shell = json.loads(busy.api(name, "api/terminals", "-X", "POST").stdout)["name"]
+    address = f"wss://{HOST}:{PORT}/{user}/{name}/terminals/websocket/{shell}"
+    trust = ssl.create_default_context(cafile=authority)
+    plain = socket.create_connection((str(busy.machine.address), PORT), timeout=120)
+    with trust.wrap_socket(plain, server_hostname=HOST) as wrapped:
+        header = [f"Authorization: token {busy.token(name)}"]
+        opened = websocket.create_connection(address, timeout=120, header=header, socket=wrapped)
+        yield Line(opened)
+        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +93,19 @@ def card(busy: Busy) -> str:
 
 
 @pytest.fixture(scope="module")
-def line(busy: Busy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
+def authority(busy: Busy, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The file with the host's own authority."""
+    path = tmp_path_factory.mktemp("trusted") / "authority.crt"
+    path.write_text(busy.on(f"cat {AUTHORITY}"))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def line(busy: Busy, authority: str) -> Iterator[Line]:
     """alice's terminal."""
-    authority = tmp_path_factory.mktemp("alice") / "authority.crt"
-    authority.write_text(busy.on(f"cat {AUTHORITY}"))
     busy.answers()
-    name = json.loads(busy.api(LAB, "api/terminals", "-X", "POST").stdout)["name"]
-    address = f"wss://{HOST}:{PORT}/alice/{LAB}/terminals/websocket/{name}"
-    trust = ssl.create_default_context(cafile=str(authority))
-    plain = socket.create_connection((str(busy.machine.address), PORT), timeout=120)
-    with trust.wrap_socket(plain, server_hostname=HOST) as wrapped:
-        header = [f"Authorization: token {busy.token()}"]
-        opened = websocket.create_connection(address, timeout=120, header=header, socket=wrapped)
-        yield Line(opened)
-        opened.close()
+    with terminal(busy, LAB, authority) as opened:
+        yield opened
 
 
 def status(busy: Busy, path: str) -> str:
@@ -107,19 +136,71 @@ def there(busy: Busy, line: Line) -> dict[str, int]:
     return had
 
 
-def test_who_works_is_named_and_not_ended(busy: Busy, there: dict[str, int]) -> None:
-    """One change in the file, while bob is at work: refused with his name, until that is forced."""
-    assert busy.api(HIS, "api/terminals", "-X", "POST").returncode == 0
-    busy.declare(people=LEFT, **BOBS)
-    before = busy.lives()
+def networks(busy: Busy, name: str) -> str:
+    """The names of the networks that a workspace's container is in."""
+    names = "{{range $name, $end := .NetworkSettings.Networks}}{{$name}} {{end}}"
+    return busy.on(f"docker inspect --format '{names}' workspace-{name}").strip()
+
+
+def lives(busy: Busy) -> set[str]:
+    """All containers with their starts, and their processes, but for those of bob's box: sshd ends a lost session."""
+    return {row for row in busy.lives() if not row.startswith(f"workspace-{BOX} ")}
+
+
+def test_who_works_is_named_and_not_ended(busy: Busy, there: dict[str, int], line: Line, authority: str) -> None:
+    """One change in the file, while bob is at work: refused with his name, until that is forced. But he is cut off."""
+    with terminal(busy, HIS, authority) as his, busy.session() as session:
+        assert his.answers("mine")
+        inside = f"docker top workspace-{BOX} -eo args"
+        eventually(lambda: "sleep 35999" in busy.on(inside), 60, "bob's session in his box")
+        busy.declare(people=LEFT, **BOBS)
+        before = lives(busy)
+        planned = busy.said("plan", "--hosts", HOST, status=3)
+        assert "refused: workspace bob-lab of bob (" in planned
+        for name in GONE:
+            assert f"workspace {name} of bob" in planned
+        assert f"access of bob: workspaces {BOX}, {HIS}, bob-run on the network" in planned
+        assert f"- location /bob/{HIS}/" in planned  # of the proxy
+        said = busy.said("provision", "--hosts", HOST, status=1)
+        assert "workspace bob-lab of bob (" in said
+        assert before - lives(busy) == set()
+        assert line.answers("beside")
+        assert his.ended()
+        eventually(lambda: session.poll() is not None, 120, "the end of bob's session")
+    assert [networks(busy, name) for name in GONE] == ["", "", ""]
+    assert {str(port) for port in there.values()}.isdisjoint(ports(busy))
+    assert status(busy, f"/bob/{HIS}/api") == "404"
+
+
+def test_he_stays_cut_off(busy: Busy, there: dict[str, int], line: Line) -> None:
+    """Nothing is cut off again, and a container that is started again is in no network either."""
+    before = lives(busy)
+    assert "access of bob" not in busy.said("plan", "--hosts", HOST, status=3)
+    busy.said("provision", "--hosts", HOST, status=1)
+    busy.on(f"docker restart --time 5 workspace-{BOX}")
+    assert networks(busy, BOX) == ""
+    assert str(there[BOX]) not in ports(busy)
+    assert {row for row in before if BOX not in row} - lives(busy) == set()
+    assert "cut off" in busy.said("workspace.list", "--hosts", HOST, status=0)
+    assert line.answers("still")
+
+
+def test_who_stays_after_all_goes_on_where_he_was(
+    busy: Busy, there: dict[str, int], line: Line, authority: str
+) -> None:
+    """The line is taken back: the same processes are reachable at the same ports."""
+    before = lives(busy)
+    busy.declare(**BOBS)
     planned = busy.said("plan", "--hosts", HOST, status=3)
-    assert "refused: workspace bob-lab of bob (" in planned
-    for name in GONE:
-        assert f"workspace {name} of bob" in planned
-    assert f"- location /bob/{HIS}/" in planned  # of the proxy
-    said = busy.said("provision", "--hosts", HOST, status=1)
-    assert "workspace bob-lab of bob (" in said
-    assert before - busy.lives() == set()
+    assert f"on it again with port {there[HIS]}" in planned
+    busy.said("provision", "--hosts", HOST, status=0)
+    assert before - lives(busy) == set()
+    assert {str(port) for port in there.values()} <= set(ports(busy))
+    eventually(lambda: status(busy, f"/bob/{HIS}/api") == "200", 240, "bob's Jupyter behind the proxy")
+    with terminal(busy, HIS, authority) as his:
+        assert his.answers("back")
+    assert line.answers("all the same")
+    busy.plan(status=0)
 
 
 @pytest.fixture(scope="module")
@@ -175,3 +256,17 @@ def test_who_comes_back_has_the_old_files(busy: Busy, left: str, there: dict[str
     assert busy.on(f"cat {FILES}/{HIS}/notes") == "mine\n"
     assert busy.port(HIS) == there[HIS]
     assert line.answers("again")
+
+
+def test_a_restart_of_docker_brings_no_access_back(busy: Busy, there: dict[str, int], line: Line) -> None:
+    """The last of the story: Docker ends everybody's connections with it."""
+    assert busy.api(HIS, "api/terminals", "-X", "POST").returncode == 0
+    busy.declare(people=LEFT, bob_lab={**BOBS["bob_lab"], "gpus": []})
+    busy.said("provision", "--hosts", HOST, status=1)
+    assert networks(busy, HIS) == ""
+    busy.on("systemctl restart docker")
+    ran = ["docker", "inspect", "--format", "{{.State.Running}}", f"workspace-{HIS}"]
+    eventually(lambda: exec_in(busy.machine, ran).stdout.strip() == "true", 120, "bob's container to be started again")
+    assert networks(busy, HIS) == ""
+    assert str(there[HIS]) not in ports(busy)
+    busy.answers()  # alice's is started again, too, and is reached
