@@ -151,7 +151,7 @@ def test_who_works_is_named_and_not_ended(busy: Busy, there: dict[str, int], lin
     """One change in the file, while bob is at work: refused with his name, until that is forced. But he is cut off."""
     with terminal(busy, HIS, authority) as his, busy.session() as session:
         assert his.answers("mine")
-        inside = f"docker top workspace-{BOX} -eo args"
+        inside = f"docker top workspace-{BOX} -eo pid,args"
         eventually(lambda: "sleep 35999" in busy.on(inside), 60, "bob's session in his box")
         busy.declare(people=LEFT, **BOBS)
         before = lives(busy)
