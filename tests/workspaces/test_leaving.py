@@ -156,7 +156,9 @@ def test_who_works_is_named_and_not_ended(busy: Busy, there: dict[str, int], lin
         busy.declare(people=LEFT, **BOBS)
         before = lives(busy)
         planned = busy.said("plan", "--hosts", HOST, status=3)
-        assert "refused: workspace bob-lab of bob (" in planned
+        assert "refused: workspace bob-" in planned
+        for name in (HIS, BOX):
+            assert f"workspace {name} of bob (" in planned
         for name in GONE:
             assert f"workspace {name} of bob" in planned
         assert f"access of bob: workspaces {BOX}, {HIS}, bob-run on the network" in planned
@@ -209,7 +211,7 @@ def left(busy: Busy, line: Line, there: dict[str, int]) -> str:
     main = "systemctl show -P MainPID nginx.service"
     before = busy.on(main)
     busy.declare(people=LEFT, **BOBS)
-    planned = busy.said("plan", "--hosts", HOST, "--force", status=3)
+    planned = busy.said("provision", "--hosts", HOST, "--check", "--force", status=3)
     busy.said("provision", "--hosts", HOST, "--force", status=0)
     assert busy.on(main) == before
     return planned
