@@ -27,6 +27,8 @@ from hostwright.standard.roles.workspaces.declared.gpus import Gpus, is_mig
 
 TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"
 SERVING = "tensorflow/serving:2.9.0"  #: with GPUs, its tag ends with -gpu
+_PROXIES = {"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"}
+_ITSELF = "localhost,127.0.0.1,::1"
 NOBODY = "nobody"  #: whose a model server may be, beside people
 
 
@@ -147,6 +149,14 @@ class WorkspaceEntry:
             known = ", ".join(map(str, sorted(self.versions))) or "none"
             return f"live: {self.live or 'nothing'} is none of its versions ({known})"
         return ""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Its environment. What a container asks of itself goes to no proxy, unless it says what shall not."""
+        named = {name.lower() for name in self.environment}
+        if "no_proxy" in named or not named & _PROXIES:
+            return self.environment
+        return {**self.environment, "no_proxy": _ITSELF, "NO_PROXY": _ITSELF}
 
     @property
     def log_directory(self) -> str:

@@ -19,7 +19,15 @@ def command_inside(workspace: Workspace) -> tuple[str, ...]:
         return ("jupyter", "notebook", "--ip=0.0.0.0", f"--port={port}", "--no-browser", f"--notebook-dir={HOME}")
     if entry.kind == "tensorboard":
         return ("tensorboard", f"--logdir={entry.log_directory}", "--host=0.0.0.0", f"--port={port}")
-    return entry.command or ("/bin/sh", "-eu", "-c", entry.script)
+    return entry.command or _script(entry.script)
+
+
+def _script(text: str) -> tuple[str, ...]:
+    """A script as its host runs it: /bin/sh reads it, or the program that its first line names reads a file with it."""
+    if not text.startswith("#!"):
+        return ("/bin/sh", "-c", text, "script")
+    write = 'file=$(mktemp) && printf %s "$1" >"$file" && shift && exec "$@" "$file"'
+    return ("/bin/sh", "-c", write, "script", text, *text[2:].partition("\n")[0].strip().split(None, 1))
 
 
 def hosts_checked(workspace: Workspace, hosts: int) -> None:

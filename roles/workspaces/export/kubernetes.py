@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +16,8 @@ from hostwright.standard.roles.workspaces.export.inside import PORTS, cards_chec
 
 Manifest = dict[str, Any]
 MIB = 2**20
+_LABEL_LENGTH = 63  #: of a name of DNS between two dots (RFC 1123)
+_SHM = "shm"  #: the volume of a pod's shared memory
 
 
 def kubernetes(workspace: Workspace, hosts: int = 1, storage: str = "50Gi") -> str:
@@ -50,37 +54,48 @@ class _WithoutAnchors(yaml.SafeDumper):
 
 
 def _named(version: str, kind: str, workspace: Workspace, name: str) -> Manifest:
-    labels = {"app.kubernetes.io/name": _name(workspace), "app.kubernetes.io/part-of": "workspaces"}
+    labels = {"app.kubernetes.io/name": dns_name(workspace.name), "app.kubernetes.io/part-of": "workspaces"}
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "labels": labels}}
 
 
-def _name(workspace: Workspace) -> str:
-    """The workspace's name as a name of DNS, which begins with a letter and does not end with a hyphen (RFC 1035)."""
-    name = workspace.name.strip("-")
-    return name if name[0].isalpha() else f"w-{name}"
+def dns_name(name: str) -> str:
+    """A workspace's name as a name of DNS, which begins with a letter and does not end with a hyphen (RFC 1035).
+
+    One that is changed gets an end of its own, since another workspace may have what is left of it.
+
+    >>> dns_name("alice-lab"), dns_name("2022-lab")
+    ('alice-lab', 'w-2022-lab-b4d824')
+    """
+    plain = name.strip("-")
+    plain = plain if plain[0].isalpha() else f"w-{plain}"
+    return plain if plain == name else f"{plain}-{_sum(name)[:6]}"
+
+
+def _sum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _files(workspace: Workspace) -> str:
-    return f"{_name(workspace)}-files"
+    return f"{dns_name(workspace.name)}-files"
 
 
 def _job(workspace: Workspace, pod: Manifest) -> Manifest:
     """A batch run: once, whatever its exit status."""
     template = {"spec": {**pod, "restartPolicy": "Never"}}
     spec = {"backoffLimit": 0, "template": template}
-    return {**_named("batch/v1", "Job", workspace, _name(workspace)), "spec": spec}
+    return {**_named("batch/v1", "Job", workspace, dns_name(workspace.name)), "spec": spec}
 
 
 def _tf_job(workspace: Workspace, pod: Manifest, hosts: int) -> Manifest:
     """A batch run on several hosts. The operator looks for the container named ``tensorflow``."""
     worker = {"replicas": hosts, "restartPolicy": "Never", "template": {"spec": pod}}
     spec = {"runPolicy": {"cleanPodPolicy": "None"}, "tfReplicaSpecs": {"Worker": worker}}
-    return {**_named("kubeflow.org/v1", "TFJob", workspace, _name(workspace)), "spec": spec}
+    return {**_named("kubeflow.org/v1", "TFJob", workspace, dns_name(workspace.name)), "spec": spec}
 
 
 def _deployment(workspace: Workspace, pod: Manifest) -> Manifest:
     """Something that goes on: one pod, never two on the same files."""
-    labels = {"app.kubernetes.io/name": _name(workspace)}
+    labels = {"app.kubernetes.io/name": dns_name(workspace.name)}
     template = {"metadata": {"labels": labels}, "spec": pod}
     spec = {
         "replicas": 1,
@@ -88,17 +103,17 @@ def _deployment(workspace: Workspace, pod: Manifest) -> Manifest:
         "selector": {"matchLabels": labels},
         "template": template,
     }
-    return {**_named("apps/v1", "Deployment", workspace, _name(workspace)), "spec": spec}
+    return {**_named("apps/v1", "Deployment", workspace, dns_name(workspace.name)), "spec": spec}
 
 
 def _service(workspace: Workspace) -> Manifest:
     """Its address in the cluster; from outside: ``kubectl port-forward service/NAME 8888``."""
     port = PORTS[workspace.entry.kind]
     spec = {
-        "selector": {"app.kubernetes.io/name": _name(workspace)},
+        "selector": {"app.kubernetes.io/name": dns_name(workspace.name)},
         "ports": [{"name": "http", "port": port, "targetPort": port}],
     }
-    return {**_named("v1", "Service", workspace, _name(workspace)), "spec": spec}
+    return {**_named("v1", "Service", workspace, dns_name(workspace.name)), "spec": spec}
 
 
 def _pod(workspace: Workspace) -> Manifest:
@@ -108,23 +123,25 @@ def _pod(workspace: Workspace) -> Manifest:
     container: Manifest = {
         "name": "tensorflow",
         "image": entry.image,
-        "command": list(command_inside(workspace)),
+        "command": [_plain(word) for word in command_inside(workspace)],
         "workingDir": HOME,
         "resources": {"limits": _limits(workspace)},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [
             *({"name": name, "mountPath": path, "readOnly": read_only} for name, path, read_only in claims),
-            {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108  # the pod's own shared memory
+            {"name": _SHM, "mountPath": "/dev/shm"},  # noqa: S108  # the pod's own shared memory
         ],
     }
-    if entry.environment:  # Kubernetes reads $(NAME) as another variable
-        variables = entry.environment.items()
-        container["env"] = [{"name": name, "value": value.replace("$(", "$$(")} for name, value in variables]
+    if variables := entry.variables:
+        container["env"] = [{"name": name, "value": _plain(value)} for name, value in variables.items()]
     if entry.kind in PORTS:
         container["ports"] = [{"name": "http", "containerPort": PORTS[entry.kind]}]
     volumes: Sequence[Mapping[str, Any]] = [
-        *({"name": name, "persistentVolumeClaim": {"claimName": name}} for name, _, _ in claims),
-        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": _mebibytes(entry.shm)}},
+        *(
+            {"name": name, "persistentVolumeClaim": {"claimName": name}}
+            for name in dict.fromkeys(each[0] for each in claims)
+        ),
+        {"name": _SHM, "emptyDir": {"medium": "Memory", "sizeLimit": _mebibytes(entry.shm)}},
     ]
     pod: Manifest = {"containers": [container], "volumes": list(volumes)}
     uid, gid = workspace.user.uid, workspace.user.gid
@@ -153,16 +170,31 @@ def _mebibytes(size: str) -> str:
     return f"{max(1, bytes_of(size) // MIB)}Mi"
 
 
+def _plain(text: str) -> str:
+    """Kubernetes reads ``$(NAME)`` as another variable, and two dollar signs as one."""
+    return text.replace("$", "$$")
+
+
 def _claims(mounts: Sequence[str]) -> list[tuple[str, str, bool]]:
     """For each mount the claim that stands for the host's directory, where it is mounted, and whether it is read-only.
 
-    >>> _claims(["/data/ImageNet:/data:ro"])
+    >>> _claims(["/data/imagenet:/data:ro"])
     [('data-imagenet', '/data', True)]
     """
-    claims: list[tuple[str, str, bool]] = []
-    for source, target, *mode in (mount.split(":") for mount in mounts):
-        letters = "".join(letter if letter.isalnum() else "-" for letter in source.lower())
-        name = letters.strip("-")[:60].rstrip("-") or "data"
-        alike = sum(claim == name or claim.startswith(f"{name}-") for claim, *_ in claims)
-        claims.append((f"{name}-{alike + 1}" if alike else name, target, mode == ["ro"]))
-    return claims
+    return [
+        (_claim(source), target, mode == ["ro"]) for source, target, *mode in (mount.split(":") for mount in mounts)
+    ]
+
+
+def _claim(source: str) -> str:
+    """The name of a directory's claim, the same for whoever mounts it, and no other directory's.
+
+    >>> _claim("/data/Set_A"), _claim("/data/set-a")
+    ('data-set-a-c1fdbe4e', 'data-set-a-09c64145')
+    """
+    plain = source[1:].replace("/", "-")
+    told = re.fullmatch(r"/[a-z0-9]+(/[a-z0-9]+)*", source) and len(plain) <= _LABEL_LENGTH
+    if told and plain != _SHM and not plain.endswith("-files"):  # those are the pod's own
+        return plain
+    letters = re.sub("[^a-z0-9]", "-", plain.lower()).strip("-")[:50].rstrip("-")
+    return f"{letters or 'data'}-{_sum(source)[:8]}"

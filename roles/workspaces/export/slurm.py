@@ -40,5 +40,5 @@ def slurm(workspace: Workspace, hosts: int = 1) -> str:
         port=PORTS.get(entry.kind),
         image=words((f"docker://{entry.image}",)),
         command=words(command_inside(workspace)),
-        variables=[words((f"APPTAINERENV_{name}={value}",)) for name, value in entry.environment.items()],
+        variables=[words((f"APPTAINERENV_{name}={value}",)) for name, value in entry.variables.items()],
     )

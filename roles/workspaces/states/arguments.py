@@ -154,7 +154,7 @@ def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
     """The user's environment, the image, and what it runs."""
     name = space.owner
     environment = ("--env", f"HOME={HOME}", "--env", f"USER={name}", "--env", f"LOGNAME={name}", "--workdir", HOME)
-    more = (word for name, value in space.entry.environment.items() for word in ("--env", f"{name}={value}"))
+    more = (word for name, value in space.entry.variables.items() for word in ("--env", f"{name}={value}"))
     program, *words = _command(space)
     return (*environment, *more, "--entrypoint", program, placed.image, *words)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.compose import compose, compose_runtime
 from hostwright.standard.roles.workspaces.export.inside import hosts_checked
-from hostwright.standard.roles.workspaces.export.kubernetes import kubernetes
+from hostwright.standard.roles.workspaces.export.kubernetes import dns_name, kubernetes
 from hostwright.standard.roles.workspaces.export.slurm import slurm
 from hostwright.standard.roles.workspaces.verbs.looking import one_workspace
 
@@ -29,5 +30,10 @@ def export(selection: Selection, name: str, form: str, *, nodes: int = 1, storag
     if nodes != 1 and form.startswith("compose"):
         raise InputError("a Compose file is for one host", "--nodes")
     hosts_checked(space, nodes)
-    print(forms[form](space), end="")
+    text = forms[form](space)
+    if form == "kubernetes" and dns_name(name) != name:
+        why = "a name in Kubernetes begins with a letter and does not end with a hyphen"
+        out = console.make_console(stderr=True)
+        out.print(f"{name} is called {dns_name(name)} there: {why}", markup=False, highlight=False, soft_wrap=True)
+    print(text, end="")
     return 0

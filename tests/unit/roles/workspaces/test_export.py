@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -135,11 +137,18 @@ def test_several_hosts_are_a_tf_job_whose_files_all_of_them_write() -> None:
     assert claim == {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "2Ti"}}}
 
 
-@pytest.mark.parametrize(("name", "becomes"), [("2022-lab", "w-2022-lab"), ("lab--", "lab"), ("0-", "w-0")])
-def test_a_name_becomes_one_of_dns(name: str, becomes: str) -> None:
+@pytest.mark.parametrize(("name", "begins"), [("2022-lab", "w-2022-lab-"), ("lab--", "lab-"), ("0-", "w-0-")])
+def test_a_name_becomes_one_of_dns_and_nobody_elses(name: str, begins: str) -> None:
     found = manifests(kubernetes(workspace(LAB, name)))
-    assert found["Service"]["metadata"]["name"] == becomes
+    becomes = found["Service"]["metadata"]["name"]
+    assert re.fullmatch(f"{begins}[0-9a-f]{{6}}", becomes)
+    assert {each["metadata"]["labels"]["app.kubernetes.io/name"] for each in found.values()} == {becomes}
     assert found["Service"]["spec"]["selector"] == found["Deployment"]["spec"]["selector"]["matchLabels"]
+    assert becomes != manifests(kubernetes(workspace(LAB, begins.strip("-"))))["Service"]["metadata"]["name"]
+
+
+def test_a_name_of_dns_stays() -> None:
+    assert manifests(kubernetes(workspace(LAB)))["Service"]["metadata"]["name"] == "alice-lab"
 
 
 def test_two_directories_never_become_one_claim() -> None:
@@ -148,6 +157,27 @@ def test_two_directories_never_become_one_claim() -> None:
     pod = manifests(kubernetes(workspace(entry)))["Deployment"]["spec"]["template"]["spec"]
     names = [volume["name"] for volume in pod["volumes"]]
     assert len(set(names)) == len(names) == len(mounts) + 2
+    alone = [claims(WorkspaceEntry(user="bob", kind="jupyter", mounts=(mount,)))[1] for mount in mounts]
+    assert alone == names[1:-1], "a directory has one claim, whoever mounts it"
+    assert all(re.fullmatch("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", name) for name in names), names
+
+
+def claims(entry: WorkspaceEntry, name: str = "alice-lab") -> list[str]:
+    """The names of a pod's volumes."""
+    pod = manifests(kubernetes(workspace(entry, name)))["Deployment"]["spec"]["template"]["spec"]
+    return [volume["name"] for volume in pod["volumes"]]
+
+
+def test_a_directory_takes_no_name_of_the_pods_own() -> None:
+    entry = WorkspaceEntry(
+        user="alice", kind="jupyter", mounts=("/shm:/a", "/lab/files:/b", "/data/set:/c", "/data/set:/d")
+    )
+    names = claims(entry, "lab")
+    assert len(set(names)) == len(names) == 5
+    assert "data-set" in names
+    pod = manifests(kubernetes(workspace(entry, "lab")))["Deployment"]["spec"]["template"]["spec"]
+    twice = [mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"] if mount["name"] == "data-set"]
+    assert twice == ["/c", "/d"]
 
 
 @pytest.mark.parametrize("form", [compose, compose_runtime])
@@ -188,7 +218,42 @@ def test_variables_go_along(tools: Path) -> None:
 def test_compose_reads_no_variable_in_a_command() -> None:
     entry = WorkspaceEntry(user="alice", kind="batch", script="echo $HOME $$\n")
     words = yaml.safe_load(compose(workspace(entry)))["services"]["alice-lab"]["entrypoint"]
-    assert words == ["/bin/sh", "-eu", "-c", "echo $$HOME $$$$\n"]
+    assert words == ["/bin/sh", "-c", "echo $$HOME $$$$\n", "script"]
+
+
+def expanded(text: str, variables: dict[str, str]) -> str:
+    """What Kubernetes makes of a word: third_party/forked/golang/expansion, which also reads $$ as one dollar sign."""
+    return re.sub(
+        r"\$(\$|\(([^)]*)\))",
+        lambda found: "$" if found[1] == "$" else variables.get(found[2], found[0]),
+        text,
+    )
+
+
+@pytest.mark.parametrize("text", ["$$", "$(TZ) `id` $(id)", "$$(TZ)", "a$", "$1 ${X:-y} 100%", 'it\'s "q" * x,y=z'])
+def test_kubernetes_reads_no_variable_in_a_value_or_command(text: str) -> None:
+    entry = replace(TRAIN, command=("echo", text), environment={"TZ": "UTC", "V": text})
+    (container,) = manifests(kubernetes(workspace(entry)))["Job"]["spec"]["template"]["spec"]["containers"]
+    assert [expanded(word, {"TZ": "UTC"}) for word in container["command"]] == ["echo", text]
+    assert expanded(container["env"][1]["value"], {"TZ": "UTC"}) == text
+
+
+@pytest.mark.parametrize(
+    ("script", "prints"),
+    [
+        ("echo \"[$1]\" `echo x`\nfalse\ncat <<'EOF'\n#SBATCH $HOME\nEOF\n", "[] x\n#SBATCH $HOME\n"),
+        ("#!/bin/bash -u\necho ${BASH_VERSION:+bash} $-\n", "bash huB\n"),
+        (f"#!{sys.executable} -I\nimport sys\nprint(sys.flags.isolated, len(sys.argv))\n", "1 1\n"),
+    ],
+    ids=["sh", "bash", "python"],
+)
+def test_a_script_runs_as_on_its_host(tools: Path, script: str, prints: str) -> None:
+    """On the host, /bin/sh reads it without options, or the program that its first line names does."""
+    entry = WorkspaceEntry(user="alice", kind="batch", script=script)
+    [(seen, _)] = run(slurm(workspace(entry)), tools)
+    image = next(number for number, word in enumerate(seen) if word.startswith("docker://"))
+    ran = subprocess.run(seen[image + 1 :], capture_output=True, text=True, check=False, timeout=30)
+    assert (ran.stdout, ran.stderr) == (prints, "")
 
 
 @pytest.mark.parametrize("form", [compose, compose_runtime])
@@ -226,3 +291,10 @@ def test_the_verb_prints_what_the_inventory_declares_and_asks_no_host(
         export(selection, "alice-lub", "slurm")
     with pytest.raises(InputError, match="for one host"):
         export(selection, "alice-lab", "compose", nodes=2)
+    hosts = tmp_path / "hosts.yml"
+    hosts.write_text(hosts.read_text().replace("alice-lab:", "9lives:"))
+    capsys.readouterr()
+    assert export(selection, "9lives", "kubernetes") == 0
+    printed = capsys.readouterr()
+    assert printed.err.startswith("9lives is called w-9lives-")
+    assert "is called" not in printed.out

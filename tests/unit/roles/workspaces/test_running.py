@@ -91,6 +91,27 @@ def test_variables_reach_the_container_and_make_it_anew() -> None:
     assert '+    "TZ": "Europe/Berlin",' in plan.diff.splitlines()
 
 
+@pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy"])
+def test_what_a_container_asks_of_itself_goes_to_no_proxy(name: str) -> None:
+    """docker-stacks issue 1962: a health check asked the company's proxy for localhost."""
+    words = docker_arguments(
+        space(WorkspaceEntry("bob", "jupyter", environment={name: "http://192.0.2.1:3128"})), PLACED
+    )
+    assert {
+        f"{name}=http://192.0.2.1:3128",
+        "no_proxy=localhost,127.0.0.1,::1",
+        "NO_PROXY=localhost,127.0.0.1,::1",
+    } <= set(words)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"http_proxy": "http://p", "no_proxy": "x"}, {"http_proxy": "http://p", "NO_PROXY": ""}]
+)
+def test_whoever_says_what_goes_to_no_proxy_is_believed(given: dict[str, str]) -> None:
+    words = docker_arguments(space(WorkspaceEntry("bob", "jupyter", environment=given)), PLACED)
+    assert [word for word in words if "proxy" in word.lower()] == [f"{name}={value}" for name, value in given.items()]
+
+
 @pytest.mark.parametrize("kind", ["jupyter", "ssh"])
 def test_groups_of_a_person_reach_shared_directories(kind) -> None:
     """jupyterhub issue 1421, docker-stacks issue 2137. sshd reads a person's groups from /etc/group at each login."""
