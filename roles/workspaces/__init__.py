@@ -31,7 +31,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import (
     workspaces_of,
 )
 from hostwright.standard.roles.workspaces.states.access import AccessWithdrawn
-from hostwright.standard.roles.workspaces.states.arguments import network_of
+from hostwright.standard.roles.workspaces.states.arguments import WITH_SHELLS, network_of
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt, tag_of
 from hostwright.standard.roles.workspaces.states.quota import DiskQuotas
 from hostwright.standard.roles.workspaces.states.running import CLOSED, WorkspaceRuns
@@ -156,6 +156,8 @@ def _files(workspace: Workspace, host: Wanted) -> Iterator[tuple[str, str, str]]
     if workspace.entry.kind == "jupyter":
         config = "jupyter_config.py"
         yield config, "644", host.render(f"workspaces/{config}.j2", workspace=workspace)
+    if workspace.entry.kind in WITH_SHELLS:
+        yield "profile", "644", host.render("workspaces/profile.j2")
     if workspace.entry.kind == "ssh":
         yield "authorized_keys", "644", "".join(f"{key}\n" for key in workspace.user.keys)
     if workspace.entry.script:

@@ -11,6 +11,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 RUN = "/run/hostwright"  #: in the container: files of root's that it may only read
 INSIDE = {"jupyter": 8888, "tensorboard": 6006, "ssh": 2222, "batch": 0, "serving": 8501}  #: the port in the container
+WITH_SHELLS = ("jupyter", "batch")  #: kinds whose people begin shells in the container as its own user
 _LOGS = ("--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3")
 #: sshd alone begins as root: to become the user, to lock itself in before somebody has logged in, and for terminals.
 _SSHD_CAPABILITIES = ("SETUID", "SETGID", "SYS_CHROOT", "CHOWN", "FOWNER", "KILL")
@@ -143,7 +144,8 @@ def state_files(space: Workspace) -> tuple[tuple[str, str], ...]:
         "batch": (("script", f"{RUN}/script"),) if space.entry.script else (),
         "ssh": (("authorized_keys", f"{RUN}/authorized_keys"), ("host_key", f"{RUN}/host_key")),
     }
-    return (("passwd", "/etc/passwd"), ("group", "/etc/group"), *own.get(space.entry.kind, ()))
+    shells = (("profile", "/etc/profile.d/hostwright.sh"),) if space.entry.kind in WITH_SHELLS else ()
+    return (("passwd", "/etc/passwd"), ("group", "/etc/group"), *shells, *own.get(space.entry.kind, ()))
 
 
 def _mount(source: str, target: str, *, readonly: bool = False) -> tuple[str, str]:
@@ -154,6 +156,8 @@ def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
     """The user's environment, the image, and what it runs."""
     name = space.owner
     environment = ("--env", f"HOME={HOME}", "--env", f"USER={name}", "--env", f"LOGNAME={name}", "--workdir", HOME)
+    if space.entry.kind == "jupyter":  # it starts, too, while the person's own disk is full, so that it can be emptied
+        environment += ("--env", "JUPYTER_RUNTIME_DIR=/tmp/jupyter")
     more = (word for name, value in space.entry.variables.items() for word in ("--env", f"{name}={value}"))
     program, *words = _command(space)
     return (*environment, *more, "--entrypoint", program, placed.image, *words)

@@ -48,7 +48,9 @@ cure() { # what to do about what a program said
   *'active endpoints'*)
     echo 'another container is in the network: docker network inspect names it; docker network disconnect -f takes it out' ;;
   *'overlapping IPv4 address pool'* | *'address pools have been fully subnetted'*)
-    echo 'give Docker more addresses: default-address-pools in /etc/docker/daemon.json, then systemctl restart docker' ;;
+    unused=$(docker network ls --filter dangling=true --format '{{.Name}}' 2>/dev/null | head -n 10 | tr '\n' ' ')
+    [ -z "$unused" ] || unused=", or take away those that no running container is in, where nobody needs them: docker network rm $unused"
+    echo "give Docker more addresses: default-address-pools in /etc/docker/daemon.json, then systemctl restart docker${unused% }" ;;
   *'did not answer'* | *'annot connect to the Docker daemon'* | *containerd*)
     echo 'systemctl status docker containerd and journalctl -u docker on the host say why; systemctl restart docker' ;;
   *) echo 'journalctl -u docker on the host says more' ;;

@@ -135,8 +135,11 @@ fi
 make_network
 
 docker rm -f "$container.new" >/dev/null 2>&1 || :
+locale=--env=LANG=C.UTF-8 # where the image names none, programs know no letters beyond ASCII
+! docker image inspect --format '{{range .Config.Env}}{{println .}}{{end}}' "$image" |
+  grep -qE '^(LANG|LC_ALL|LC_CTYPE)=.' || locale=''
 eval "set -- $arguments"
-must "Docker does not make its container" docker create --name "$container.new" "$@"
+must "Docker does not make its container" docker create --name "$container.new" ${locale:+"$locale"} "$@"
 
 if [ -n "$had" ]; then
   ran=$(docker container inspect --format '{{if .State.Running}}yes{{end}}' "$container")

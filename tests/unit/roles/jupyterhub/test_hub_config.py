@@ -184,11 +184,15 @@ class TestContainers:
         assert (limits["cap_drop"], limits["security_opt"]) == (["ALL"], ["no-new-privileges"])
         assert (limits["mem_limit"], limits["memswap_limit"], limits["cpu_quota"]) == ("2g", "2g", 150000)
         assert "runtime" not in limits
+        assert limits["init"] is True, "rocker-org/ml#45: a Jupyter takes no orphan away, which stays as a zombie"
         assert self.spawner(hub).limits("alice", [CARD])["runtime"] == "nvidia"
 
     def test_a_server_without_a_card_sees_none_whatever_its_image_says(self, hub: Any) -> None:
         assert self.spawner(hub).variables([])["NVIDIA_VISIBLE_DEVICES"] == "void"
         assert self.spawner(hub).variables([CARD, OTHER])["NVIDIA_VISIBLE_DEVICES"] == f"{CARD},{OTHER}"
+
+    def test_a_full_disk_of_somebodys_keeps_no_server_from_starting(self, hub: Any) -> None:
+        assert self.spawner(hub).variables([])["JUPYTER_RUNTIME_DIR"].startswith("/tmp/")  # noqa: S108 - of its container
 
     def test_somebody_who_left_starts_nothing(self, hub: Any) -> None:
         with pytest.raises(hub.Refused, match="eve may not use this host any more"):

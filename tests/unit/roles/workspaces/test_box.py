@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt
 from tests.unit.roles.workspaces.spaces import states
@@ -22,16 +25,17 @@ ENVIRONMENT = {
 }
 
 
-def start(folder: Path) -> str:
+def start(folder: Path, environment: Mapping[str, str] = ENVIRONMENT) -> str:
     """The box's program, run with a stand-in for sshd that shows the file it is given."""
     image = next(state for state in states() if isinstance(state, ImageBuilt))
     text = dict(image.files)["start"]
     (folder / "sshd_config").write_text("Port 2222\nUsePAM no\n")
     text = text.replace("/etc/ssh/hostwright_sshd_config", f"{folder}/sshd_config")
     text = text.replace("/run/hostwright_sshd_config", f"{folder}/made")
+    text = text.replace("/etc/profile.d", str(folder))
     text = text.replace(f"/usr/sbin/sshd -D -e -f {folder}", f"/bin/cat {folder}")
     assert "/usr/sbin/sshd" not in text
-    done = subprocess.run(("sh", "-c", text), env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    done = subprocess.run(("sh", "-c", text), env=environment, capture_output=True, text=True, check=True)
     return done.stdout
 
 
@@ -62,3 +66,30 @@ def test_a_real_sshd_takes_the_line(tmp_path: Path) -> None:
     shown = [line for line in done.stdout.splitlines() if line.startswith("setenv ")]
     assert f"setenv WORDS={ENVIRONMENT['WORDS']}" in shown
     assert f"setenv LANG={ENVIRONMENT['LANG']}" in shown
+
+
+@pytest.mark.parametrize("path", ["/opt/conda/bin:/usr/bin:/bin", "/data/it's a $(tool):/usr/bin:/bin"])
+def test_a_login_shell_has_the_path_of_the_container_and_not_of_its_image(tmp_path: Path, path: str) -> None:
+    """Debian's /etc/profile sets PATH anew; what the workspace's environment says comes after what its image does."""
+    start(tmp_path, {**ENVIRONMENT, "PATH": path, "LD_LIBRARY_PATH": "/data/lib"})
+    read = f'PATH=/usr/bin LD_LIBRARY_PATH=/data/lib; . {tmp_path}/hostwright.sh; echo "$PATH $LD_LIBRARY_PATH"'
+    done = subprocess.run(("sh", "-euc", read), capture_output=True, text=True, check=True)
+    assert done.stdout == f"{path}:/workspace/.local/bin /data/lib\n"
+
+
+def test_what_an_image_prints_to_people_is_not_printed_to_programs(tmp_path: Path) -> None:
+    """tensorflow#30495: TensorFlow's own /etc/bash.bashrc prints its logo, which bash reads for scp and rsync, too."""
+    image = next(state for state in states() if isinstance(state, ImageBuilt))
+    lines = dict(image.files)["Dockerfile"].splitlines()
+    (quiet,) = (line.strip(" &\\") for line in lines if "/etc/bash.bashrc" in line and not line.startswith("#"))
+    file = tmp_path / "bash.bashrc"
+    file.write_text("echo LOGO\n")
+    quiet = quiet.replace("/etc/bash.bashrc", str(file))
+    subprocess.run(("sh", "-euc", quiet), check=True)
+    program = subprocess.run(("bash", "-c", f". {file}; echo x"), capture_output=True, text=True, check=True)
+    person = subprocess.run(
+        ("bash", "--rcfile", str(file), "-ic", "echo x"), capture_output=True, text=True, check=True
+    )
+    assert (program.stdout, person.stdout) == ("x\n", "LOGO\nx\n")
+    file.unlink()
+    subprocess.run(("sh", "-euc", quiet), check=True)  # an image without it

@@ -19,7 +19,7 @@ DOCKER = """
 case "$* " in "$FAILS "*) [ -z "$FAILS" ] || { echo "$FAILURE" >&2; exit "${STATUS:-125}"; } ;; esac
 has="$DOCKER/$1"
 case "$1 $2" in
-"image inspect") exit 0 ;;
+"image inspect") printf "${IMAGE_ENV:-}" ;;
 "container inspect")
   shift 2
   [ "$1" != --format ] || { format=$2; shift 2; }
@@ -28,7 +28,8 @@ case "$1 $2" in
 "network inspect") [ -e "$DOCKER/network/$3" ] ;;
 "network create") for last; do :; done; : >"$DOCKER/network/$last" ;;
 "network rm") rm "$DOCKER/network/$3" ;;
-"create --name") echo new >"$DOCKER/container/$3" ;;
+"network ls") printf "${UNUSED:-}" ;;
+"create --name") echo new >"$DOCKER/container/$3"; echo "$*" >"$DOCKER/created" ;;
 "rm -f") shift 2; rm "$(printf "$DOCKER/container/%s" "$1")" ;;
 rename*) [ ! -e "$DOCKER/container/$3" ] && mv "$DOCKER/container/$2" "$DOCKER/container/$3" ;;
 logs*) printf 'starting\\nOSError: [Errno 99] Cannot assign requested address\\n\\n' ;;
@@ -141,3 +142,29 @@ def test_one_that_does_not_answer_is_taken_back(tmp_path: Path) -> None:
 def test_a_docker_that_hangs_is_told(tmp_path: Path) -> None:
     done = change(tmp_path, "create", "", STATUS="124")
     assert "Docker did not answer within 90 s (systemctl status docker containerd" in done.told
+
+
+@pytest.mark.parametrize(
+    ("image", "given"),
+    [
+        ("PATH=/bin\nNOLANG=1\n", True),
+        ("PATH=/bin\n", True),
+        ("LANG=de_DE.UTF-8\n", False),
+        ("A=1\nLC_ALL=C.UTF-8\n", False),
+    ],
+)
+def test_an_image_without_a_locale_gets_one_with_all_letters(tmp_path: Path, image: str, given: bool) -> None:
+    """tensorflow#20380: print() of a letter beyond ASCII. What the workspace's own environment says comes after it."""
+    assert change(tmp_path, IMAGE_ENV=image).status == 0
+    words = (tmp_path / "docker/created").read_text().split()
+    assert ("--env=LANG=C.UTF-8" in words) is given
+    assert not given or words.index("--env=LANG=C.UTF-8") < words.index("HOME=/workspace")
+
+
+def test_a_host_with_too_many_networks_names_those_without_a_container(tmp_path: Path) -> None:
+    """for-linux#599: nothing said which networks are unused."""
+    failure = "Error response from daemon: all predefined address pools have been fully subnetted"
+    done = change(tmp_path, "network create", failure, UNUSED="old_default\nhostwright-eve\n")
+    assert failure in done.told
+    assert "docker network rm old_default hostwright-eve" in done.told
+    assert "default-address-pools in /etc/docker/daemon.json" in done.told

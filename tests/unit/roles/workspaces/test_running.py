@@ -7,6 +7,7 @@ import stat
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -110,6 +111,38 @@ def test_what_a_container_asks_of_itself_goes_to_no_proxy(name: str) -> None:
 def test_whoever_says_what_goes_to_no_proxy_is_believed(given: dict[str, str]) -> None:
     words = docker_arguments(space(WorkspaceEntry("bob", "jupyter", environment=given)), PLACED)
     assert [word for word in words if "proxy" in word.lower()] == [f"{name}={value}" for name, value in given.items()]
+
+
+def test_a_full_disk_of_somebodys_keeps_no_jupyter_from_starting(tmp_path: Path) -> None:
+    """zero-to-jupyterhub#518: it could not write its runtime file, so that nobody got in to delete anything."""
+    words = docker_arguments(space(WorkspaceEntry("bob", "jupyter")), PLACED)
+    assert "JUPYTER_RUNTIME_DIR=/tmp/jupyter" in words
+    runs = next(state for state in states() if isinstance(state, WorkspaceRuns) and state.name == "bob-lab")
+    config = next(text for name, _, text in runs.files if name == "jupyter_config.py")
+    secrets = []
+    for token in ("a1", "a1", "b2"):
+        (tmp_path / "token").write_text(token)
+        c = SimpleNamespace(**{name: SimpleNamespace() for name in ("ServerApp", "NotebookApp", "IdentityProvider")})
+        exec(config.replace("/run/hostwright", str(tmp_path)), {"c": c})  # noqa: S102 - Jupyter does just this
+        assert c.ServerApp.cookie_secret == c.NotebookApp.cookie_secret
+        secrets.append(c.ServerApp.cookie_secret)
+    assert secrets[0] == secrets[1] != secrets[2], "who is logged in stays so, and a former owner does not"
+    assert isinstance(secrets[0], bytes)
+
+
+@pytest.mark.parametrize("kind", ["jupyter", "batch"])
+def test_a_login_shell_has_the_path_of_its_image(tmp_path: Path, kind: str) -> None:
+    """vscode-remote-release#4781: Debian's /etc/profile, which Jupyter's terminals read, sets PATH anew."""
+    entry = WorkspaceEntry("bob", kind, command=("true",) if kind == "batch" else ())  # type: ignore[arg-type]
+    words = docker_arguments(space(entry), PLACED)
+    assert any(word.endswith("/profile,target=/etc/profile.d/hostwright.sh,readonly") for word in words)
+    v = replace(DECLARED, containers={"a": entry})
+    (runs,) = (state for state in states(v) if isinstance(state, WorkspaceRuns))
+    profile = next(text for name, _, text in runs.files if name == "profile")
+    (tmp_path / "environ").write_bytes(b"A=1\0PATH=/opt/a b/bin:/usr/bin\0NOPATH=x\0")
+    read = f'PATH=/usr/bin:/bin; {profile.replace("/proc/1", str(tmp_path))}\necho "$PATH"'
+    done = subprocess.run(["sh", "-euc", read], capture_output=True, text=True, check=True)
+    assert done.stdout == "/opt/a b/bin:/usr/bin\n"
 
 
 @pytest.mark.parametrize("kind", ["jupyter", "ssh"])
