@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.forms import HOME
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
@@ -24,6 +26,15 @@ _MODEL_SERVER = (
     "--model_config_file_poll_wait_seconds=1", "--file_system_poll_wait_seconds=1", "--max_num_load_retries=0",
     "--num_load_threads=1", "--num_unload_threads=1", "--allow_version_labels_for_unavailable_models=true",
 )  # fmt: skip
+#: A shell ends at the signal at once, and its container with it, before the programs in it have kept what they know.
+#: So the init signals all of its group, and what is still at work is awaited, for as long as Docker waits.
+_TOGETHER = ("--env", "TINI_KILL_PROCESS_GROUP=1")
+_AWAITED = (
+    'unset TINI_KILL_PROCESS_GROUP; trap ended=yes TERM; "$@"; status=$?; '
+    '[ -z "${ended:-}" ] || while kill -0 -1 2>/dev/null; do sleep 0.2; done; exit "$status"'
+)
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+STOP_S = 20  #: between the signal that ends a workspace and the one that nothing outlives
 _JUPYTER = (
     f"if command -v jupyter-lab >/dev/null; then exec jupyter lab --config={RUN}/jupyter_config.py; fi; "
     f"exec jupyter notebook --config={RUN}/jupyter_config.py"
@@ -64,6 +75,7 @@ def docker_arguments(space: Workspace, placed: Placed) -> tuple[str, ...]:
         *_LOGS,
         # Jupyter would leave what loses its parent as a zombie; sshd takes it away itself
         *(() if space.entry.kind == "ssh" else ("--init",)),
+        "--stop-timeout", str(STOP_S),
         "--restart", "no" if space.entry.kind == "batch" else "unless-stopped",
         *_program(space, placed),
     )  # fmt: skip
@@ -155,12 +167,32 @@ def _mount(source: str, target: str, *, readonly: bool = False) -> tuple[str, st
 def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
     """The user's environment, the image, and what it runs."""
     name = space.owner
-    environment = ("--env", f"HOME={HOME}", "--env", f"USER={name}", "--env", f"LOGNAME={name}", "--workdir", HOME)
+    environment: tuple[str, ...] = (
+        "--env",
+        f"HOME={HOME}",
+        "--env",
+        f"USER={name}",
+        "--env",
+        f"LOGNAME={name}",
+        "--workdir",
+        HOME,
+    )
     if space.entry.kind == "jupyter":  # it starts, too, while the person's own disk is full, so that it can be emptied
         environment += ("--env", "JUPYTER_RUNTIME_DIR=/tmp/jupyter")
     more = (word for name, value in space.entry.variables.items() for word in ("--env", f"{name}={value}"))
-    program, *words = _command(space)
+    program, *words = command = _command(space)
+    if space.entry.kind == "batch" and _is_shell(space.entry):
+        program, *words = ("/bin/sh", "-c", _AWAITED, "batch", *command)
+        environment += _TOGETHER
     return (*environment, *more, "--entrypoint", program, placed.image, *words)
+
+
+def _is_shell(entry: WorkspaceEntry) -> bool:
+    """Whether a batch run begins with a shell, which starts other programs."""
+    if not entry.script:
+        return posixpath.basename(entry.command[0]) in _SHELLS
+    first = entry.script.partition("\n")[0]
+    return not first.startswith("#!") or any(posixpath.basename(word) in _SHELLS for word in first[2:].split())
 
 
 def _command(space: Workspace) -> tuple[str, ...]:

@@ -62,7 +62,11 @@ tell() { # STATE STATUS [WHAT_IT_WAITS_FOR [ERROR]], with what Docker knows
   known=$(field "{\"workspace\":\"$name\",\"definition\":\"$definition\",\"state\":\"$1\",\"status\":$2,\
 \"waits_for\":\"${3:-}\",\"error\":$error,\
 \"out_of_memory\":{{.State.OOMKilled}},\"started\":{{json .State.StartedAt}},\"ended\":{{json .State.FinishedAt}}}")
-  [ "$known" = gone ] || printf '%s\n' "$known" | keep batch.json
+  [ "$known" != gone ] || return 0
+  kept=$(printf '%s\n' "$known" | keep batch.json 2>&1) || {
+    mkdir -p "$locks" && printf '%s\n' "its batch.json cannot be written: ${kept##*: }" | tee "$locks/$name.refused" >&2
+    return 1
+  }
 }
 gpus=$(label gpus)
 # Locks are taken in the order of their names, so that no two runs wait for each other. An old MIG device has slashes.
@@ -101,7 +105,7 @@ follow() {
   else
     since=0
     soon rm -f -- "$directory/batch.log"
-    tell running null
+    tell running null || : # it runs: its end is awaited all the same
   fi
   record &
   log=$!

@@ -7,6 +7,14 @@
 eval "set -- $names"
 for name; do
   unit=hostwright-batch@$name.service
+  if [ "$(docker container inspect --format '{{.State.Running}}' "workspace-$name" 2>/dev/null)" = true ]; then
+    docker stop --time 20 "workspace-$name" >/dev/null 2>&1 || :
+    waited=0 # a batch run's batch.json says how it ended, and its log has the last that it printed
+    while [ "$waited" -lt 60 ] && systemctl is-active --quiet "$unit" 2>/dev/null; do
+      waited=$((waited + 1))
+      sleep 0.5
+    done
+  fi
   systemctl stop -- "$unit" 2>/dev/null || :
   rm -f -- "/etc/systemd/system/multi-user.target.wants/$unit"
   for container in "workspace-$name" "workspace-$name.new" "workspace-$name.old"; do

@@ -288,6 +288,16 @@ def test_a_start_that_fails_without_an_error_is_not_tried_for_ever(host: Host, w
     assert not (host.locks / "a.refused").exists()
 
 
+def test_a_run_whose_persons_disk_is_full_says_so(host: Host) -> None:
+    """zero-to-jupyterhub#518. Without batch.json nobody would know of it; what cannot be written is the host's word."""
+    host.made("a").rmdir()
+    with host.queued("a") as run:
+        assert run.wait(20) == 1
+    assert host.started == []
+    refused = (host.locks / "a.refused").read_text()
+    assert refused.lower() == "its batch.json cannot be written: directory nonexistent\n"
+
+
 def test_the_list_and_the_logs_say_why(host: Host) -> None:
     waiting = recorded(b_run={"state": "created"})
     look = read_look(

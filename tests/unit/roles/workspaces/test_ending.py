@@ -1,0 +1,103 @@
+"""A batch run that is ended: its programs hear of it, and have their time; and what of it is kept."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostwright.plan.model import Change
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
+from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments
+from tests.unit.roles.workspaces.spaces import planned, space, stub, variables
+
+PLACED = Placed(2002, 2002, (), "sha256:abc", "lab/jupyter:1", "d1")
+#: What a container's init does when Docker stops it, once the training has begun; the kernel ends the rest with it.
+INIT = """
+import os, pathlib, signal, subprocess, sys, time
+child = subprocess.Popen(sys.argv[1:], start_new_session=True)
+while not pathlib.Path("begun").exists():
+    time.sleep(0.05)
+(os.killpg if "TINI_KILL_PROCESS_GROUP" in os.environ else os.kill)(child.pid, signal.SIGTERM)
+while (ended := os.wait())[0] != child.pid:
+    pass
+sys.exit(os.waitstatus_to_exitcode(ended[1]) % 256)
+"""
+TRAINING = """
+import signal, sys, time
+def keep(*_):
+    time.sleep(0.5)
+    open("kept", "w").write("all")
+    sys.exit(3)
+signal.signal(signal.SIGTERM, keep)
+open("begun", "w").close()
+signal.pause()
+"""
+
+
+def words_of(**fields: Any) -> tuple[list[str], bool]:
+    """What the container runs, and whether its init signals all of it."""
+    words = list(docker_arguments(space(WorkspaceEntry("bob", "batch", **fields)), PLACED))
+    start = words.index("--entrypoint")
+    return [words[start + 1], *words[start + 3 :]], "TINI_KILL_PROCESS_GROUP=1" in words
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"script": "echo x >before\npython3 t.py\necho y >after\n"}, 143),
+        ({"script": "#!/usr/bin/env bash\npython3 t.py\n"}, 143),
+        ({"command": ("bash", "-c", "true; python3 t.py; true")}, 143),
+        ({"command": ("python3", "t.py")}, 3),
+        ({"script": f"#!{sys.executable}\n{TRAINING}"}, 3),
+    ],
+    ids=["script", "bash", "command", "program", "python"],
+)
+def test_a_run_that_is_ended_keeps_what_its_programs_know(tmp_path: Path, fields: Any, status: int) -> None:
+    """kubernetes#5585, wyoming-piper#47: the shell alone was told, and Python was killed with it."""
+    (tmp_path / "t.py").write_text(TRAINING)
+    (tmp_path / "init").write_text(INIT)
+    (tmp_path / "script").write_text(fields.get("script", ""))
+    (tmp_path / "script").chmod(0o755)
+    words, whole = words_of(**fields)
+    words = [word.replace("/run/hostwright/script", str(tmp_path / "script")) for word in words]
+    apart = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", sys.executable, "init"]
+    if subprocess.run([*apart[:5], "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine makes no PID namespaces for its users")
+    environment = {"PATH": "/usr/bin:/bin", **({"TINI_KILL_PROCESS_GROUP": "1"} if whole else {})}
+    done = subprocess.run([*apart, *words], cwd=tmp_path, env=environment, timeout=20, check=False)
+    assert (tmp_path / "kept").read_text() == "all"
+    assert not (tmp_path / "after").exists()
+    assert done.returncode == status
+
+
+def test_docker_waits_as_long_as_the_documents_say() -> None:
+    words = docker_arguments(space(WorkspaceEntry("bob", "jupyter")), PLACED)
+    assert words[words.index("--stop-timeout") + 1] == "20"
+
+
+def test_a_run_that_is_taken_off_tells_first_how_it_ended(tmp_path: Path) -> None:
+    """Its unit follows it, and writes batch.json: it was ended before the run was."""
+    plan = planned(variables(a_run=None))["undeclared workspaces"]
+    assert isinstance(plan, Change)
+    calls = tmp_path / "calls"
+    docker = f"""
+    echo "$*" >>{calls}
+    case "$1 $2" in
+    "container inspect") [ -e {tmp_path}/gone ] && exit 1; echo true ;;
+    "stop --time") : >{tmp_path}/ended ;;
+    "rm -f") : >{tmp_path}/gone ;;
+    esac"""
+    systemctl = f"""
+    case $1 in
+    is-active) [ -e {tmp_path}/ended ] && echo told >{tmp_path}/batch.json; [ ! -e {tmp_path}/batch.json ] ;;
+    stop) [ -e {tmp_path}/batch.json ] || echo cut >{tmp_path}/batch.json ;;
+    esac"""
+    script = plan.steps[0].script.replace("/var/lib/hostwright", str(tmp_path)).replace("/etc/systemd", str(tmp_path))
+    known = stub(tmp_path, docker=docker, systemctl=systemctl)
+    subprocess.run(["/bin/sh", "-euc", script], env=known, check=True, timeout=60)
+    assert (tmp_path / "batch.json").read_text() == "told\n"
+    assert "stop --time 20 workspace-a-run" in calls.read_text()
