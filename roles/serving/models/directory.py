@@ -16,6 +16,8 @@ FILE = "saved_model.pb"
 TAG = "serve"
 DEFAULT = "serving_default"
 MOST_FILES = 10_000  #: of one version
+MOST_VERSION = 2**63 - 1  #: TensorFlow Serving's own
+_LIKE_A_VERSION = re.compile(r"v?[0-9]+([._-][0-9]+)*")
 _SHARD = re.compile(r"variables\.data-(\d{5})-of-(\d{5})")
 _NAME = re.compile(r"[^\x00-\x1f\\\x7f]+")  #: of a file: others would not come back as they are from ``sha256sum``
 
@@ -47,20 +49,44 @@ def read_model(folder: Path, version: int | None = None, signature: str = "") ->
     """
     place = _place(folder, version)
     try:
+        number = _number(place, version)
         names = tuple(_names(place))
-        _check_variables(place, names)
-        _check_graph(place / FILE, signature)
+        restores = _check_graph(place / FILE, signature)
+        _check_variables(place, names, restores=restores)
         files = tuple((_checksum(place / name), name) for name in names)
         size = sum((place / name).stat().st_size for name in names)
     except OSError as error:
         raise InputError(f"it cannot be read: {error.strerror}", str(error.filename or place)) from error
-    return SavedModel(place, int(place.name) if place.name.isascii() and place.name.isdigit() else None, files, size)
+    return SavedModel(place, number, files, size)
+
+
+def called_like_a_version(folder: Path) -> bool:
+    """Whether a directory has a version's name, such as ``2`` or ``v0.1``, and no model's."""
+    return bool(_LIKE_A_VERSION.fullmatch(folder.name))
+
+
+def _number(folder: Path, version: int | None) -> int | None:
+    """The version that a directory's name says. One that says none is refused only where it is to say it."""
+    number = int(folder.name) if folder.name.isascii() and folder.name.isdigit() else 0
+    if 1 <= number <= MOST_VERSION:
+        return number
+    if version is None and called_like_a_version(folder):
+        raise InputError(
+            f"a version's number is 1 to {MOST_VERSION}, and its directory is called {folder.name}: say which it shall "
+            "be, such as --version 1",
+            str(folder),
+        )
+    return None
 
 
 def _place(folder: Path, version: int | None) -> Path:
     if not folder.is_dir():
         raise InputError("there is no such directory: name the one that tf.saved_model.save wrote", str(folder))
-    below = {int(child.name): child for child in folder.iterdir() if child.name.isascii() and child.name.isdigit()}
+    below: dict[int, Path] = {}
+    for child in sorted(child for child in folder.iterdir() if child.name.isascii() and child.name.isdigit()):
+        twin = below.setdefault(int(child.name), child)
+        if twin is not child:
+            raise InputError(f"{twin.name} and {child.name} are one version: move one of them away", str(folder))
     with_model = {number: child for number, child in below.items() if (child / FILE).is_file()}
     if version is not None and version in with_model:
         return with_model[version]
@@ -104,11 +130,14 @@ def _names(folder: Path) -> Iterator[str]:
         yield name
 
 
-def _check_variables(folder: Path, names: tuple[str, ...]) -> None:
-    """All parts of the variables are there: a copy that was cut off lacks some."""
+def _check_variables(folder: Path, names: tuple[str, ...], *, restores: bool) -> None:
+    """All parts of the variables are there: a copy that was cut off lacks some, or all, and would be served."""
     shards = [match for name in names if (match := _SHARD.fullmatch(name.removeprefix("variables/")))]
     if not shards and "variables/variables.index" not in names:
-        return  # a model without variables
+        if not restores:
+            return
+        sentence = "it restores variables, and variables/variables.index is missing: copy or export the model again"
+        raise InputError(sentence, str(folder))
     if "variables/variables.index" not in names:
         raise InputError("variables/variables.index is missing: copy or export the model again", str(folder))
     count = int(shards[0][2]) if shards else 1
@@ -118,7 +147,8 @@ def _check_variables(folder: Path, names: tuple[str, ...]) -> None:
         raise InputError(f"{missing} is missing: copy or export the model again", str(folder))
 
 
-def _check_graph(file: Path, signature: str) -> None:
+def _check_graph(file: Path, signature: str) -> bool:
+    """Whether the graph for serving restores variables. Raises ``InputError`` for one that cannot be asked."""
     try:
         graphs = graphs_of(file)
     except ValueError as error:
@@ -132,7 +162,7 @@ def _check_graph(file: Path, signature: str) -> None:
         )
     wanted = signature or DEFAULT
     if wanted in served.signatures:
-        return
+        return served.restores
     known = ", ".join(served.signatures) or "none"
     if signature:
         raise InputError(f"it has no signature {signature!r}; it has: {known}", str(file))

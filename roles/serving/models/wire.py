@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # Field numbers of TensorFlow's saved_model.proto and meta_graph.proto.
-_META_GRAPHS, _META_INFO, _SIGNATURES, _TAGS = 2, 1, 5, 4
+_META_GRAPHS, _META_INFO, _SAVER, _SIGNATURES, _TAGS = 2, 1, 3, 5, 4
 _KEY = 1  #: of an entry of a map
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _INIT = "__saved_model_"  #: how TensorFlow's own signatures begin, which nobody asks
@@ -23,6 +23,7 @@ class Graph:
 
     tags: tuple[str, ...]
     signatures: tuple[str, ...]
+    restores: bool = False  #: whether its variables are read from files, as in all that TensorFlow 2 saves
 
 
 def graphs_of(file: Path) -> tuple[Graph, ...]:
@@ -41,7 +42,8 @@ def graphs_of(file: Path) -> tuple[Graph, ...]:
 def _graph(data: memoryview) -> Graph:
     tags = [_text(tag) for info in _parts(data, _META_INFO) for tag in _parts(info, _TAGS)]
     names = [_text(key) for entry in _parts(data, _SIGNATURES) for key in _parts(entry, _KEY)]
-    return Graph(tuple(tags), tuple(sorted(name for name in names if not name.startswith(_INIT))))
+    signatures = tuple(sorted(name for name in names if not name.startswith(_INIT)))
+    return Graph(tuple(tags), signatures, any(True for _ in _parts(data, _SAVER)))
 
 
 def _text(data: memoryview) -> str:

@@ -20,7 +20,7 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet
 from hostwright.standard.roles.serving.models.archive import pack
-from hostwright.standard.roles.serving.models.directory import SavedModel, read_model
+from hostwright.standard.roles.serving.models.directory import SavedModel, called_like_a_version, read_model
 from hostwright.standard.roles.serving.states.brought import ModelBrought
 from hostwright.standard.roles.serving.verbs.looking import signatures_differ
 from hostwright.standard.roles.workspaces.declared.entries import NOBODY, SERVING
@@ -146,7 +146,7 @@ def down(
 def _name_of(folder: Path) -> str:
     """The directory's name, or that of the one above it where it is a version's."""
     absolute = folder.absolute()
-    return (absolute.parent if absolute.name.isdigit() else absolute).name.lower().replace("_", "-")
+    return (absolute.parent if called_like_a_version(absolute) else absolute).name.lower().replace("_", "-")
 
 
 def _host_of(fleet: Fleet, selection: Selection, name: str, *, new: bool = False) -> tuple[str, Workspace | None]:

@@ -51,7 +51,9 @@ def saved(*graphs: tuple[tuple[str, ...], tuple[str, ...]]) -> bytes:
 
 
 def test_what_tensorflow_saved_is_read(model: Path) -> None:
-    assert graphs_of(model / "saved_model.pb") == (Graph(("serve",), ("ints", "serving_default", "two")),)
+    assert graphs_of(model / "saved_model.pb") == (
+        Graph(("serve",), ("ints", "serving_default", "two"), restores=True),
+    )
     read = read_model(model)
     assert (read.number, [name for _, name in read.files]) == (
         2, ["saved_model.pb", "variables/variables.data-00000-of-00001", "variables/variables.index"],
@@ -80,7 +82,15 @@ def test_versions_below_a_directory(model: Path) -> None:
 
 
 def test_a_directory_of_another_name_has_no_number(model: Path) -> None:
-    assert read_model(model.rename(model.with_name("v0.1"))).number is None
+    assert read_model(model.rename(model.with_name("exported"))).number is None
+
+
+@pytest.mark.parametrize("name", ["v0.1", "v2", "1.0"])
+def test_a_version_that_is_no_whole_number_is_refused_unless_one_is_said(model: Path, name: str) -> None:
+    """serving#1250, where such a directory was passed over."""
+    folder = model.rename(model.with_name(name))
+    assert f"its directory is called {name}: say which it shall be, such as --version 1" in refused(folder)
+    assert read_model(folder, 1).number is None
 
 
 def test_what_is_not_there(tmp_path: Path) -> None:
@@ -98,7 +108,29 @@ def test_parts_that_a_copy_lost(model: Path) -> None:
     (model / "variables/variables.index").unlink()
     assert "variables/variables.index is missing" in refused(model)
     shutil.rmtree(model / "variables")
+    assert "it restores variables, and variables/variables.index is missing" in refused(model)
+    (model / "saved_model.pb").write_bytes(saved((("serve",), ("serving_default",))))
     read_model(model)  # a model without variables
+
+
+@pytest.mark.parametrize("name", ["0", "000", "9223372036854775808", "1" * 40])
+def test_a_number_that_no_version_can_have(model: Path, name: str) -> None:
+    """serving#1250: TensorFlow Serving passes over what it cannot read as a version, without a word."""
+    folder = model.rename(model.with_name(name))
+    said = refused(folder)
+    assert f"{folder}: a version's number is 1 to 9223372036854775807, and its directory is called {name}" in said
+    assert "--version" in said
+    assert read_model(folder, 3).number is None
+    assert "a version's number is 1 to" in refused(model.parent)
+
+
+def test_leading_zeros_make_no_second_version(model: Path) -> None:
+    above = model.parent
+    again = Path(shutil.copytree(model, above / "002"))
+    assert read_model(again).number == 2
+    assert "002 and 2 are one version: move one of them away" in refused(above)
+    assert "002 and 2 are one version" in refused(above, 2)
+    assert read_model(model).folder == model
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 10_000, 16_000])
