@@ -18,6 +18,8 @@ ENVIRONMENT = {
     "WORDS": "two words, 100% and a $dollar and 'one'",
     "EMPTY": "",
     "QUOTED": 'a "quote"',
+    "HASHED": "it's #1, $HOME",
+    "dotted.name": "a#b",
     "SLASHED": r"a\b",
     "LINES": "one\ntwo=2",
     "HOME": "/root",
@@ -49,7 +51,15 @@ def test_sessions_have_the_containers_environment_in_one_line(tmp_path: Path) ->
     found = dict(word.partition("=")[::2] for word in values.strip('"').split('" "'))
     kept["PATH"] += ":/workspace/.local/bin"  # OpenShell#149: what pip install --user brought was not found
     assert {name: found.get(name) for name in kept} == kept
-    assert not {"HOME", "HOSTNAME", "QUOTED", "SLASHED", "LINES", "two"} & set(found)
+    assert not {"HOME", "HOSTNAME", "QUOTED", "SLASHED", "HASHED", "LINES", "two"} & set(found)
+
+
+def test_what_sshd_cannot_take_is_in_each_shell_all_the_same(tmp_path: Path) -> None:
+    """OpenSSH 8.4 takes a # in SetEnv for a comment, and with it whatever follows."""
+    start(tmp_path)
+    script = f'. {tmp_path}/hostwright.sh; printf "%s\\n" "$QUOTED" "$SLASHED" "$HASHED" "${{LINES:-}}"'
+    done = subprocess.run(("sh", "-euc", script), env={"PATH": "/bin"}, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ['a "quote"', r"a\b", "it's #1, $HOME", ""]
 
 
 def test_a_real_sshd_takes_the_line(tmp_path: Path) -> None:
@@ -81,15 +91,21 @@ def test_what_an_image_prints_to_people_is_not_printed_to_programs(tmp_path: Pat
     """tensorflow#30495: TensorFlow's own /etc/bash.bashrc prints its logo, which bash reads for scp and rsync, too."""
     image = next(state for state in states() if isinstance(state, ImageBuilt))
     lines = dict(image.files)["Dockerfile"].splitlines()
-    (quiet,) = (line.strip(" &\\") for line in lines if "/etc/bash.bashrc" in line and not line.startswith("#"))
-    file = tmp_path / "bash.bashrc"
-    file.write_text("echo LOGO\n")
-    quiet = quiet.replace("/etc/bash.bashrc", str(file))
-    subprocess.run(("sh", "-euc", quiet), check=True)
-    program = subprocess.run(("bash", "-c", f". {file}; echo x"), capture_output=True, text=True, check=True)
-    person = subprocess.run(
-        ("bash", "--rcfile", str(file), "-ic", "echo x"), capture_output=True, text=True, check=True
-    )
-    assert (program.stdout, person.stdout) == ("x\n", "LOGO\nx\n")
-    file.unlink()
-    subprocess.run(("sh", "-euc", quiet), check=True)  # an image without it
+    start = next(number for number, line in enumerate(lines) if "/etc/bash.bashrc" in line and line.startswith(" "))
+    quiet = "\n".join(lines[start:]).replace(" && ", "", 1)
+    file, profile = tmp_path / "bash.bashrc", tmp_path / "hostwright.sh"
+    for inside, here in (("/etc/bash.bashrc", file), ("/etc/profile.d", tmp_path), ("/tmp/bashrc", tmp_path / "new")):  # noqa: S108
+        quiet = quiet.replace(inside, str(here))
+    profile.write_text("WHO=program\n")
+
+    def printed(*words: str) -> str:
+        return subprocess.run(("bash", *words), capture_output=True, text=True, check=True, env={"PATH": "/bin"}).stdout
+
+    for before, logo in (("", ""), ("echo LOGO\n", "LOGO\n")):
+        if before:
+            file.write_text(before)
+        subprocess.run(("sh", "-euc", quiet), check=True)
+        assert printed("-c", f". {file}; echo $WHO") == "program\n"
+        assert printed("--rcfile", str(file), "-ic", "echo x$WHO") == f"{logo}x\n", (
+            "a shell below keeps what it was given"
+        )
