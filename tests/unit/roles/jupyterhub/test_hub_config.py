@@ -193,6 +193,7 @@ class TestContainers:
 
     def test_a_full_disk_of_somebodys_keeps_no_server_from_starting(self, hub: Any) -> None:
         assert self.spawner(hub).variables([])["JUPYTER_RUNTIME_DIR"].startswith("/tmp/")  # noqa: S108 - of its container
+        assert hub.c.Spawner.args == ["--FileContentsManager.delete_to_trash=False"]
 
     def test_somebody_who_left_starts_nothing(self, hub: Any) -> None:
         with pytest.raises(hub.Refused, match="eve may not use this host any more"):

@@ -122,10 +122,12 @@ def test_a_full_disk_of_somebodys_keeps_no_jupyter_from_starting(tmp_path: Path)
     secrets = []
     for token in ("a1", "a1", "b2"):
         (tmp_path / "token").write_text(token)
-        c = SimpleNamespace(**{name: SimpleNamespace() for name in ("ServerApp", "NotebookApp", "IdentityProvider")})
+        sections = ("ServerApp", "NotebookApp", "IdentityProvider", "FileContentsManager")
+        c = SimpleNamespace(**{name: SimpleNamespace() for name in sections})
         exec(config.replace("/run/hostwright", str(tmp_path)), {"c": c})  # noqa: S102 - Jupyter does just this
         assert c.ServerApp.cookie_secret == c.NotebookApp.cookie_secret
         secrets.append(c.ServerApp.cookie_secret)
+        assert c.FileContentsManager.delete_to_trash is False, "a trash on the same disk frees nothing"
     assert secrets[0] == secrets[1] != secrets[2], "who is logged in stays so, and a former owner does not"
     assert isinstance(secrets[0], bytes)
 
