@@ -48,8 +48,9 @@ cure() { # what to do about what a program said
   *'active endpoints'*)
     echo 'another container is in the network: docker network inspect names it; docker network disconnect -f takes it out' ;;
   *'overlapping IPv4 address pool'* | *'address pools have been fully subnetted'*)
-    unused=$(docker network ls --filter dangling=true --format '{{.Name}}' 2>/dev/null | head -n 10 | tr '\n' ' ')
-    [ -z "$unused" ] || unused=", or take away those that no running container is in, where nobody needs them: docker network rm $unused"
+    used=$(docker ps -a --format '{{.Networks}}' 2>/dev/null | tr , '\n')
+    unused=$(docker network ls --filter type=custom --format '{{.Name}}' 2>/dev/null | grep -vxF -e "$used" | head -n 10 | tr '\n' ' ')
+    [ -z "$unused" ] || unused=", or take away those that no container is in: docker network rm $unused"
     echo "give Docker more addresses: default-address-pools in /etc/docker/daemon.json, then systemctl restart docker${unused% }" ;;
   *'did not answer'* | *'annot connect to the Docker daemon'* | *containerd*)
     echo 'systemctl status docker containerd and journalctl -u docker on the host say why; systemctl restart docker' ;;

@@ -28,7 +28,8 @@ case "$1 $2" in
 "network inspect") [ -e "$DOCKER/network/$3" ] ;;
 "network create") for last; do :; done; : >"$DOCKER/network/$last" ;;
 "network rm") rm "$DOCKER/network/$3" ;;
-"network ls") printf "${UNUSED:-}" ;;
+"network ls") printf "${NETWORKS:-}" ;;
+"ps -a") printf "${USED:-}" ;;
 "create --name") echo new >"$DOCKER/container/$3"; echo "$*" >"$DOCKER/created" ;;
 "rm -f") shift 2; rm "$(printf "$DOCKER/container/%s" "$1")" ;;
 rename*) [ ! -e "$DOCKER/container/$3" ] && mv "$DOCKER/container/$2" "$DOCKER/container/$3" ;;
@@ -164,7 +165,9 @@ def test_an_image_without_a_locale_gets_one_with_all_letters(tmp_path: Path, ima
 def test_a_host_with_too_many_networks_names_those_without_a_container(tmp_path: Path) -> None:
     """for-linux#599: nothing said which networks are unused."""
     failure = "Error response from daemon: all predefined address pools have been fully subnetted"
-    done = change(tmp_path, "network create", failure, UNUSED="old_default\nhostwright-eve\n")
+    done = change(
+        tmp_path, "network create", failure, NETWORKS="old\nhostwright-eve\nhostwright-al\n", USED="hostwright-al,x\n"
+    )
     assert failure in done.told
-    assert "docker network rm old_default hostwright-eve" in done.told
+    assert "docker network rm old hostwright-eve)" in done.told, "one of a container that does not run stays, too"
     assert "default-address-pools in /etc/docker/daemon.json" in done.told
