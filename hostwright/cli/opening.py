@@ -73,6 +73,15 @@ def level_of(text: str) -> Level | None:
     return found
 
 
+def hosts_at_once(text: str) -> int:
+    """How many hosts at a time; 0 where the option was not given. Raises ``InputError``."""
+    if not text:
+        return 0
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) < 10**6:
+        raise InputError(f"found {text[:40]!r}, expected a number of hosts, such as 32", "--at-once")
+    return int(text)
+
+
 def _vault_passwords() -> Iterator[Secret]:
     """Ansible Vault's, where the call or Ansible's environment variable names its place."""
     given = VAULT.get(VaultOptions())

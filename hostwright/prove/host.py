@@ -15,11 +15,11 @@ from hostwright.apply.events import Emit, Note, Observed
 from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.host.jobrunner import JobLost, JobRunner
 from hostwright.apply.locking.runlock import HostLock
-from hostwright.audit.hardware.expected import read_expected_gpus
+from hostwright.audit.hardware.expected import GPUS, read_expected_gpus
 from hostwright.audit.judging.judging import cards_of
 from hostwright.audit.judging.look import Look, Unread
 from hostwright.common.errors import ArtifactError, Locked, NotAnswered, ProtocolError
-from hostwright.common.text import short
+from hostwright.common.text import count, short
 from hostwright.common.untrusted import whole
 from hostwright.plan import probing
 from hostwright.plan.host import jobs, locks
@@ -217,6 +217,9 @@ def held_back(proof: Proof, seen: Seen) -> tuple[Outcome, str] | None:
     if proof.needs_gpu and not seen.expected.cards:
         if seen.expected.cards_on_bus:
             return "not run", f"its cards cannot be read: {seen.unread or 'the driver names none'}"
+        if lost := seen.expected.gpus:
+            told = f"the inventory says that the host has {count(lost, 'GPU')} ({GPUS})"
+            return "failed", f"{told}, and none is on its PCI bus"
         return "no GPU", "no GPU in this host"
     return None
 

@@ -40,6 +40,7 @@ class ProveOptions:
     level: Level = "full"
     names: tuple[str, ...] = ()  #: of proofs (``network.dense``) or of layers; empty: all
     baseline: bool = False
+    at_once: int = 0  #: how many hosts at a time; 0 is as many as this machine can hold open
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,8 @@ def prove(
         store = ProofStore(roster, members, connections.secrets, audience.warn)
         each = _Each(roster, members, connections, recording)
         due = {member.name: chosen(member, options) for member in members}
-        results = each.carry_out({name: tuple(p for p in proofs if p.hosts == 1) for name, proofs in due.items()})
+        alone = {name: tuple(proof for proof in proofs if proof.hosts == 1) for name, proofs in due.items()}
+        results = each.carry_out(alone, options.at_once)
         if not results.stopped_because:
             results = _together(each, members, due, results)
         hosts = _judged(members, results, store, began)
@@ -121,9 +123,10 @@ class _Each:
     connections: Connections
     recording: Recording
 
-    def carry_out(self, due: Mapping[str, tuple[Proof, ...]]) -> Results[HostProof]:
-        """The results of these hosts' proofs."""
-        return on_each(tuple(due), lambda name: self._prove(name, due[name]), stop=self.connections.close)
+    def carry_out(self, due: Mapping[str, tuple[Proof, ...]], at_once: int = 0) -> Results[HostProof]:
+        """The results of these hosts' proofs; ``at_once`` is how many hosts at a time, 0 all."""
+        stop = self.connections.close
+        return on_each(tuple(due), lambda name: self._prove(name, due[name]), stop=stop, at_once=at_once)
 
     def _prove(self, name: str, proofs: tuple[Proof, ...]) -> HostProof:
         now, recording = datetime.now(UTC), self.recording

@@ -42,6 +42,7 @@ def verify(given: Given) -> int:
     baseline="hold hosts to what is measured now: a later loss is a finding",
     html="write a self-contained HTML report with plots to this file (- for standard output)",
     prometheus="write metrics for node_exporter's textfile collector to this file (- for standard output)",
+    at_once="how many hosts to prove at a time (default: as many connections as this machine can open)",
     details="show every figure, and on what device it was measured",
 )
 def prove(
@@ -51,16 +52,18 @@ def prove(
     baseline: bool = False,
     html: str = "",
     prometheus: str = "",
+    at_once: str = "",
     details: bool = False,
 ) -> int:
     """Prove by measuring that hosts do their work, each against its twins and its own past. Changes nothing."""
+    from hostwright.cli.opening import hosts_at_once
     from hostwright.cli.verbs import verify as verifying
     from hostwright.prove.proving import ProveOptions
 
     return verifying.prove(
         given.selection,
         given.connection,
-        ProveOptions("quick" if quick else "full", verifying.named(proofs), baseline),
+        ProveOptions("quick" if quick else "full", verifying.named(proofs), baseline, hosts_at_once(at_once)),
         verifying.ProofOutputs(prometheus, html),
         details=details,
         as_json=given.json,
@@ -97,6 +100,7 @@ def audit_fleet(
 ) -> int:
     """Show which hosts are not on their stack, since when, and their known problems. Changes nothing."""
     from hostwright.audit.auditor import AuditOptions
+    from hostwright.cli.opening import hosts_at_once
     from hostwright.cli.verbs import audit
     from hostwright.cli.views.reports import Outputs
 
@@ -104,7 +108,7 @@ def audit_fleet(
         given.selection,
         given.connection,
         Outputs(csv, junit, prometheus, html, cyclonedx),
-        AuditOptions(sudo=not given.no_sudo, offline=offline, at_once=audit.at_once(at_once)),
+        AuditOptions(sudo=not given.no_sudo, offline=offline, at_once=hosts_at_once(at_once)),
         every=watch,
         details=details,
         as_json=given.json,

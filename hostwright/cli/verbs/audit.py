@@ -16,7 +16,6 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import audit_audience, watch
 from hostwright.cli.views.reports import Outputs
-from hostwright.common.errors import InputError
 
 EVERY_HOST = "all"
 
@@ -70,15 +69,6 @@ def doctor(selection: Selection, connection: ConnectionOptions, options: AuditOp
     if any(host.status == "unread" for host in hosts):
         return FAILED
     return DIFFERS if any(host.findings for host in hosts) else AS_DESIRED
-
-
-def at_once(text: str) -> int:
-    """How many hosts at once; 0 where the option was not given. Raises ``InputError``."""
-    if not text:
-        return 0
-    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) < 10**6:
-        raise InputError(f"found {text[:40]!r}, expected a number of hosts, such as 32", "--at-once")
-    return int(text)
 
 
 def exit_status(audit: FleetAudit) -> int:

@@ -13,6 +13,7 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.tasks import change, keep, look, restore
 from hostwright.cli.verbs import audit, changes, history, inventory, locks, power, rebuild, runs, stacks, trust, verify
 from hostwright.cli.views.reports import Outputs
+from hostwright.prove.proving import ProveOptions
 
 NAMED = {"hosts": "gpu01", "inventory": ["site"]}
 REACHED = {**NAMED, "ask_become_pass": True, "accept_new": True}
@@ -27,6 +28,15 @@ JSON = {"json": True}
 CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]]] = [
     (look.plan, {**WANTED, **JSON, "out": "f"}, changes, "plan", (ALL, CONNECTION), {"out": "f"}),
     (look.verify, {**WANTED, **JSON, "prove": "quick"}, verify, "verify", (ALL, CONNECTION), {"prove": "quick"}),
+    (
+        look.prove,
+        {**WANTED, **JSON, "quick": True, "proofs": "base,cuda.memory", "baseline": True, "html": "h",
+         "prometheus": "p", "at_once": "4", "details": True},
+        verify, "prove",
+        (ALL, CONNECTION, ProveOptions("quick", ("base", "cuda.memory"), baseline=True, at_once=4),
+         verify.ProofOutputs("p", "h")),
+        {"details": True},
+    ),
     (
         look.audit_fleet,
         {**WANTED, **JSON, "csv": "c", "junit": "j", "prometheus": "p", "html": "h", "cyclonedx": "b",
