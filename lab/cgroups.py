@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 
 from hostwright.common.errors import LabError
@@ -85,6 +86,19 @@ def memory_bytes(group: str) -> int:
             if file.exists():
                 return int(file.read_text())
     return 0
+
+
+def limit(group: str, values: Mapping[str, str]) -> None:
+    """Write limits of the group by the names of their files, those of v1 and of v2: each hierarchy has its own.
+
+    Raises `LabError` where no hierarchy has any of them.
+    """
+    places = [(hierarchy / group / name, value) for hierarchy in hierarchies() for name, value in values.items()]
+    there = [(file, value) for file, value in places if file.exists()]
+    if not there:
+        raise LabError(f"this machine's control groups have none of {', '.join(values)}")
+    for file, value in there:
+        file.write_text(value)
 
 
 def kill(group: str) -> None:

@@ -123,6 +123,41 @@ def fill_disk(machine: Machine, *, free_bytes: int = 65536) -> Iterator[None]:
 
 
 @contextmanager
+def slow_processors(machine: Machine, processors: float) -> Iterator[None]:
+    """Give the host's programs no more time than so many processors have (0.5: half of one) for the body.
+
+    Real: everything on it computes more slowly. Stand-in: its processors run at their full clock between pauses.
+    """
+    period_us = 100_000
+    quota_us = int(processors * period_us)
+    cgroups.limit(machine.cgroup, {"cpu.cfs_quota_us": str(quota_us), "cpu.max": f"{quota_us} {period_us}"})
+    try:
+        yield
+    finally:
+        cgroups.limit(machine.cgroup, {"cpu.cfs_quota_us": "-1", "cpu.max": f"max {period_us}"})
+
+
+@contextmanager
+def slow_disk(machine: Machine, bytes_per_s: int) -> Iterator[None]:
+    """Let the host read and write no more than so many bytes a second for the body.
+
+    Real: the kernel holds back what the host's programs read and write past the cache. Stand-in: writes through the
+    cache are not held back where the machine's controllers belong to cgroup v1.
+    """
+    device = _whole_disk(machine.directory)
+
+    def allow(v1: int, v2: str) -> None:
+        of_v1 = {f"blkio.throttle.{kind}_bps_device": f"{device} {v1}" for kind in ("read", "write")}
+        cgroups.limit(machine.cgroup, {**of_v1, "io.max": f"{device} rbps={v2} wbps={v2}"})
+
+    allow(bytes_per_s, str(bytes_per_s))
+    try:
+        yield
+    finally:
+        allow(0, "max")
+
+
+@contextmanager
 def hold_apt_lock(machine: Machine, seconds: float) -> Iterator[None]:
     """Hold dpkg's and apt's locks from a process in the host, for ``seconds`` or until the body ends.
 
@@ -184,6 +219,16 @@ def corrupt_cache(machine: Machine, how: Literal["truncate", "flip"], *, pattern
             file.seek(middle)
             file.write(bytes((byte ^ 0xFF,)))
     return [str(path.relative_to(cache)) for path in damaged]
+
+
+def _whole_disk(path: Path) -> str:
+    """The number of the disk that holds a file, as control groups name it: 253:0. A partition has no limits."""
+    number = path.stat().st_dev
+    block = Path("/sys/dev/block", f"{os.major(number)}:{os.minor(number)}")
+    parent = block.resolve().parent if (block / "partition").exists() else block
+    if not (parent / "dev").exists():
+        raise LabError(f"{path} is on no disk of this machine's own, so nothing can slow it down")
+    return (parent / "dev").read_text().strip()
 
 
 def _sshd(machine: Machine) -> dict[int, str]:

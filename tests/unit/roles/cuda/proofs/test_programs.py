@@ -166,6 +166,13 @@ def test_a_card_that_always_computes_the_same_wrong_value_is_found(run: Run) -> 
     assert (finding.device, "than the processor" in finding.sentence) == (SECOND, True)
 
 
+def test_a_byte_that_arrives_changed_is_found(run: Run) -> None:
+    measured = run("bandwidth", GARBLED="1").measurements
+    (finding,) = (one for one in failures(judges.bandwidth(measured, EXPECTED)) if "GB/s" not in one.measured)
+    assert (finding.device, finding.measured) == (SECOND, "1")
+    assert finding.sentence.startswith("bytes that went to the card and back came back changed")
+
+
 def test_a_slow_card_is_found_beside_its_neighbour(run: Run) -> None:
     measured = run("bandwidth", SLOW="1").measurements
     found = [finding for finding in judges.bandwidth(measured, EXPECTED) if finding.severity == "outlier"]

@@ -2,10 +2,13 @@
 // them, and they run whole. A block's threads are threads that meet at __syncthreads. What is wrong with a card is told
 // by the environment: CARDS (how many; 0: none), STUCK="card byte bit" (a bit of its memory that is always 1, counted
 // through its allocations), FLIP="card n" (a bit of its n-th product changes), WRONG=card (every product is wrong by one
-// bit), SLOW=card (it takes ten times as long), FULL=card (most of its memory is taken).
+// bit), SLOW=card (it takes ten times as long), FULL=card (most of its memory is taken), GARBLED=card (one byte of each
+// large copy to the host arrives changed). UUID=GPU-… is that of the first card, and PACE=milliseconds how long a product
+// takes at least, so that other work of the machine does not show in it.
 #pragma once
 #include <atomic>
 #include <barrier>
+#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -70,6 +73,11 @@ inline void stick() {
   }
 }
 
+// One byte of a large copy to the host.
+inline void garble(char *to, size_t bytes, cudaMemcpyKind kind) {
+  if (kind == cudaMemcpyDeviceToHost && bytes >= (1u << 20) && setting("GARBLED", -1) == card) to[bytes / 3] ^= 0x10;
+}
+
 inline void be_slow(std::chrono::steady_clock::time_point begin) {
   if (setting("SLOW", -1) == card) std::this_thread::sleep_for(9 * (std::chrono::steady_clock::now() - begin));
 }
@@ -101,6 +109,13 @@ inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *all, int index) {
   snprintf(all->name, sizeof all->name, "Emulated \"E100\"");
   for (int i = 0; i < 16; ++i) all->uuid.bytes[i] = static_cast<char>(0xf0 + i);
   all->uuid.bytes[15] = static_cast<char>(index);
+  const char *told = index == 0 ? getenv("UUID") : nullptr;
+  for (int i = 0; told && i < 16; ++i, told += 2) {
+    while (*told && !isxdigit(*told)) ++told;  // "GPU-", and the lines between
+    unsigned byte = 0;
+    sscanf(told, "%2x", &byte);
+    all->uuid.bytes[i] = static_cast<char>(byte);
+  }
   return cudaSuccess;
 }
 inline cudaError_t cudaDeviceGetPCIBusId(char *bus, int size, int index) {
@@ -144,9 +159,10 @@ inline cudaError_t cudaMemset(void *at, int value, size_t bytes) {
   memset(at, value, bytes);
   return cudaSuccess;
 }
-inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t) {
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
   const auto begin = std::chrono::steady_clock::now();
   memcpy(to, from, bytes);
+  emulated::garble(static_cast<char *>(to), bytes, kind);
   emulated::stick();
   emulated::be_slow(begin);
   return cudaSuccess;
@@ -210,6 +226,7 @@ void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, Pa
     if (getenv("FLIP")) sscanf(getenv("FLIP"), "%d %d", &broken, &at);
     if (broken == card && ++launches[card] == at) product[0] ^= 1;
     if (setting("WRONG", -1) == card) product[size * size - 1] ^= 1;
+    std::this_thread::sleep_until(begin + std::chrono::milliseconds(setting("PACE", 0)));
   }
   be_slow(begin);
 }
