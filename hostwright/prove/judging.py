@@ -13,10 +13,11 @@ from hostwright.prove.reading import Printed
 from hostwright.prove.twins import FEWEST, LEAST_PART, SIGMA_OF_MAD, SIGMAS, Outlier, outliers
 
 MAX_LOSS = 0.10  #: our choice, of a figure against its baseline, which is the host's own: it varies less than twins do
+LEAST_NOTED = MAX_LOSS  #: a figure that is better by more than this part when it is measured again is told
 #: how twins are compared, for reports
 STATISTICS = (
     f"hosts with the same model of device, {FEWEST} or more: an outlier is worse than their median by more than "
-    f"{SIGMAS:g} standard deviations (MAD × {SIGMA_OF_MAD}) and {LEAST_PART:.0%} of the median"
+    f"{SIGMAS:g} standard deviations (MAD × {SIGMA_OF_MAD}) and {LEAST_PART:.0%} of the median, twice"
 )
 
 
@@ -128,6 +129,39 @@ def _outlier(proof: str, one: Measurement, model: str, outlier: Outlier) -> Proo
     )
     expected = f"{shown(outlier.median, one.unit)} ± {shown(outlier.sigma, one.unit)}"
     return ProofFinding(sentence, one.device, "outlier", shown(outlier.value, one.unit), expected, proof)
+
+
+def doubtful(host: HostProof, compared: HostProof) -> frozenset[str]:
+    """The proofs of a host that passed alone, and have findings only since they were compared."""
+    pairs = zip(host.results, compared.results, strict=True)
+    return frozenset(one.proof for one, other in pairs if one.outcome == "passed" and other.outcome == "failed")
+
+
+def measured_again(first: HostProof, second: HostProof) -> HostProof:
+    """The first results with the better of two figures, where a proof passed a second time.
+
+    A host that was busy for a moment is slow once, one that is slow is so twice. A second time that failed counts; one
+    that was not run does not.
+    """
+    later = {result.proof: result for result in second.results if result.outcome in {"passed", "failed"}}
+    return replace(first, results=tuple(_better_of(one, later.get(one.proof, one)) for one in first.results))
+
+
+def _better_of(first: ProofResult, second: ProofResult) -> ProofResult:
+    if second is first or second.outcome == "failed":
+        return second
+    again = {(one.name, one.device): one for one in second.measurements}
+    measurements, notes = [], []
+    for one in first.measurements:
+        other = again.get((one.name, one.device), one)
+        better = one.better and one.number is not None and other.number is not None
+        lost = _loss(one.number, other.number, one.better) if better else 0.0  # type: ignore[arg-type]
+        measurements.append(other if lost > 0 else one)
+        if lost > LEAST_NOTED:
+            was, now = shown(one.number or 0.0, one.unit), shown(other.number or 0.0, one.unit)
+            sentence = f"{one.name} on {one.device} was {was} at first, and {now} when it was measured again"
+            notes.append(ProofFinding(sentence, one.device, "note", was, now, first.proof))
+    return replace(first, measurements=tuple(measurements), findings=(*first.findings, *notes))
 
 
 def _each(host: HostProof, found: Callable[[ProofResult], Iterable[ProofFinding]]) -> HostProof:

@@ -1,0 +1,131 @@
+"""A figure that is worse than those of twins or than the baseline is measured a second time before it is a finding."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostwright.common.errors import HostError
+from hostwright.fleet import Audience, Fleet
+from hostwright.prove import proving
+from hostwright.prove.fleetproof import HostProof
+from hostwright.prove.model import ProofResult
+from hostwright.prove.proving import Proved, ProveOptions
+from tests.unit.support.proofs import host, result, ticks
+
+HOSTS = ("gpu01", "gpu02", "gpu03", "gpu04")
+
+
+class Hosts:
+    """What each host shows, the first time and later; which proofs were run on it, in order, and how many at a time."""
+
+    def __init__(self) -> None:
+        self.shown: dict[str, list[ProofResult | HostError]] = defaultdict(lambda: [memory(100.0)])
+        self.proved: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+
+    def prove(self, name: str, keys: tuple[str, ...]) -> HostProof:
+        """As ``HostProve.prove``."""
+        times = len(self.proved[name])
+        self.proved[name].append(keys)
+        shown = self.shown[name][min(times, len(self.shown[name]) - 1)]
+        if isinstance(shown, HostError):
+            raise shown
+        return host(name, shown)
+
+
+def memory(value: float, **more: Any) -> ProofResult:
+    return result(ticks(value), proof="base.memory", **more)
+
+
+@pytest.fixture
+def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
+    made = Hosts()
+
+    class Prove:
+        def __init__(self, member: Any, _connect: object, *, proofs: Any, **_: Any):
+            self.about = member.name, tuple(proof.key for proof in proofs)
+
+        def prove(self) -> HostProof:
+            return made.prove(*self.about)
+
+        def close(self) -> None:
+            """Nothing to close."""
+
+    monkeypatch.setattr(proving, "HostProve", Prove)
+    return made
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {name: {} for name in HOSTS}}}))
+    return Fleet.load(tmp_path)
+
+
+def prove(fleet: Fleet, **options: Any) -> Proved:
+    chosen = ProveOptions("quick", ("base.memory",), **options)
+    return fleet.prove(fleet.members("all", ["base"]), chosen, audience=Audience.of(lambda _: None))
+
+
+def of(proved: Proved, name: str) -> ProofResult:
+    (found,) = next(one for one in proved.fleet.hosts if one.host == name).results
+    return found
+
+
+def test_what_was_slow_for_a_moment_is_no_finding_but_a_note(fleet: Fleet, hosts: Hosts) -> None:
+    hosts.shown["gpu03"] = [memory(40.0), memory(99.0)]
+    proved = prove(fleet)
+    assert proved.status == 0
+    slow = of(proved, "gpu03")
+    assert (slow.outcome, slow.measurements[0].value) == ("passed", 99.0)
+    (note,) = slow.findings
+    assert (note.severity, note.proof) == ("note", "base.memory")
+    assert note.sentence == "ticks on cpu (EPYC) was 40 M/s at first, and 99 M/s when it was measured again"
+    assert {name: len(times) for name, times in hosts.proved.items()} == {**dict.fromkeys(HOSTS, 1), "gpu03": 2}
+
+
+def test_what_is_slow_again_is_an_outlier_by_its_better_figure(fleet: Fleet, hosts: Hosts) -> None:
+    hosts.shown["gpu03"] = [memory(50.0), memory(45.0)]
+    proved = prove(fleet)
+    assert proved.status == 3
+    slow = of(proved, "gpu03")
+    assert [finding.severity for finding in slow.findings] == ["outlier"]
+    assert slow.measurements[0].value == 50.0
+    assert hosts.proved["gpu03"] == [("base.memory",)] * 2
+
+
+def test_a_loss_against_the_baseline_is_measured_again_too(fleet: Fleet, hosts: Hosts) -> None:
+    prove(fleet, baseline=True)
+    hosts.proved.clear()
+    hosts.shown = defaultdict(lambda: [memory(80.0), memory(98.0)])
+    assert prove(fleet).status == 0
+    assert {len(times) for times in hosts.proved.values()} == {2}
+
+
+def test_what_fails_by_itself_is_not_measured_again(fleet: Fleet, hosts: Hosts) -> None:
+    hosts.shown["gpu03"] = [memory(40.0, outcome="failed", sentence="a wrong value")]
+    proved = prove(fleet)
+    assert (proved.status, of(proved, "gpu03").sentence) == (3, "a wrong value")
+    assert len(hosts.proved["gpu03"]) == 1
+
+
+def test_a_second_time_that_fails_by_itself_is_what_counts(fleet: Fleet, hosts: Hosts) -> None:
+    hosts.shown["gpu03"] = [memory(40.0), memory(99.0, outcome="failed", sentence="a wrong value")]
+    proved = prove(fleet)
+    assert (proved.status, of(proved, "gpu03").sentence) == (3, "a wrong value")
+
+
+@pytest.mark.parametrize(
+    "second", [memory(99.0, outcome="not run", sentence="it is in use"), HostError("gpu03", "the connection was lost")]
+)
+def test_without_a_second_figure_the_first_one_counts(
+    fleet: Fleet, hosts: Hosts, second: ProofResult | HostError
+) -> None:
+    hosts.shown["gpu03"] = [memory(40.0), second]
+    proved = prove(fleet)
+    assert proved.status == 3
+    assert [finding.severity for finding in of(proved, "gpu03").findings] == ["outlier"]
