@@ -21,6 +21,7 @@ from hostwright.common.errors import LabError
 from lab import cgroups, clock, network
 from lab.config import USER, HostOptions, Machine
 from lab.machine import console, exec_in, inside, leader
+from lab.programs import run
 from lab.records import read_record
 from lab.snapshots import restore_identity
 from lab.waiting import await_that
@@ -155,6 +156,17 @@ def slow_disk(machine: Machine, bytes_per_s: int) -> Iterator[None]:
         yield
     finally:
         allow(0, "max")
+
+
+@contextmanager
+def slow_network(machine: Machine, bytes_per_s: int) -> Iterator[None]:
+    """Let no more than so many bytes a second reach the host over its cable for the body. Real, in that direction."""
+    rate = ("rate", f"{8 * bytes_per_s}bit", "burst", "256kb", "latency", "50ms")
+    run(["tc", "qdisc", "replace", "dev", machine.link, "root", "tbf", *rate])
+    try:
+        yield
+    finally:
+        run(["tc", "qdisc", "del", "dev", machine.link, "root"])
 
 
 @contextmanager

@@ -86,8 +86,11 @@ class HostProve:
         emit: Emit,
         holder: locks.Holder | None,
         proofs: Sequence[Proof],
+        later: Sequence[Proof] = (),
     ):
-        self._member, self._emit, self._holder, self._proofs = member, emit, holder, tuple(proofs)
+        """``later`` are proofs that are to run after these: of them, those are told that cannot be run."""
+        self._member, self._emit, self._holder = member, emit, holder
+        self._proofs, self._later = tuple(proofs), tuple(later)
         self._connection = HostConnection(member.name, connect, emit=emit)
         self._runner = JobRunner(self._connection, emit, _no_files, run.id, run.operator)
         self._lock: HostLock | None = None
@@ -106,12 +109,12 @@ class HostProve:
         self._take_lock()
         seen = self._look()  # whoever had the lock before may have changed the host
         self._emit(Observed(self._member.name, seen.planned.plan, seen.facts))
-        held = {proof.key: held_back(proof, seen) for proof in self._proofs}
+        held = {proof.key: held_back(proof, seen) for proof in (*self._proofs, *self._later)}
         due = [proof for proof in self._proofs if not held[proof.key]]
         ran = self._run(due, seen) if due else {}
         results = tuple(
             _not_run(proof, *held[proof.key]) if held[proof.key] else ran[proof.key]  # type: ignore[misc]
-            for proof in self._proofs
+            for proof in (*self._proofs, *(proof for proof in self._later if held[proof.key]))
         )
         return HostProof(
             self._member.name,

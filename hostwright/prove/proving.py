@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from types import MappingProxyType
 from typing import Self
 
 from hostwright.apply.events import HostEnded, Note
@@ -67,6 +69,16 @@ def chosen(member: Member, options: ProveOptions) -> tuple[Proof, ...]:
     )
 
 
+def due_on(members: Members, options: ProveOptions) -> dict[str, tuple[Proof, ...]]:
+    """The proofs of each host. What needs more hosts than there are is left out, unless it was asked for by name."""
+    due = {member.name: chosen(member, options) for member in members}
+    able = Counter(proof.key for proofs in due.values() for proof in proofs)
+    return {
+        name: tuple(proof for proof in proofs if able[proof.key] >= proof.hosts or proof.key in options.names)
+        for name, proofs in due.items()
+    }
+
+
 def check_names(members: Members, options: ProveOptions) -> None:
     """Raise ``InputError`` for a name that is neither a proof nor a layer with proofs on any of these hosts, and where
     no host has a proof."""
@@ -92,11 +104,12 @@ def prove(
     with recorded("prove", roster, members, connections, audience=audience, options=given) as recording:
         store = ProofStore(roster, members, connections.secrets, audience.warn)
         each = _Each(roster, members, connections, recording)
-        due = {member.name: chosen(member, options) for member in members}
+        due = due_on(members, options)
         alone = {name: tuple(proof for proof in proofs if proof.hosts == 1) for name, proofs in due.items()}
-        results = each.carry_out(alone, options.at_once)
+        several = {name: tuple(proof for proof in proofs if proof.hosts > 1) for name, proofs in due.items()}
+        results = each.carry_out(alone, options.at_once, several)
         if not results.stopped_because:
-            results = _together(each, members, due, results)
+            results = _together(each, members, several, results)
         hosts = _judged(members, results, store, began)
         if not results.stopped_because and (doubts := _doubts(results, hosts, alone)):
             results = _again(each, doubts, results, options.at_once)
@@ -126,19 +139,27 @@ class _Each:
     connections: Connections
     recording: Recording
 
-    def carry_out(self, due: Mapping[str, tuple[Proof, ...]], at_once: int = 0) -> Results[HostProof]:
-        """The results of these hosts' proofs; ``at_once`` is how many hosts at a time, 0 all."""
+    def carry_out(
+        self,
+        due: Mapping[str, tuple[Proof, ...]],
+        at_once: int = 0,
+        later: Mapping[str, tuple[Proof, ...]] = MappingProxyType({}),
+    ) -> Results[HostProof]:
+        """The results of these hosts' proofs, and of those of ``later`` that cannot be run on a host; ``at_once`` is
+        how many hosts at a time, 0 all."""
         stop = self.connections.close
-        return on_each(tuple(due), lambda name: self._prove(name, due[name]), stop=stop, at_once=at_once)
+        prove = lambda name: self._prove(name, due[name], later.get(name, ()))  # noqa: E731
+        return on_each(tuple(due), prove, stop=stop, at_once=at_once)
 
-    def _prove(self, name: str, proofs: tuple[Proof, ...]) -> HostProof:
+    def _prove(self, name: str, proofs: tuple[Proof, ...], later: tuple[Proof, ...]) -> HostProof:
         now, recording = datetime.now(UTC), self.recording
         if refused := locallocks.refusal(state_root(), self.roster.path, name, now):
             raise Locked(name, refused)
         member = self.members.by_name[name]
         holder = locks.holder(recording.run.id, name, now)
         connect = partial(self.connections.connect, member)
-        prove = HostProve(member, connect, run=recording.run, emit=recording.emit, holder=holder, proofs=proofs)
+        run, emit = recording.run, recording.emit
+        prove = HostProve(member, connect, run=run, emit=emit, holder=holder, proofs=proofs, later=later)
         with closing(prove):
             return prove.prove()
 
@@ -146,11 +167,15 @@ class _Each:
 def _together(
     each: _Each, members: Members, due: Mapping[str, tuple[Proof, ...]], results: Results[HostProof]
 ) -> Results[HostProof]:
-    """The results with those of the proofs that run on several hosts at the same time, one proof after the other."""
+    """The results with those of the proofs that run on several hosts at the same time, one proof after the other.
+
+    A host that cannot run one has said so: the others do not wait for it.
+    """
     proved = {host.host: host for host in results.values}
     errors = {error.host: error for error in results.errors}
-    for key in dict.fromkeys(proof.key for proofs in due.values() for proof in proofs if proof.hosts > 1):
-        of = {name: proof for name in proved for proof in due[name] if proof.key == key}
+    for key in dict.fromkeys(proof.key for proofs in due.values() for proof in proofs):
+        held = {name for name, host in proved.items() if key in {result.proof for result in host.results}}
+        of = {name: proof for name in proved if name not in held for proof in due[name] if proof.key == key}
         fewest = max(proof.hosts for proof in of.values()) if of else 0
         if len(of) < fewest:
             sentence = f"it needs {fewest} hosts at once, and {len(of)} can run it: name more with --hosts"
@@ -163,6 +188,9 @@ def _together(
         for host in ran.values:
             proved[host.host] = replace(proved[host.host], results=(*proved[host.host].results, *host.results))
         errors.update({error.host: error for error in ran.errors})
+        results = replace(results, stopped_because=ran.stopped_because)
+        if ran.stopped_because:
+            break
     return replace(results, values=tuple(proved.values()), errors=tuple(errors.values()))
 
 

@@ -26,6 +26,7 @@ class Base:
     never_unattended: tuple[str, ...] = (
         "nvidia-", "libnvidia-", "cuda-", "libcudnn", "linux-image-", "linux-headers-", "linux-generic",
     )  # fmt: skip
+    network_mb_per_s: int = 0  #: MB/s that hosts must send to each other (proof `base.network`); 0: nothing is asked
 
 
 @role()

@@ -36,8 +36,10 @@ RUNTIME = PROJECT / "tests/unit/roles/cuda/proofs/emulated/cuda_runtime.h"
 NVCC = "/usr/local/cuda-11.2/bin/nvcc"
 SMI = "/usr/bin/nvidia-smi"
 ROLES = {"lab": ["base", "cuda", "tensorflow"], CARD: ["base", "driver", "cuda"]}
-#: what proofs would leave on a host beside the records of their jobs: files, directories, processes, listeners
-LEFT = """find /var/lib/hostwright /run/hostwright -path '*/hostwright/jobs' -prune -o -print | sort
+#: what proofs would leave on a host beside the records of their jobs and the file of its lock: files, directories,
+#: processes, listeners
+LEFT = """find /var/lib/hostwright -path '*/hostwright/jobs' -prune -o -print | sort
+find /run/hostwright -type f ! -name run.lock 2>/dev/null || :
 pgrep -fa '[/]var/lib/hostwright/' || :
 ss -Hltn 'sport = :29471'"""
 

@@ -22,7 +22,7 @@ DISKS_AND_PROCESSORS = ("cpu (", "disk ")
 @pytest.fixture(scope="module")
 def told(hosts: Bench) -> Document:
     """All proofs of a host that run on it alone."""
-    return hosts.prove(",".join(["base", "cuda", *OF_GPUS]), "cpu01", status=0)
+    return hosts.prove(",".join(["base.processors", "base.memory", "base.disk", "cuda", *OF_GPUS]), "cpu01", status=0)
 
 
 def test_every_proof_passes_or_says_that_there_is_no_gpu(told: Document) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab import faults
-from tests.proof.bench import CARD, HOSTS, Bench, failed, result, unexpected, values
+from tests.proof.bench import CARD, HOSTS, Bench, failed, result, rows, unexpected, values
 
 SITE = "/opt/tensorflow-2.9/lib/python3.9/site-packages/tensorflow"
 CONVOLUTIONS = f"{SITE}/python/ops/gen_nn_ops.py"
@@ -19,6 +19,8 @@ def conv2d(*words, **named):
 """
 #: preloaded into all that runs on the host
 PRELOAD = "gcc -shared -fPIC -O1 -o /opt/flip.so /root/flip.c && echo /opt/flip.so >/etc/ld.so.preload"
+BASE = "base.processors,base.memory,base.disk"
+RING = HOSTS[:3]
 OF_CARDS = {"cuda.bandwidth", "cuda.memory", "cuda.burnin"}
 ON_THE_CARD = "base.processors,base.memory,driver.placement,cuda"
 HOT = r"s/\(GPU Current Temp *: \)[0-9]*/\191/"
@@ -51,7 +53,7 @@ def test_a_wrong_word_from_the_disk_is_found(hosts: Bench) -> None:
     source = (Path(__file__).with_name("flip.c")).read_text()
     (hosts.machine("cpu02").merged / "root/flip.c").write_text(source)
     with hosts.planted("cpu02", PRELOAD, "rm /etc/ld.so.preload"):
-        told = hosts.prove("base", "cpu02", status=3)
+        told = hosts.prove(BASE, "cpu02", status=3)
     assert failed(told) == {"cpu02": {"base.disk"}}, unexpected(told)
     of = result(told, "cpu02", "base.disk")
     assert of["sentence"] == "what was read is not what was written: 1 times"
@@ -59,7 +61,7 @@ def test_a_wrong_word_from_the_disk_is_found(hosts: Bench) -> None:
 
 def test_a_slow_disk_is_found(hosts: Bench) -> None:
     with faults.slow_disk(hosts.machine("cpu03"), 20_000_000):
-        told = hosts.prove("base", "cpu03", status=3)
+        told = hosts.prove(BASE, "cpu03", status=3)
     assert failed(told) == {"cpu03": {"base.disk"}}, unexpected(told)
     of = result(told, "cpu03", "base.disk")
     figures = values(of)
@@ -67,6 +69,25 @@ def test_a_slow_disk_is_found(hosts: Bench) -> None:
     assert 15 < figures["disk read"] < 25
     assert of["sentence"].startswith("disk write of ")
     assert of["sentence"].endswith("slower than a single hard disk")
+
+
+def test_a_slow_way_between_two_hosts_is_told_by_both_ends(hosts: Bench) -> None:
+    """Each of three hosts sends to the next one; what reaches the second is slow."""
+    asked = [hosts.variables(host, base_network_mb_per_s=50) for host in RING]
+    with asked[0], asked[1], asked[2]:
+        sound = hosts.prove("base.network", *RING, status=0)
+        with faults.slow_network(hosts.machine(RING[1]), 10_000_000):
+            told = hosts.prove("base.network", *RING, status=3)
+    assert failed(sound) == {host: set() for host in RING}, unexpected(sound)
+    assert {row["value"] for row in rows(sound) if row["name"] == "hosts"} == {3}
+    assert failed(told) == {RING[0]: {"base.network"}, RING[1]: {"base.network"}, RING[2]: set()}, unexpected(told)
+    sender, receiver = (str(hosts.machine(host).address) for host in RING[:2])
+    for host, sentence in ((RING[0], f"to {receiver} it sends "), (RING[1], f"from {sender} it receives ")):
+        of = result(told, host, "base.network")
+        assert of["sentence"].startswith(sentence)
+        assert of["sentence"].endswith("less than the inventory asks (base_network_mb_per_s)")
+        assert {row["device"] for row in of["measurements"]} == {"network host0 (10000 Mb/s)"}
+    assert values(result(told, RING[1], "base.network"))["received"] == pytest.approx(10, rel=0.3)
 
 
 def test_cards_that_are_all_lost_are_missed(hosts: Bench) -> None:

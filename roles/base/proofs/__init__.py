@@ -1,6 +1,8 @@
-"""What is proved of every host: its disk, its memory and its processors, which can make a good card slow."""
+"""What is proved of every host: its disk, memory, processors and network, which can make a good card slow."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from hostwright.common.quoting import sh_file
 from hostwright.plan.roles.role import Wanted
@@ -16,18 +18,26 @@ DISK_BYTES = 4 * 1024**3
 #: where caches are that large the figure is compared with its twins' alone
 MEMORY_BYTES = 512 * 1024**2
 
+#: the hosts of `network` meet on this port while it runs; it is nobody's in IANA's registry
+NETWORK_PORT = 29472
+
 _COMPILER = ("g++", "-std=c++14", "-O2", "-pthread", "-o", "{program}", "{source}")
 
 
-def proofs(_variables: Base, _host: Wanted) -> tuple[Proof, ...]:
-    """Disk throughput, memory bandwidth, and how processors and memory are set up."""
+def proofs(variables: Base, _host: Wanted) -> tuple[Proof, ...]:
+    """Disk throughput, memory bandwidth, how processors and memory are set up, and what hosts send to each other."""
     disk = Program("disk.cpp", source(__file__, "disk.cpp"), compiler=_COMPILER, arguments={"bytes": DISK_BYTES})
     memory = Program(
         "memory.cpp", source(__file__, "memory.cpp"), compiler=_COMPILER, arguments={"bytes": MEMORY_BYTES}
     )
     processors = Program("processors.sh", sh_file(__file__, "processors.sh"), interpreter=("sh",))
+    text = Path(__file__).with_name("network.py").read_text("utf-8")
+    ring = {"port": NETWORK_PORT, "streams": 4, "seconds": 10, "start_limit_s": 60}
+    network = Program("network.py", text, interpreter=("python3",), arguments=ring)
+    asked = judges.network(variables.network_mb_per_s)
     return (
         Proof("processors", "base", processors, judges.processors, "quick", 60, needs_gpu=False),
         Proof("memory", "base", memory, judges.memory, "quick", 120, needs_gpu=False),
         Proof("disk", "base", disk, judges.disk, "full", 180, needs_gpu=False),
+        Proof("network", "base", network, asked, "full", 180, needs_gpu=False, hosts=2),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 
 from hostwright.prove.model import Expected, Measurement, Measurements, ProofFinding, Severity
 
@@ -11,6 +12,10 @@ from hostwright.prove.model import Expected, Measurement, Measurements, ProofFin
 SLOW_DISK = 100.0
 #: MB/s: what SATA carries (6 Gbit/s, 8 of 10 bits are data) less a tenth; below it is no solid-state disk, or a bad one
 SOLID_STATE = 540.0
+
+#: of what a link carries: our choice. TCP over four connections reaches nine tenths of it between idle hosts
+LEAST_OF_LINK = 0.5
+_LINK = re.compile(r"([0-9]{1,7}) Mb/s")
 
 #: scaling drivers whose ``powersave`` follows the load as ``performance`` does, only later
 #: (kernel, Documentation/admin-guide/pm/intel_pstate.rst and amd-pstate.rst, "active mode"); with any other,
@@ -79,6 +84,32 @@ def _nodes(measured: Measurements) -> Iterator[ProofFinding]:
         if one.number:
             sentence = f"{one.number:g} NUMA nodes have processors and no memory: a socket's memory is missing"
             yield ProofFinding(sentence, one.device, "failed", f"{one.number:g}", "0")
+
+
+def network(least: float) -> Callable[[Measurements, Expected], tuple[ProofFinding, ...]]:
+    """Whether the host sends to the next one, and receives from the one before, as many MB/s as the inventory asks."""
+
+    def judge(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
+        others = {one.name: str(one.value) for one in measured if one.name in {"sent to", "received from"}}
+        ways = (("sent", others.get("sent to", "?")), ("received", others.get("received from", "?")))
+        return tuple(finding for name, other in ways for finding in _sent(measured, name, other, least))
+
+    return judge
+
+
+def _sent(measured: Measurements, name: str, other: str, least: float) -> Iterator[ProofFinding]:
+    way = {"sent": f"to {other} it sends", "received": f"from {other} it receives"}[name]
+    for one in measured.named(name):
+        link = _LINK.fullmatch(one.model)
+        if one.number is None:
+            yield ProofFinding(f"{way} nothing that can be told", one.device)
+        elif one.number < least:
+            sentence = f"{way} {_shown(one)}, less than the inventory asks (base_network_mb_per_s)"
+            yield ProofFinding(sentence, one.device, "failed", _shown(one), f"{least:g} MB/s at least")
+        elif not least and link and one.number < LEAST_OF_LINK * int(link[1]) / 8:
+            carries = int(link[1]) / 8
+            sentence = f"{way} {_shown(one)}, less than half of the {carries:g} MB/s that its link carries"
+            yield ProofFinding(sentence, one.device, "note", _shown(one), f"{LEAST_OF_LINK * carries:g} MB/s")
 
 
 def _shown(one: Measurement) -> str:

@@ -186,12 +186,16 @@ RATE = 0.1  #: of learning, where a network is compared with NumPy's
 
 
 def network() -> Any:
-    """784-128-10, made inside of its strategy; plain gradient descent shows a difference as large as it is."""
+    """784-128-10, made inside of its strategy; plain gradient descent shows a difference as large as it is.
+
+    Its activation has no kink: the slope of ReLU is 0 or 1 by the last bit of a sum near 0, and one such sum in one of
+    10,000 samples was seen to change 2e-3 of what is learned, between NumPy in float32 and in float64, too.
+    """
     import tensorflow as tf
     from tensorflow.keras import layers
 
     tf.keras.utils.set_random_seed(6)
-    model = tf.keras.Sequential([layers.Dense(128, "relu", input_shape=(784,)), layers.Dense(10, "softmax")])
+    model = tf.keras.Sequential([layers.Dense(128, "tanh", input_shape=(784,)), layers.Dense(10, "softmax")])
     model.compile(tf.keras.optimizers.SGD(RATE), "sparse_categorical_crossentropy")
     return model
 
@@ -203,11 +207,11 @@ def trained_by_numpy(weights: list[Any], inputs: Any, labels: Any, batch: int) -
     hidden, hidden_bias, out, out_bias = (part.astype("float64") for part in weights)
     for start in range(0, len(inputs), batch):
         values, wanted = inputs[start : start + batch].astype("float64"), labels[start : start + batch]
-        active = numpy.maximum(values @ hidden + hidden_bias, 0)
-        gradient = dense_by_numpy([hidden, hidden_bias, out, out_bias], values)
+        active = numpy.tanh(values @ hidden + hidden_bias)
+        gradient = dense_by_numpy([out, out_bias], active)
         gradient[numpy.arange(len(wanted)), wanted] -= 1
         gradient /= len(wanted)
-        back = (gradient @ out.T) * (active > 0)
+        back = (gradient @ out.T) * (1 - active**2)
         out, out_bias = out - RATE * active.T @ gradient, out_bias - RATE * gradient.sum(axis=0)
         hidden, hidden_bias = hidden - RATE * values.T @ back, hidden_bias - RATE * back.sum(axis=0)
     return [hidden, hidden_bias, out, out_bias]

@@ -62,12 +62,16 @@ class StepLimit:
                 self.fail("it did not end in time")
 
     def fail(self, why: str) -> None:
-        """Tell which hosts do not answer, stay a while so that the others do not miss this one too, and end."""
+        """Tell which hosts do not answer, and end after as long as the others may take to notice it, too.
+
+        A host that ended at once would be named as missing by those that the same error reaches later.
+        """
+        self._done.set()  # one error is enough
         missing = [address for address in self.others if not answers(address)]
         hosts = ", ".join(missing)
         told = f"no answer from {hosts}" if missing else "all hosts answer"
         self.lines.tell(error=f"{self._what}: {told} ({why})"[:500])
-        time.sleep(5)
+        time.sleep(self.step_limit_s)
         leave(1)
 
 

@@ -1,0 +1,82 @@
+"""Proofs that need several hosts at once: left out where fewer are proved, unless they are asked for by their name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostwright.fleet import Audience, Fleet
+from hostwright.prove import proving
+from hostwright.prove.fleetproof import HostProof
+from hostwright.prove.proving import Proved, ProveOptions
+from tests.unit.support.proofs import host, result, ticks
+
+IN_USE = "gpu03"  #: a host on which nothing that needs several hosts can run
+ALONE = ("base.processors", "base.memory", "base.disk")
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
+    """Which proofs were run on which host, in order; all of them pass."""
+    made: list[tuple[str, tuple[str, ...]]] = []
+
+    class Prove:
+        def __init__(self, member: Any, _connect: object, *, proofs: Any, later: Any = (), **_: Any):
+            self.about = member.name, tuple(proof.key for proof in proofs)
+            self.peers = [proof.program.arguments.get("peers") for proof in proofs]
+            self.later = [proof.key for proof in later if member.name == IN_USE]
+
+        def prove(self) -> HostProof:
+            made.append(self.about)
+            name, keys = self.about
+            held = (result(proof=key, outcome="not run", sentence="it is in use") for key in self.later)
+            assert IN_USE not in str(self.peers)
+            return host(name, *(result(ticks(2.5), proof=key) for key in keys), *held)
+
+        def close(self) -> None:
+            """Nothing to close."""
+
+    monkeypatch.setattr(proving, "HostProve", Prove)
+    return made
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {name: {} for name in ("gpu01", "gpu02")}}}))
+    return Fleet.load(tmp_path)
+
+
+def prove(fleet: Fleet, hosts: str, *names: str) -> Proved:
+    options = ProveOptions("full", names)
+    return fleet.prove(fleet.members(hosts, ["base"]), options, audience=Audience.of(lambda _: None))
+
+
+def test_one_host_alone_is_proved_by_what_it_can_do_alone(fleet: Fleet, ran: list[tuple[str, tuple[str, ...]]]) -> None:
+    assert prove(fleet, "gpu01").status == 0
+    assert prove(fleet, "gpu01", "base").status == 0
+    assert ran == [("gpu01", ALONE)] * 2
+
+
+def test_what_is_asked_for_by_its_name_is_told_as_not_run(fleet: Fleet, ran: list[tuple[str, tuple[str, ...]]]) -> None:
+    proved = prove(fleet, "gpu01", "base.network")
+    (told,) = proved.fleet.hosts[0].results
+    assert (proved.status, told.outcome) == (1, "not run")
+    assert told.sentence == "it needs 2 hosts at once, and 1 can run it: name more with --hosts"
+
+
+def test_two_hosts_run_it_after_what_each_does_alone(fleet: Fleet, ran: list[tuple[str, tuple[str, ...]]]) -> None:
+    assert prove(fleet, "all", "base").status == 0
+    assert sorted(ran[:2]) == [("gpu01", ALONE), ("gpu02", ALONE)]
+    assert sorted(ran[2:]) == [("gpu01", ("base.network",)), ("gpu02", ("base.network",))]
+
+
+def test_a_host_that_cannot_run_it_keeps_nobody_waiting(fleet: Fleet, ran: list[tuple[str, tuple[str, ...]]]) -> None:
+    (fleet.path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {f"gpu0{n}": {} for n in (1, 2, 3)}}}))
+    proved = prove(Fleet.load(fleet.path), "all", "base.network")
+    outcomes = {one.host: [result.outcome for result in one.results] for one in proved.fleet.hosts}
+    assert outcomes == {"gpu01": ["passed"], "gpu02": ["passed"], IN_USE: ["not run"]}
+    assert sorted(ran[3:]) == [("gpu01", ("base.network",)), ("gpu02", ("base.network",))]
