@@ -158,7 +158,7 @@ def _provision(bench: Bench) -> None:
 def _emulate(machine: Machine) -> None:
     """Put the emulated CUDA runtime in the place of nvcc, and the editor before nvidia-smi, until the host's next boot.
 
-    They are mounted over the files, so that the host stays as desired.
+    They are mounted over the files, and as long as these, so that the host stays as desired.
     """
     place = machine.merged / EMULATED
     place.mkdir(parents=True, exist_ok=True)
@@ -167,9 +167,9 @@ def _emulate(machine: Machine) -> None:
         (place / file.name).chmod(0o755)
     (place / "edits").write_text("")
     for name, path in (("nvcc", NVCC), ("nvidia-smi", SMI)):
-        over = sh("mountpoint -q %s || { cp %s %s; mount --bind %s %s; }", path, path, f"/{EMULATED / name}.lab",
-                  f"/{EMULATED / name}", path)  # fmt: skip
-        console(machine, "sh", "-euc", over)
+        mine = f"/{EMULATED / name}"
+        kept = sh("mountpoint -q %s || { cp %s %s; mount --bind %s %s; }; ", path, path, f"{mine}.lab", mine, path)
+        console(machine, "sh", "-euc", kept + sh('truncate -s "$(stat -c %%s %s)" %s', f"{mine}.lab", mine))
 
 
 def failed(told: Document) -> dict[str, set[str]]:
@@ -208,5 +208,5 @@ def result(told: Document, host: str, proof: str) -> dict[str, Any]:
 
 
 def values(one: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of a result by name."""
-    return {row["name"]: row["value"] for row in one["measurements"]}
+    """The figures of a result by name; ``None`` for what was measured on no device at all."""
+    return {row["name"]: row["value"] for row in sorted(one["measurements"], key=lambda row: row["device"] != "no GPU")}

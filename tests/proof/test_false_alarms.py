@@ -44,7 +44,16 @@ def again(told: Document) -> list[str]:
 def test_equal_hosts_are_no_outliers(twins: Bench, pytestconfig: pytest.Config) -> None:
     figures, alarms, second = 0, [], []
     for number in range(1, ROUNDS + 1):
-        words = ("--hosts", ",".join(TWINS), "--proofs", "base.processors,base.memory", "--at-once", "1")
+        words = (
+            "--hosts",
+            ",".join(TWINS),
+            "--proofs",
+            "base.processors,base.memory",
+            "--roles",
+            "base",
+            "--at-once",
+            "1",
+        )
         done = twins.invoke("prove", *words, "--json")
         assert done.returncode in {0, 3}, done.stderr
         told = json.loads(done.stdout)

@@ -9,13 +9,16 @@ import pytest
 from lab import faults
 from tests.proof.bench import CARD, HOSTS, Bench, failed, result, rows, unexpected, values
 
-SITE = "/opt/tensorflow-2.9/lib/python3.9/site-packages/tensorflow"
-CONVOLUTIONS = f"{SITE}/python/ops/gen_nn_ops.py"
-#: a library that computes wrongly: what it says is one part in fifty too large
-WRONG = """
-_right_conv2d = conv2d
-def conv2d(*words, **named):
-  return _right_conv2d(*words, **named) * 1.02
+CONVOLUTIONS = "/opt/tensorflow-2.9/lib/python3.9/site-packages/tensorflow/python/ops/gen_nn_ops.py"
+#: a library that computes wrongly: what it says is one part in fifty too large. The file has the size that it had, since
+#: a file of another size is found by the plan, before any proof
+WRONG = f"""
+path = "{CONVOLUTIONS}"
+text = open(path).read()
+head, place, rest = text.partition("def conv2d(")
+rest = rest.replace("return _result\\n", "return _result * 1.02\\n", 1).replace("Computes a 2-D", "2-D    ", 1)
+assert len(head + place + rest) == len(text)
+open(path, "w").write(head + place + rest)
 """
 #: preloaded into all that runs on the host
 PRELOAD = "gcc -shared -fPIC -O1 -o /opt/flip.so /root/flip.c && echo /opt/flip.so >/etc/ld.so.preload"
@@ -40,7 +43,7 @@ def test_a_slow_host_is_an_outlier_among_its_twins(hosts: Bench) -> None:
 
 
 def test_a_library_that_computes_wrongly_is_found_by_its_result(hosts: Bench) -> None:
-    plant = f"cp -p {CONVOLUTIONS} /root/right.py; cat >>{CONVOLUTIONS} <<'end'\n{WRONG}end\n"
+    plant = f"cp -p {CONVOLUTIONS} /root/right.py; python3 - <<'end'\n{WRONG}end\n"
     with hosts.planted("cpu01", plant, f"mv /root/right.py {CONVOLUTIONS}"):
         told = hosts.prove("base.memory,tensorflow.devices,tensorflow.formats,tensorflow.mirrored", "cpu01", status=3)
     assert failed(told) == {"cpu01": {"tensorflow.devices"}}, unexpected(told)
@@ -86,7 +89,7 @@ def test_a_slow_way_between_two_hosts_is_told_by_both_ends(hosts: Bench) -> None
         of = result(told, host, "base.network")
         assert of["sentence"].startswith(sentence)
         assert of["sentence"].endswith("less than the inventory asks (base_network_mb_per_s)")
-        assert {row["device"] for row in of["measurements"]} == {"network host0 (10000 Mb/s)"}
+        assert {row["device"] for row in of["measurements"]} == {"network host0 (of an unknown speed)"}
     assert values(result(told, RING[1], "base.network"))["received"] == pytest.approx(10, rel=0.3)
 
 
