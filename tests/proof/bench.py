@@ -158,7 +158,7 @@ def _provision(bench: Bench) -> None:
 def _emulate(machine: Machine) -> None:
     """Put the emulated CUDA runtime in the place of nvcc, and the editor before nvidia-smi, until the host's next boot.
 
-    They are mounted over the files, and as long as these, so that the host stays as desired.
+    They are mounted over the files, as long and as old as these, so that the host stays as desired.
     """
     place = machine.merged / EMULATED
     place.mkdir(parents=True, exist_ok=True)
@@ -167,9 +167,10 @@ def _emulate(machine: Machine) -> None:
         (place / file.name).chmod(0o755)
     (place / "edits").write_text("")
     for name, path in (("nvcc", NVCC), ("nvidia-smi", SMI)):
-        mine = f"/{EMULATED / name}"
-        kept = sh("mountpoint -q %s || { cp %s %s; mount --bind %s %s; }; ", path, path, f"{mine}.lab", mine, path)
-        console(machine, "sh", "-euc", kept + sh('truncate -s "$(stat -c %%s %s)" %s', f"{mine}.lab", mine))
+        mine, lab = f"/{EMULATED / name}", f"/{EMULATED / name}.lab"
+        kept = sh("mountpoint -q %s || { cp -p %s %s; mount --bind %s %s; }; ", path, path, lab, mine, path)
+        as_old = sh('truncate -s "$(stat -c %%s %s)" %s; touch -r %s %s', lab, mine, lab, mine)
+        console(machine, "sh", "-euc", kept + as_old)
 
 
 def failed(told: Document) -> dict[str, set[str]]:

@@ -10,7 +10,7 @@ from lab import faults
 from tests.proof.bench import CARD, HOSTS, Bench, failed, result, rows, unexpected, values
 
 CONVOLUTIONS = "/opt/tensorflow-2.9/lib/python3.9/site-packages/tensorflow/python/ops/gen_nn_ops.py"
-#: a library that computes wrongly: what it says is one part in fifty too large. The file has the size that it had, since
+#: a library that computes wrongly, by one part in fifty. The file has the size that it had, since
 #: a file of another size is found by the plan, before any proof
 WRONG = f"""
 path = "{CONVOLUTIONS}"
@@ -25,7 +25,7 @@ PRELOAD = "gcc -shared -fPIC -O1 -o /opt/flip.so /root/flip.c && echo /opt/flip.
 BASE = "base.processors,base.memory,base.disk"
 RING = HOSTS[:3]
 OF_CARDS = {"cuda.bandwidth", "cuda.memory", "cuda.burnin"}
-ON_THE_CARD = "base.processors,base.memory,driver.placement,cuda"
+ON_THE_CARD = "base.processors,driver.placement,cuda"
 HOT = r"s/\(GPU Current Temp *: \)[0-9]*/\191/"
 THROTTLED = "s/0x0000000000000001$/0x0000000000000040/"  # of heat, as R470 tells it
 
