@@ -7,12 +7,9 @@ import pytest
 from tests.proof.bench import Bench, Document, failed, results, rows, unexpected, values
 
 OF_CARDS = {"cuda.bandwidth", "cuda.memory", "cuda.burnin"}
-#: TensorFlow's proofs that have rows of a GPU, and one of these each
+#: TensorFlow's proofs that take less than a minute each, and one of their rows of a GPU
 OF_GPUS = {
     "tensorflow.devices": "compute capability",
-    "tensorflow.dense": "times the processor",
-    "tensorflow.convolutional": "times the processor",
-    "tensorflow.gains": "gain of mixed precision",
     "tensorflow.formats": "tf-trt",
     "tensorflow.mirrored": "utilisation",
 }
@@ -21,7 +18,7 @@ DISKS_AND_PROCESSORS = ("cpu (", "disk ")
 
 @pytest.fixture(scope="module")
 def told(hosts: Bench) -> Document:
-    """All proofs of a host that run on it alone."""
+    """Proofs of a host's own parts, of cards, and of TensorFlow."""
     return hosts.prove(",".join(["base.processors", "base.memory", "base.disk", "cuda", *OF_GPUS]), "cpu01", status=0)
 
 
@@ -34,7 +31,7 @@ def test_every_proof_passes_or_says_that_there_is_no_gpu(told: Document) -> None
 
 def test_every_row_says_on_what_it_was_measured(told: Document) -> None:
     measured = rows(told)
-    assert len(measured) > 60
+    assert len(measured) > 30
     for row in measured:
         if row["device"] == "no GPU":
             assert row["value"] is None, row
@@ -57,7 +54,7 @@ def test_real_tensorflow_computed_rightly(told: Document) -> None:
     assert figures["tensorflow.devices"]["tensorflow"] == "2.9.0"
     of_cpu = [row for row in rows(told) if row["name"] == "product" and row["device"].startswith("cpu (")]
     assert [row["value"] for row in of_cpu] == [0]
-    assert figures["tensorflow.dense"]["samples"] == 60_000
+    assert figures["tensorflow.formats"]["accuracy"] > 0.95
 
 
 def test_the_table_says_no_gpu(hosts: Bench) -> None:

@@ -32,14 +32,12 @@ THROTTLED = "s/0x0000000000000001$/0x0000000000000040/"  # of heat, as R470 tell
 
 def test_a_slow_host_is_an_outlier_among_its_twins(hosts: Bench) -> None:
     slow = HOSTS[3]
-    with faults.slow_processors(hosts.machine(slow), 0.6):
-        told = hosts.prove("base.processors,base.memory,tensorflow.devices,tensorflow.dense", *HOSTS, status=3)
-    found = {"base.memory", "tensorflow.dense"}
-    assert failed(told) == {**{host: set() for host in HOSTS}, slow: found}, unexpected(told)
-    for proof in found:
-        findings = [one for one in result(told, slow, proof)["findings"] if one["severity"] != "note"]
-        assert {one["severity"] for one in findings} == {"outlier"}
-        assert "worse than the median of 4 hosts" in findings[0]["sentence"]
+    with faults.slow_processors(hosts.machine(slow), 0.1):
+        told = hosts.prove("base.processors,base.memory", *HOSTS, status=3)
+    assert failed(told) == {**{host: set() for host in HOSTS}, slow: {"base.memory"}}, unexpected(told)
+    findings = [one for one in result(told, slow, "base.memory")["findings"] if one["severity"] != "note"]
+    assert {one["severity"] for one in findings} == {"outlier"}
+    assert "worse than the median of 4 hosts" in findings[0]["sentence"]
 
 
 def test_a_library_that_computes_wrongly_is_found_by_its_result(hosts: Bench) -> None:
@@ -75,8 +73,11 @@ def test_a_slow_disk_is_found(hosts: Bench) -> None:
 
 
 def test_a_slow_way_between_two_hosts_is_told_by_both_ends(hosts: Bench) -> None:
-    """Each of three hosts sends to the next one; what reaches the second is slow."""
-    asked = [hosts.variables(host, base_network_mb_per_s=50) for host in RING]
+    """Each of three hosts sends to the next one; what reaches the second is slow.
+
+    So are the acknowledgements of what it sends itself: it reaches no more than 40 MB/s then, with 10 as its limit.
+    """
+    asked = [hosts.variables(host, base_network_mb_per_s=20) for host in RING]
     with asked[0], asked[1], asked[2]:
         sound = hosts.prove("base.network", *RING, status=0)
         with faults.slow_network(hosts.machine(RING[1]), 10_000_000):

@@ -31,7 +31,7 @@ def proofs(variables: Base, _host: Wanted) -> tuple[Proof, ...]:
         "memory.cpp", source(__file__, "memory.cpp"), compiler=_COMPILER, arguments={"bytes": MEMORY_BYTES}
     )
     processors = Program("processors.sh", sh_file(__file__, "processors.sh"), interpreter=("sh",))
-    text = Path(__file__).with_name("network.py").read_text("utf-8")
+    text = (Path(__file__).with_name("programs") / "network.py").read_text("utf-8")
     ring = {"port": NETWORK_PORT, "streams": 4, "seconds": 10, "start_limit_s": 60}
     network = Program("network.py", text, interpreter=("python3",), arguments=ring)
     asked = judges.network(variables.network_mb_per_s)

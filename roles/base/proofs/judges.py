@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
+from hostwright.common.untrusted import whole
 from hostwright.prove.model import Expected, Measurement, Measurements, ProofFinding, Severity
 
 #: MB/s of large blocks, read or written: our choice. A single hard disk of 7,200 revolutions gives 150 to 250; what
@@ -15,7 +15,6 @@ SOLID_STATE = 540.0
 
 #: of what a link carries: our choice. TCP over four connections reaches nine tenths of it between idle hosts
 LEAST_OF_LINK = 0.5
-_LINK = re.compile(r"([0-9]{1,7}) Mb/s")
 
 #: scaling drivers whose ``powersave`` follows the load as ``performance`` does, only later
 #: (kernel, Documentation/admin-guide/pm/intel_pstate.rst and amd-pstate.rst, "active mode"); with any other,
@@ -100,14 +99,13 @@ def network(least: float) -> Callable[[Measurements, Expected], tuple[ProofFindi
 def _sent(measured: Measurements, name: str, other: str, least: float) -> Iterator[ProofFinding]:
     way = {"sent": f"to {other} it sends", "received": f"from {other} it receives"}[name]
     for one in measured.named(name):
-        link = _LINK.fullmatch(one.model)
+        carries = (whole(one.model.removesuffix(" Mb/s")) or 0) / 8  # 0: the kernel does not tell
         if one.number is None:
             yield ProofFinding(f"{way} nothing that can be told", one.device)
         elif one.number < least:
             sentence = f"{way} {_shown(one)}, less than the inventory asks (base_network_mb_per_s)"
             yield ProofFinding(sentence, one.device, "failed", _shown(one), f"{least:g} MB/s at least")
-        elif not least and link and one.number < LEAST_OF_LINK * int(link[1]) / 8:
-            carries = int(link[1]) / 8
+        elif not least and one.number < LEAST_OF_LINK * carries:
             sentence = f"{way} {_shown(one)}, less than half of the {carries:g} MB/s that its link carries"
             yield ProofFinding(sentence, one.device, "note", _shown(one), f"{LEAST_OF_LINK * carries:g} MB/s")
 
