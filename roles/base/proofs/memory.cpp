@@ -1,5 +1,6 @@
 // What the processors move to and from memory: copy and triad as STREAM defines them (McCalpin, 1995), counted as it
-// counts them: bytes read and written, the best of several rounds. Arguments: bytes (of each of three arrays), rounds.
+// counts them: bytes read and written, the best of several rounds: what else the host does for a moment does not show.
+// Arguments: bytes (of each of three arrays), rounds (at least), seconds (as long as that at least).
 #include "protocol.h"
 
 #include <sched.h>
@@ -8,6 +9,8 @@
 #include <functional>
 #include <thread>
 #include <vector>
+
+const int MOST_ROUNDS = 500;  // a value triples in each, and a double holds 1e308
 
 // The processors that it may use: a host may give it less than all.
 unsigned processors() {
@@ -43,6 +46,7 @@ int main(int count, char **words) {
   const Arguments arguments(count, words);
   const double bytes = arguments.number("bytes", 256.0 * 1024 * 1024);
   const int rounds = static_cast<int>(arguments.number("rounds", 10));
+  const double lasts = arguments.number("seconds", 0);
   if (available() < 8 * bytes)
     not_run(format("%.1f GiB of memory are available, and it works with %.1f", available() / (1 << 30),
                    3 * bytes / (1 << 30)));
@@ -56,7 +60,8 @@ int main(int count, char **words) {
     for (size_t i = from; i < to; ++i) a[i] = 1, b[i] = 2, c[i] = 0;
   });
   double copy = 1e300, triad = 1e300;
-  for (int round = 0; round < rounds; ++round) {
+  int done = 0;
+  for (const double until = now_s() + lasts; done < rounds || (now_s() < until && done < MOST_ROUNDS); ++done) {
     copy = std::min(copy, seconds(threads, values, [=](size_t from, size_t to) {
       for (size_t i = from; i < to; ++i) c[i] = a[i];
     }));
@@ -66,7 +71,7 @@ int main(int count, char **words) {
   }
   // a after each round: 2 + 3 a, from 1; rounded as the loop above rounds it
   double expected = 1;
-  for (int round = 0; round < rounds; ++round) expected = 2 + 3 * expected;
+  for (int round = 0; round < done; ++round) expected = 2 + 3 * expected;
   size_t wrong = 0;
   for (size_t i = 0; i < values; ++i) wrong += a[i] != expected;
   measure("memory copy", 2 * bytes / copy / 1e9, "GB/s", "cpu", "more");

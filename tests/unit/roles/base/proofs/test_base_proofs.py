@@ -80,6 +80,12 @@ def test_the_memory_is_measured_and_holds_what_is_written(tmp_path: Path) -> Non
         assert (one.device, one.unit, one.better) == ("cpu", "GB/s", "more")
 
 
+def test_memory_is_measured_for_as_long_as_it_is_told(tmp_path: Path) -> None:
+    printed = run(tmp_path, "memory", {"bytes": MIB, "rounds": 1, "seconds": 600})  # ends with the last round
+    assert printed.ended
+    assert printed.measurements.number("wrong values in memory") == 0
+
+
 def test_memory_that_does_not_suffice_is_refused(tmp_path: Path) -> None:
     printed = run(tmp_path, "memory", {"bytes": 1 << 50})
     assert "GiB of memory are available" in printed.not_run
