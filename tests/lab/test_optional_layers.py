@@ -161,3 +161,11 @@ def test_another_copy_is_named_and_is_its_owners_to_take_away(door: Door, machin
     finally:
         on(machine, CURE)
     door.run("doctor", *ON)
+
+
+def test_removal_leaves_the_host_as_it_was_without_them(door: Door, machine: Machine, before: Tree):
+    door.run("remove", *ON)
+    changed = before.differences(Tree.of(machine), but=r"/root/.*|/var/lib/hostwright(/.*)?|/opt/hostwright(/.*)?")
+    assert changed == []
+    verdict = json.loads(door.run("verify", *ON, "--json", status=1))["hosts"][0]
+    assert {check["role"] for check in verdict["checks"] if check["passed"] is False} == set(LAYERS)
