@@ -230,7 +230,8 @@ def test_a_model_that_fails_stops_no_other(served: Served) -> None:
     try:
         status, text = served.provision()
         assert status == 1, text[-3000:]
-        assert "version 1 of absent is not on this host: bring it with `invoke serve.up --model DIR" in text
+        assert "version 1 of absent is not on this host: bring it with `invoke serve.up --inventory" in text
+        assert " --model DIR --name absent --version 1`" in text
         assert served.live() == "2"
     finally:
         served.file.write_text(before)
@@ -278,7 +279,7 @@ def test_a_server_gets_the_card_asked_for_and_no_other(served: Served) -> None:
     before = served.file.read_text()
     status, text = served.up("half/1", "--name", "carded", "--gpus", "0")
     assert status != 0
-    assert "GPU 0 is promised twice: desk has it too" in text
+    assert "desk: GPU 0 is promised twice: carded has it too" in text
     assert served.file.read_text() == before
     served.done("workspace.down", "--host", HOST, "--name", "desk", "--no-provision")
     status, text = served.up("half/1", "--name", "carded", "--gpus", "1")

@@ -38,6 +38,8 @@ class GivenText:
         if (of := _IN_WORKSPACE.match(what)) is None:
             return InputError(what, self.file)
         name, field, wrong = of.groups()
+        if not field and re.search(rf"\b{re.escape(name)}['\"]?:", self.before):  # nobody gave that name
+            return InputError(f"{name}: {wrong}", self.file)
         option = _OPTIONS.get(field, field) if field else ""
         return InputError(wrong, f"--{option}" if option else f"--name {name}")
 

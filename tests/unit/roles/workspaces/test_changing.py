@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -160,3 +161,19 @@ def test_a_mistake_that_was_there_before_is_said_with_its_line_in_the_file(inven
     with pytest.raises(InputError) as caught:
         checked(inventory, "gpu01", after)
     assert str(caught.value).startswith(f"{inventory}/workspaces.yml:13:11: workspaces.containers.alice-run.cpus: ")
+
+
+def test_a_mistake_at_a_neighbour_names_no_option_that_nobody_gave(inventory: Path) -> None:
+    desk = {"user": "alice", "kind": "jupyter", "gpus": [0]}
+    document = {
+        "all": {
+            "vars": {"workspaces_users": {"alice": {}}},
+            "hosts": {"gpu01": {"workspaces_containers": {"desk": desk}}},
+        }
+    }
+    (inventory / "workspaces.yml").write_text(json.dumps(document))  # one line, which a change makes another
+    _, after = edited(inventory, "gpu01", "carded", desk)
+    with pytest.raises(InputError) as caught:
+        checked(inventory, "gpu01", after)
+    place = f"{inventory}/workspaces.yml"
+    assert str(caught.value).startswith(f"{place}: desk: GPU 0 is promised twice: carded has it too")
