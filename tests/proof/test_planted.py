@@ -31,6 +31,7 @@ THROTTLED = "s/0x0000000000000001$/0x0000000000000040/"  # of heat, as R470 tell
 
 
 def test_a_slow_host_is_an_outlier_among_its_twins(hosts: Bench) -> None:
+    """On a machine that does little else: at a load of ten a core the sound hosts vary so much that none stands out."""
     slow = HOSTS[3]
     with faults.slow_processors(hosts.machine(slow), 0.1):
         told = hosts.prove("base.processors,base.memory", *HOSTS, status=3)
