@@ -4,22 +4,9 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from pathlib import Path
 
-from lab import images
 from tests.lab.workspaces.conftest import Runs
-from tests.lab.workspaces.desk import HOST, UIDS, by_uuid
-
-TRAINING = """\
-import signal, sys, time
-def keep(*_):
-    time.sleep(1)
-    open("kept", "w").write("all")
-    sys.exit(3)
-signal.signal(signal.SIGTERM, keep)
-open("begun", "w").close()
-signal.pause()
-"""
+from tests.lab.workspaces.desk import UIDS, by_uuid
 
 
 def test_the_second_waits_while_the_first_has_the_card(runs: Runs) -> None:
@@ -64,18 +51,6 @@ def test_its_files_are_the_persons_own(runs: Runs) -> None:
 def test_a_run_that_ended_is_not_planned_again(runs: Runs) -> None:
     assert runs.desk.planned() == []
     assert runs.desk.on(f"cat {runs.folders['a-run']}/times") == "once\n"
-
-
-def test_a_run_that_is_ended_writes_what_it_knows(runs: Runs, tmp_path: Path) -> None:
-    """Its shell hears of the end first, and Python in it has its time all the same; batch.json says how it ended."""
-    desk, folder, script = runs.desk, "/srv/workspaces/alice/c-run", tmp_path / "run.sh"
-    script.write_text(f"cat >t.py <<'END'\n{TRAINING}END\npython3 t.py\necho not ended\n")
-    up = ("workspace.up", "--host", HOST, "--kind", "batch", "--image", images.DESK.tag, "--user", "alice")
-    desk.done(*up, "--name", "c-run", "--script", str(script))
-    desk.await_(f"test -e {folder}/begun", "the run has not begun")
-    desk.done("workspace.down", "--host", HOST, "--name", "c-run", "--force")
-    record = json.loads(desk.on(f"cat {folder}/batch.json"))
-    assert (desk.on(f"cat {folder}/kept"), record["state"], record["status"]) == ("all", "ended", 143)
 
 
 def test_the_file_says_what_was_asked(runs: Runs) -> None:
