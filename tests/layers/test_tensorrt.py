@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from testinfra.host import Host
 
 from hostwright.plan.member import Member
@@ -46,9 +45,9 @@ def test_it_gets_the_runtime_compiler_that_it_was_linked_with(host: Host, stack:
 
 
 def test_tensorflow_opens_it(host: Host, stack: Stack, member: Member) -> None:
-    """TensorFlow opens this TensorRT, of the major version that its wheel was linked with."""
+    """TensorFlow, where the host has it, opens this TensorRT, of the major version that its wheel was linked with."""
     if "tensorflow" not in member.variables:
-        pytest.skip("this host does not have the role tensorflow")
+        return
     python = f"{stack.section(TensorflowSection).home(member.variables['tensorflow'].path)}/bin/python"
     answer = host.run("env TF_CPP_MIN_LOG_LEVEL=2 %s -c %s", python, ASK)
     assert answer.rc == 0, f"it does not: {answer.stderr.strip()[-300:]}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import yaml
 
 from lab import faults
 from lab.machine import wait_for_ssh, why_no_limits
@@ -209,3 +210,14 @@ def test_removal_leaves_nothing_but_files(desk: Desk) -> None:
         desk.on("cat /srv/workspaces/bob/bob-lab/notebook /srv/workspaces/alice/alice-lab/notebook") == "bobs\nkept\n"
     )
     assert desk.on("systemctl show -p NeedDaemonReload docker").strip() == "NeedDaemonReload=no"
+
+
+def test_a_host_with_the_role_and_no_workspace_yet_is_in_order(desk: Desk) -> None:
+    """As everybody's first host is: nothing to check is no failure."""
+    path = desk.inventory / "workspaces.yml"
+    text = yaml.safe_load(path.read_text())
+    text["all"]["hosts"][HOST]["workspaces_containers"] = {}
+    path.write_text(yaml.safe_dump(text))
+    desk.provision()
+    (verified,) = desk.json("verify", "--hosts", HOST, "--roles", "workspaces")["hosts"]
+    assert [check["check"] for check in verified["checks"] if not (check["passed"] and check["checked"])] == []
