@@ -39,7 +39,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.geteuid() != 0:
         raise pytest.UsageError("the lab tests need root: say `make test`, which uses sudo")
     config.addinivalue_line("markers", f"{SHARED}: works on the hosts of the lab `tests`, which many tests share")
-    config.addinivalue_line("markers", "long: takes minutes; `make long` runs it, `make test` does not")
     config.pluginmanager.register(Telling())
     config.pluginmanager.register(recording)
 

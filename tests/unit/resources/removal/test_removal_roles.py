@@ -15,7 +15,7 @@ from hostwright.standard.roles.cuda import Cuda
 from tests.places import INVENTORY
 from tests.unit.support.stacks import load_stack
 
-STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
+STACK = load_stack("tensorflow-2.9-nccl-tensorrt", [INVENTORY / "stacks"])  # for all roles that there are
 DESIRED = desire("gpu01", Wanted(STACK), [(role, role.variables()) for role in discover()])
 ODD = [
     one
