@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,13 +98,6 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(applying, "HostApply", Apply)
     monkeypatch.setattr(proving, "HostProve", Prove)
     return made
-
-
-@pytest.fixture
-def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
-    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
-    (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {name: {} for name in HOSTS}}}))
-    return Fleet.load(tmp_path)
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,13 +55,6 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
 
     monkeypatch.setattr(proving, "HostProve", Prove)
     return made
-
-
-@pytest.fixture
-def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
-    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
-    (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {name: {} for name in HOSTS}}}))
-    return Fleet.load(tmp_path)
 
 
 def prove(fleet: Fleet, **options: Any) -> Proved:

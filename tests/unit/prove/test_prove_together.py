@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.proving import Proved, ProveOptions
 from tests.unit.support.proofs import host, result, ticks
 
+HOSTS = ("gpu01", "gpu02")
 IN_USE = "gpu03"  #: a host on which nothing that needs several hosts can run
 ALONE = ("base.processors", "base.memory", "base.disk")
 
@@ -41,13 +41,6 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
 
     monkeypatch.setattr(proving, "HostProve", Prove)
     return made
-
-
-@pytest.fixture
-def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
-    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
-    (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {name: {} for name in ("gpu01", "gpu02")}}}))
-    return Fleet.load(tmp_path)
 
 
 def prove(fleet: Fleet, hosts: str, *names: str) -> Proved:

@@ -12,7 +12,7 @@ from hostwright.plan.roles.role import Wanted
 from hostwright.resources.conditions import When
 from hostwright.standard.roles.cuda import DRIVER, Cuda, cuda
 from hostwright.standard.roles.cuda.section import CudaSection
-from tests.unit.support.facts import Replies, changes_of
+from tests.unit.support.facts import Replies, changes_of, only
 from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
@@ -50,11 +50,6 @@ GREEN = {
 def plan(variables: Cuda | None = None, **differs: str | Answer) -> tuple[Change, ...]:
     resources = RESOURCES if variables is None else cuda.resources(variables, Wanted(STACK))
     return changes_of(resources, {**GREEN, **{key.replace("_", " "): value for key, value in differs.items()}})
-
-
-def only(changes: tuple[Change, ...]) -> Change:
-    assert len(changes) == 1, [change.what for change in changes]
-    return changes[0]
 
 
 def script(changes: Iterable[Change]) -> str:

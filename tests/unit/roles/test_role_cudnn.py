@@ -8,7 +8,7 @@ from hostwright.plan.model import Answer, Change
 from hostwright.plan.roles.role import Wanted
 from hostwright.stack.store.hostcache import host_path
 from hostwright.standard.roles.cudnn import Cudnn, cudnn
-from tests.unit.support.facts import changes_of
+from tests.unit.support.facts import changes_of, only
 from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
@@ -29,11 +29,6 @@ GREEN: dict[str, str | Answer] = {
     "-name 'libcudnn*": "",
     LOOK: SEAL,
 }
-
-
-def only(changes: tuple[Change, ...]) -> Change:
-    assert len(changes) == 1, [change.what for change in changes]
-    return changes[0]
 
 
 def changed(key: str, value: str | Answer) -> Change:

@@ -11,7 +11,7 @@ from hostwright.stack.stackdata import plain
 from hostwright.standard.roles.nccl import Nccl, nccl
 from hostwright.standard.roles.nccl.audit import audit_values
 from hostwright.standard.roles.nccl.section import NcclSection
-from tests.unit.support.facts import changes_of
+from tests.unit.support.facts import changes_of, only
 from tests.unit.support.stacks import check_stack, load_stack, read_stack, with_values
 from tests.unit.support.standard import members
 
@@ -30,11 +30,6 @@ GREEN: dict[str, str | Answer] = {
 
 def changed(key: str, value: str | Answer) -> tuple[Change, ...]:
     return changes_of(RESOURCES, {**GREEN, key: value})
-
-
-def only(changes: tuple[Change, ...]) -> Change:
-    assert len(changes) == 1, [change.what for change in changes]
-    return changes[0]
 
 
 def test_a_provisioned_host_plans_nothing() -> None:

@@ -27,7 +27,7 @@ from hostwright.resources.python.venv_audit import audit_probe, parse_audit
 from hostwright.stack.stack import Artifact
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
 from hostwright.standard.roles.tensorflow.section import Interpreter, TensorflowSection
-from tests.unit.support.facts import Replies, changes_of, facts_for
+from tests.unit.support.facts import Replies, changes_of, facts_for, only
 from tests.unit.support.shell import OWNER, ask, program, run
 from tests.unit.support.stacks import load_stack, with_values
 
@@ -70,11 +70,6 @@ def found(
 def plan(audit: str, pythons: str = PYTHON, dpkg: str = "python3.9-venv\t3.9.2-1\tii \n") -> tuple[Change, ...]:
     replies: Replies = {"python3.14": pythons, AUDIT: audit, "dpkg-query": dpkg}
     return changes_of(RESOURCES, replies)
-
-
-def only(changes: tuple[Change, ...]) -> Change:
-    assert len(changes) == 1, [change.what for change in changes]
-    return changes[0]
 
 
 def text_of(change: Change) -> str:

@@ -10,7 +10,7 @@ from hostwright.stack.store.hostcache import host_path
 from hostwright.standard.roles.tensorrt import CONF, Tensorrt, tensorrt
 from hostwright.standard.roles.tensorrt.audit import audit_values
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
-from tests.unit.support.facts import changes_of
+from tests.unit.support.facts import changes_of, only
 from tests.unit.support.stacks import check_stack, load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9-nccl-tensorrt")
@@ -33,11 +33,6 @@ GREEN: dict[str, str | Answer] = {
 
 def changed(key: str, value: str | Answer) -> tuple[Change, ...]:
     return changes_of(RESOURCES, {**GREEN, key: value})
-
-
-def only(changes: tuple[Change, ...]) -> Change:
-    assert len(changes) == 1, [change.what for change in changes]
-    return changes[0]
 
 
 def test_a_provisioned_host_plans_nothing() -> None:

@@ -1,5 +1,12 @@
 """Answers for resources under test, as those who write roles have them too."""
 
+from hostwright.plan.model import Change
 from hostwright.plan.testing import NOTHING, Replies, Reply, answer, changes_of, facts_for, reply_to
 
-__all__ = ["NOTHING", "Replies", "Reply", "answer", "changes_of", "facts_for", "reply_to"]
+__all__ = ["NOTHING", "Replies", "Reply", "answer", "changes_of", "facts_for", "only", "reply_to"]
+
+
+def only(changes: tuple[Change, ...]) -> Change:
+    """The one change that there must be."""
+    assert len(changes) == 1, [change.what for change in changes]
+    return changes[0]
