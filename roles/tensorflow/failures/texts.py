@@ -100,7 +100,7 @@ TEXT_RULES = (
     ),
     FailureRule(
         "build-header-missing",
-        r"(?:^|: )(?:fatal )?error: '?[\w./+-]{1,80}\.(?:h|hpp)'?(?:: No such file| file not found)"
+        r"(?:^|[:Z] )(?:fatal )?error: '?[\w./+-]{1,80}\.(?:h|hpp)'?(?:: No such file| file not found)"
         r"|Could NOT find Python\w*[^\n]*(?:INCLUDE|Development)"
         r"|(?:cannot|could not|can't) find [\"'`]?Python\.h"
         r"|Python\.h [\"'`]?(?:not found|could not be found|is missing)"

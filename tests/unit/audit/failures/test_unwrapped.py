@@ -23,7 +23,7 @@ SYSLOG = "Nov 22 13:45:42 gpu01 app[12]: "
 CUT = {
     "nvidia-nvidia-docker-914", "tensorflow-tensorflow-59256",
     "akash-network-website-632", "nixos-nixpkgs-13799", "nixos-nixpkgs-32330", "podman-container-tools-podman-10825",
-    "pytorch-ci-infra-490",
+    "pytorch-ci-infra-490", "tilt-dev-tilt-3916",
 }  # fmt: skip
 
 
