@@ -17,6 +17,7 @@ from hostwright.standard.roles.workspaces.declared.forms import (
     Kind,
     Mount,
     PublicKey,
+    Script,
     Size,
     Variables,
     Version,
@@ -89,7 +90,7 @@ class WorkspaceEntry:
     image: Image = TENSORFLOW
     pull: bool = False  #: true: an image that is not on the host may be pulled from its registry
     command: tuple[str, ...] = ()  #: of a batch workspace: what it runs, word by word
-    script: str = ""  #: of a batch workspace: the text of a shell script that it runs instead
+    script: Script = ""  #: of a batch workspace: the text of a shell script that it runs instead
     logs: str = ""  #: of a tensorboard workspace: the directory with the logs, in the workspace's files or a mount
     #: of a model server: the digest of each version that it serves, which ``serve.up`` brings to the host
     versions: Mapping[Version, Digest] = field(default_factory=dict)

@@ -127,7 +127,9 @@ def _variables(value: Any) -> Any:
 def _variable(name: Any, value: Any) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name):
         raise ValueError(f"found {str(name)[:40]!r}, expected a variable's name such as TZ")
-    if name in _OWN_VARIABLES or name.startswith("NVIDIA_"):
+    if name.startswith("NVIDIA_") or name == "CUDA_VISIBLE_DEVICES":
+        raise ValueError(f"{name} is set by Hostwright, and a workspace gets its GPUs by gpus: [0]: take it out")
+    if name in _OWN_VARIABLES:
         raise ValueError(f"{name} is set by Hostwright: take it out")
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
     if not isinstance(text, str):
@@ -135,6 +137,11 @@ def _variable(name: Any, value: Any) -> str:
     if len(text) > 4096 or not text.isprintable():
         raise ValueError(f"{name}: it is longer than 4096 characters, or has a line end or another control character")
     return text
+
+
+def _script(text: str) -> str:
+    """As an editor on Windows saves it: with a mark before the first line, and two characters at each line's end."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 WorkspaceName = Annotated[str, AfterValidator(_workspace_name)]
@@ -151,4 +158,5 @@ PublicKey = Annotated[str, AfterValidator(_keys)]
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Version = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Path = Annotated[str, AfterValidator(clean_path)]
+Script = Annotated[str, AfterValidator(_script)]
 Cpus = Annotated[float, Field(gt=0, le=4096)]

@@ -143,7 +143,8 @@ def _pod(workspace: Workspace) -> Manifest:
         ),
         {"name": _SHM, "emptyDir": {"medium": "Memory", "sizeLimit": _mebibytes(entry.shm)}},
     ]
-    pod: Manifest = {"containers": [container], "volumes": list(volumes)}
+    # a Service's variables would be settings of Jupyter's: JUPYTER_PORT=tcp://… of one that is called jupyter
+    pod: Manifest = {"enableServiceLinks": False, "containers": [container], "volumes": list(volumes)}
     uid, gid = workspace.user.uid, workspace.user.gid
     if uid is not None:
         group = uid if gid is None else gid

@@ -54,6 +54,9 @@ class Base:
     def add_user(self, user: Any) -> None:
         self.added = user
 
+    async def authenticate(self, handler: Any, data: dict[str, str]) -> str:
+        return data["username"].lower()  # PAM knew the account and its password; the hub knows no capitals
+
     async def start(self) -> tuple[str, int]:
         return "127.0.0.1", 30001
 
@@ -110,6 +113,11 @@ class TestWhoComesIn:
         accounts = hub.Accounts()
         assert run(accounts.refresh_user(SimpleNamespace(name="alice"))) is True
         assert run(accounts.refresh_user(SimpleNamespace(name="eve"))) is False
+
+    def test_an_account_in_capitals_is_nobody_elses(self, hub: Any) -> None:
+        accounts = hub.Accounts()
+        assert run(accounts.authenticate(None, {"username": "bob", "password": "his"})) == "bob"
+        assert run(accounts.authenticate(None, {"username": "Bob", "password": "another's"})) is None
 
     def test_somebody_without_an_account_keeps_nobody_out(self, hub: Any) -> None:
         run(hub.Accounts().add_user(SimpleNamespace(name="bob")))  # PAMAuthenticator's own would raise KeyError

@@ -88,7 +88,8 @@ def test_a_file_beside_the_hosts_gives_a_host_its_workspaces(tmp_path: Path) -> 
         ("{user: alice, kind: jupyter, environment: [TZ=UTC]}", "expected NAME: VALUE"),
         ("{user: alice, kind: jupyter, environment: {A-B: x}}", "expected a variable's name such as TZ"),
         ("{user: alice, kind: jupyter, environment: {HOME: /}}", "HOME is set by Hostwright"),
-        ("{user: alice, kind: jupyter, environment: {NVIDIA_VISIBLE_DEVICES: all}}", "is set by Hostwright"),
+        ("{user: alice, kind: jupyter, environment: {NVIDIA_VISIBLE_DEVICES: all}}", "gets its GPUs by gpus: [0]"),
+        ("{user: alice, kind: jupyter, environment: {CUDA_VISIBLE_DEVICES: 7}}", "gets its GPUs by gpus: [0]"),
         ("{user: alice, kind: jupyter, environment: {A: true}}", "in quotes"),
         ('{user: alice, kind: jupyter, environment: {A: "x\\ny"}}', "has a line end"),
         ("{user: alicia, kind: jupyter}", "did you mean 'alice'?"),
@@ -105,6 +106,11 @@ def test_variables_of_programs_are_text_or_numbers(tmp_path: Path) -> None:
     entry = "lab: {user: alice, kind: jupyter, environment: {TZ: Europe/Berlin, OMP_NUM_THREADS: 4, no_proxy: ''}}"
     expected = {"TZ": "Europe/Berlin", "OMP_NUM_THREADS": "4", "no_proxy": ""}
     assert read(tmp_path, entry).containers["lab"].environment == expected
+
+
+def test_a_script_from_windows_runs_as_any_other(tmp_path: Path) -> None:
+    entry = 'lab: {user: alice, kind: batch, script: "\\ufeff#!/bin/bash\\r\\necho out\\r\\n"}'
+    assert read(tmp_path, entry).containers["lab"].script == "#!/bin/bash\necho out\n"
 
 
 def test_images_of_registries_with_an_address_or_a_name_in_capitals(tmp_path: Path) -> None:

@@ -112,6 +112,7 @@ def test_kubernetes_gets_limits_ids_and_directories() -> None:
     found = manifests(kubernetes(workspace(LAB)))
     assert set(found) == {"PersistentVolumeClaim", "Deployment", "Service"}
     pod = found["Deployment"]["spec"]["template"]["spec"]
+    assert pod["enableServiceLinks"] is False
     container = pod["containers"][0]
     assert container["resources"]["limits"] == {"cpu": "2.5", "memory": "65536Mi", "nvidia.com/gpu": "2"}
     assert pod["securityContext"] == {"runAsUser": 2001, "runAsGroup": 2001, "fsGroup": 2001}
