@@ -85,7 +85,9 @@ def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str
             }
         },
         "artifacts": {
-            name: _artifact(file, vendor) for name, file in sorted(by_artifact.items()) if not file.is_directory
+            name: _artifact(file, vendor)
+            for name, file in sorted(by_artifact.items())
+            if not (file.is_directory or name in OPTIONAL)
         },
     }
 
@@ -119,6 +121,7 @@ def variants(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, 
             "extends": base,
             "description": f"{base}, with what the roles nccl and tensorrt need",
             **{name: chosen[name] for name in ("nccl", "tensorrt")},
+            "artifacts": {name: _artifact(by_artifact[name], vendor) for name in OPTIONAL},
         }
     python = by_artifact.get(interpreter.ARTIFACT)
     if python and runfile and manager:

@@ -16,7 +16,6 @@ from lab.config import Lab, Machine
 from lab.records import Snapshot, find_machine
 from lab.vendor import nccl
 from tests.lab.conftest import SMALL, FrontDoor, on
-from tests.lab.trees import Tree
 
 HOST = "optional01"
 LAYERS = ("nccl", "tensorrt")
@@ -85,13 +84,7 @@ class Door:
 
 
 @pytest.fixture(scope="module")
-def before(machine: Machine) -> Tree:
-    """What the host held without them."""
-    return Tree.of(machine)
-
-
-@pytest.fixture(scope="module")
-def door(provisioned: FrontDoor, before: Tree, tmp_path_factory: pytest.TempPathFactory) -> Door:
+def door(provisioned: FrontDoor, machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Door:
     """The host with both layers."""
     made = Door(provisioned, tmp_path_factory.mktemp("optional"))
     made.run("mirror")
@@ -161,11 +154,3 @@ def test_another_copy_is_named_and_is_its_owners_to_take_away(door: Door, machin
     finally:
         on(machine, CURE)
     door.run("doctor", *ON)
-
-
-def test_removal_leaves_the_host_as_it_was_without_them(door: Door, machine: Machine, before: Tree):
-    door.run("remove", *ON)
-    changed = before.differences(Tree.of(machine), but=r"/root/.*|/var/lib/hostwright(/.*)?|/opt/hostwright(/.*)?")
-    assert changed == []
-    verdict = json.loads(door.run("verify", *ON, "--json", status=1))["hosts"][0]
-    assert {check["role"] for check in verdict["checks"] if check["passed"] is False} == set(LAYERS)

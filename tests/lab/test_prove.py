@@ -9,9 +9,11 @@ from lab.config import Lab
 from lab.records import find_machine
 from tests.lab.conftest import FrontDoor, on
 
-#: what a job would leave behind beside its own record: files and directories of ours, and processes (not this shell)
+#: what a job would leave behind beside its own record and the file of the host's lock, which stays after every run:
+#: files and directories of ours, and processes (not this shell)
 LEFT = (
-    "find /var/lib/hostwright /run/hostwright -path '*/hostwright/jobs' -prune -o -print | sort; "
+    "mkdir -p /run/hostwright; find /var/lib/hostwright /run/hostwright -path '*/hostwright/jobs' -prune"
+    " -o ! -path /run/hostwright/run.lock -print | sort; "
     "pgrep -fa '[/]var/lib/hostwright/jobs' || :"
 )
 HOSTS = ("gpu01", "gpu02")
