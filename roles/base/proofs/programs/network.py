@@ -56,7 +56,7 @@ def connected(to: "tuple[str, int]", hello: bytes, streams: int, until: float) -
         except OSError as error:
             if time.monotonic() > until:
                 raise NoAnswer(f"no answer from {to[0]}: {error}") from None
-            time.sleep(0.2)
+            time.sleep(0.2)  # the next host refuses until its proof listens, and nothing here can wait on that
     return made
 
 
