@@ -117,7 +117,7 @@ class Checks:
                 stdout=output,
                 stderr=output,
                 pass_fds=(orders, answers),
-                env={**os.environ, "PYTHONPATH": str(STANDARD.parent.parent), "PYTHONDONTWRITEBYTECODE": "1"},
+                env=_environment(),
                 start_new_session=True,  # so that it can be ended with all that it has started
             )
         os.close(orders)
@@ -164,6 +164,12 @@ def check_layers(member: Member, roster: Roster, password: Secret | None) -> tup
     """Run the checks of one host's roles and return what became of each. Raises ``HostError``."""
     with Checks(roster, member.roles) as checks:
         return checks.of(member, password)
+
+
+def _environment() -> dict[str, str]:
+    """This process's, without what says how the operator's own tests are run (``PYTEST_ADDOPTS``, …)."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return {**kept, "PYTHONPATH": str(STANDARD.parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _lines(path: Path) -> list[bytes]:

@@ -80,6 +80,21 @@ def test_what_does_not_hold_is_said(site: Site) -> None:
     assert checks[0].why.startswith("it is theirs")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PYTEST_ADDOPTS", "-x -k nothing -p no_such_plugin"),
+        ("PYTEST_PLUGINS", "no_such_plugin"),
+        ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"),
+    ],
+)
+def test_how_the_operators_own_tests_are_run_changes_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert [one.passed for one in check_layers(*loaded(site), None)] == [True, True]
+
+
 UNASKED = '''\
 import pytest
 from hostwright.common.errors import BecomeError, Unreachable
