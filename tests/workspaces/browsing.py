@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
+from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -48,8 +48,10 @@ class Page:
             except WebDriverException:
                 return None
 
-        wait = WebDriverWait(self.driver, patience_s, poll_frequency=0.2)
-        return wait.until(holds, f"waited for {what}; the page: {self.text()[-1500:]}")
+        try:
+            return WebDriverWait(self.driver, patience_s, poll_frequency=0.2).until(holds)
+        except TimeoutException as error:
+            raise AssertionError(f"waited for {what}; the page now: {self.text()[-1500:]}") from error
 
     def text(self) -> str:
         """What the page shows."""

@@ -168,8 +168,8 @@ def test_somebody_who_left_is_taken_off_every_host_and_nobody_else(made: Made) -
     made.ten.declare(DECLARED, bob=True)
     shown = made.ten.in_terminal(80, "plan", "--hosts", "all")
     assert [line for line in shown if line.startswith("gpu")] == [
-        "gpu[01-09] (9 hosts)  1 change to lab",
-        "gpu10  1 change to lab",
+        "gpu[01-09] (9 hosts)  2 changes to lab",  # cut off, then removed
+        "gpu10  2 changes to lab",
     ]
     made.ten.json("provision", "--hosts", "all")
     theirs = {
