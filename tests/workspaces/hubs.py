@@ -21,14 +21,14 @@ Value = TypeVar("Value")
 
 
 def until(condition: Callable[[], Value], what: str, patience_s: float = PATIENCE_S) -> Value:
-    """Ask again until a condition holds; its value."""
+    """Ask again until a condition holds, which may say by an assertion why it does not; its value."""
     end = time.monotonic() + patience_s
     last: object = None
     while time.monotonic() < end:
         try:
             if value := condition():
                 return value
-        except (requests.RequestException, websocket.WebSocketException, OSError) as error:
+        except (requests.RequestException, websocket.WebSocketException, OSError, AssertionError) as error:
             last = error
         time.sleep(0.5)
     raise AssertionError(f"waited {patience_s:.0f} s for {what}; last: {last}")

@@ -195,7 +195,13 @@ def test_its_card_is_given_once(site: Site, alice: Person) -> None:
 def test_a_server_whose_container_was_removed_by_hand_is_started_again(site: Site, bob: Person) -> None:
     """jupyterhub#1632: the page said for ever that the server is down."""
     on(site.machine, f"docker rm -f {PREFIX}bob")
-    until(lambda: bob.get("/user/bob/lab").status_code == 424, "the hub's page for a server that does not run")
+
+    def told() -> bool:
+        answer = bob.get("/user/bob/lab")
+        assert answer.status_code == 424, f"{answer.status_code} {answer.url}: {answer.text[-1500:]}"
+        return True
+
+    until(told, "the hub's page for a server that does not run")
     assert bob.start() == ""
 
 
