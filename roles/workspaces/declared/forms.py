@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from hostwright.common.text import short
 from hostwright.standard.roles.container.images.reference import read_image_name
+from hostwright.standard.roles.workspaces.declared.zones import checked_zone
 
 Kind = Literal["jupyter", "ssh", "tensorboard", "batch", "serving"]
 UNATTENDED = ("tensorboard", "serving")  #: kinds in which nobody works: nothing is lost where they start again
@@ -136,7 +137,7 @@ def _variable(name: Any, value: Any) -> str:
         raise ValueError(f"{name}: found {str(value)[:40]!r}, expected text or a number: write it in quotes")
     if len(text) > 4096 or not text.isprintable():
         raise ValueError(f"{name}: it is longer than 4096 characters, or has a line end or another control character")
-    return text
+    return checked_zone(text) if name == "TZ" else text
 
 
 def _script(text: str) -> str:

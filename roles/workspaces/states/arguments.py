@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
-from hostwright.standard.roles.workspaces.declared.forms import HOME
+from hostwright.standard.roles.workspaces.declared.forms import HOME, is_below
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 RUN = "/run/hostwright"  #: in the container: files of root's that it may only read
@@ -34,6 +35,7 @@ _AWAITED = (
     '[ -z "${ended:-}" ] || while kill -0 -1 2>/dev/null; do sleep 0.2; done; exit "$status"'
 )
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+_PROGRAM = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]*")  #: by its name, for ``env``
 STOP_S = 20  #: between the signal that ends a workspace and the one that nothing outlives
 _JUPYTER = (
     f"if command -v jupyter-lab >/dev/null; then exec jupyter lab --config={RUN}/jupyter_config.py; fi; "
@@ -167,16 +169,10 @@ def _mount(source: str, target: str, *, readonly: bool = False) -> tuple[str, st
 def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
     """The user's environment, the image, and what it runs."""
     name = space.owner
-    environment: tuple[str, ...] = (
-        "--env",
-        f"HOME={HOME}",
-        "--env",
-        f"USER={name}",
-        "--env",
-        f"LOGNAME={name}",
-        "--workdir",
-        HOME,
-    )
+    # git finds no address by itself where the host's name has no dot; what a person sets in git's configuration wins
+    own = {"HOME": HOME, "USER": name, "LOGNAME": name, "EMAIL": f"{name}@{space.name}"}
+    environment = tuple(word for variable, value in own.items() for word in ("--env", f"{variable}={value}"))
+    environment += ("--workdir", HOME)
     if space.entry.kind == "jupyter":  # it starts, too, while the person's own disk is full, so that it can be emptied
         environment += ("--env", "JUPYTER_RUNTIME_DIR=/tmp/jupyter")
     more = (word for name, value in space.entry.variables.items() for word in ("--env", f"{name}={value}"))
@@ -193,6 +189,24 @@ def _is_shell(entry: WorkspaceEntry) -> bool:
         return posixpath.basename(entry.command[0]) in _SHELLS
     first = entry.script.partition("\n")[0]
     return not first.startswith("#!") or any(posixpath.basename(word) in _SHELLS for word in first[2:].split())
+
+
+def interpreter_of(entry: WorkspaceEntry) -> str:
+    """The program that the first line of a script names, if the image must have it: a path, or a name for ``PATH``.
+
+    Empty for one among the person's files or in a mount, and for a line that says it in a way that only ``env`` reads.
+
+    >>> interpreter_of(WorkspaceEntry("bob", "batch", script="#!/usr/bin/env python3\\nprint(1)\\n"))
+    'python3'
+    """
+    first = entry.script.partition("\n")[0]
+    path, *rest = first[2:].split(None, 1) if first.startswith("#!") and first[2:].strip() else ("",)
+    if posixpath.basename(path) == "env" and rest:  # Linux gives it all that follows as one word, which -S splits
+        words = rest[0].removeprefix("-S").split() if rest[0].startswith("-S") else [rest[0].strip()]
+        path = next((word for word in words if "=" not in word), "")
+        return path if _PROGRAM.fullmatch(path) and not re.search(r"[\"'\\$]", rest[0]) else ""
+    held = (HOME, *(mount.split(":")[1] for mount in entry.mounts))
+    return path if path.startswith("/") and not any(is_below(path, place) for place in held) else ""
 
 
 def _command(space: Workspace) -> tuple[str, ...]:

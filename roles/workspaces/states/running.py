@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import json
 import posixpath
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from hostwright.common.quoting import sh_file
@@ -14,7 +15,14 @@ from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refus
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
-from hostwright.standard.roles.workspaces.states.arguments import Placed, bridge_of, docker_arguments, network_of
+from hostwright.standard.roles.workspaces.declared.zones import zone_of
+from hostwright.standard.roles.workspaces.states.arguments import (
+    Placed,
+    bridge_of,
+    docker_arguments,
+    interpreter_of,
+    network_of,
+)
 from hostwright.standard.roles.workspaces.states.cards import card_probes, cards_of_host, give_cards
 from hostwright.standard.roles.workspaces.states.look import LOOK, NEW, OLD, SpaceContainer, WorkspaceFacts, read_look
 from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_probes
@@ -62,11 +70,12 @@ class WorkspaceRuns:
         if not isinstance(placed, Placed):
             return placed
         if held is None:
-            return self._taken(look) or self._created(placed, ABSENT)
+            return self._taken(look) or replace(self._created(placed, ABSENT), warnings=tuple(self._new_key(look)))
         if held.definition != placed.definition or held.uuids != placed.uuids:
             have = "another definition" if held.definition != placed.definition else f"GPU {held.gpus}"
             diff = _difference(look.definitions.get(self.name), self)
             made = self._created(placed, have, diff)
+            made = replace(made, warnings=tuple(self._new_key(look)))
             return self._in_use(held) or (replace(made, disturbs=ENDS_WORK) if held.at_work else made)
         if held.half_started and self.name not in look.queued:
             return self._taken(look) or self._created(placed, _ended(held))
@@ -150,12 +159,23 @@ class WorkspaceRuns:
             __file__, "sh/create.sh", name=self.name, user=space.owner, uid=placed.uid, gid=placed.gid,
             groups=space.user.groups,
             directory=space.directory, state=space.state, image=placed.image, kind=space.entry.kind,
+            reference=placed.reference, interpreter=interpreter_of(space.entry),
+            zone=zone_of(space.entry.environment.get("TZ", "")),
             pull="yes" if space.entry.pull else "", files=[part for file in self.files for part in file],
             sources=[mount.split(":")[0] for mount in space.entry.mounts],
             arguments=docker_arguments(space, placed),
         )  # fmt: skip
         script = self._network() + script + self._start() + self._finish()
         return self._change(have, self._want(), script, diff)
+
+    def _new_key(self, look: WorkspaceFacts) -> Iterator[str]:
+        """A box keeps its SSH host key as long as root's files of it are there, and it is the same person's."""
+        before = look.definitions.get(self.name, {})
+        if self.workspace.entry.kind == "ssh" and before.get("user") != self.workspace.owner:
+            yield (
+                f"workspace {self.name} gets a new SSH host key: invoke workspace.url --name {self.name} shows its "
+                "fingerprint, and what to do where ssh knows another one"
+            )
 
     def _network(self) -> str:
         """What makes the person's network where it is missing."""

@@ -90,8 +90,10 @@ def _where(look: WorkspaceFacts, gone: list[str]) -> str:
 
 def _warnings(look: WorkspaceFacts, gone: list[str]) -> tuple[str, ...]:
     rows = [(name, look.container(name)) for name in gone]
+    key = ", and its SSH host key: one that is made again has another, of which ssh warns"
     return tuple(
         f"workspace {name} of {held.user}: what was installed in the container itself goes with it"
+        + (key if held.kind == "ssh" else "")
         for name, held in rows
         if held is not None and held.kind not in UNATTENDED
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from pathlib import Path
 
 from tests.lab.workspaces.conftest import Runs
-from tests.lab.workspaces.desk import UIDS, by_uuid
+from tests.lab.workspaces.desk import HOST, IMAGE, UIDS, by_uuid
 
 
 def test_the_second_waits_while_the_first_has_the_card(runs: Runs) -> None:
@@ -58,3 +59,21 @@ def test_the_file_says_what_was_asked(runs: Runs) -> None:
     entries = runs.desk.entries()
     assert entries["a-run"]["script"] == runs.script
     assert (entries["b-run"]["command"], entries["b-run"]["gpus"]) == (["sh", "-c", "id -u"], [2])
+
+
+def test_what_the_image_or_the_world_lacks_is_told_at_once_and_clocks_show_the_zone(runs: Runs, tmp_path: Path) -> None:
+    desk, script, folder = runs.desk, tmp_path / "run", "/srv/workspaces/alice/c-run"
+    script.write_text("#!/usr/bin/zsh\necho begun\n")
+    up = ("workspace.up", "--host", HOST, "--user", "alice", "--kind", "batch", "--name", "c-run", "--image", IMAGE)
+    told = f"names the interpreter /usr/bin/zsh, which the image {IMAGE} does not have"
+    for words, sentence in (
+        (("--script", str(script)), told),
+        (("--command", "date", "--env", "TZ=Asia/Tokio"), "did you mean 'Asia/Tokyo'?"),
+    ):
+        refused = desk(*up, *words)
+        assert refused.returncode != 0
+        assert sentence in " ".join((refused.stdout + refused.stderr).split())
+    desk.done(*up, "--command", "date +%Z%z", "--env", "TZ=Asia/Tokyo")
+    desk.await_(f'grep -q \'"state":"ended"\' {folder}/batch.json', "the run does not end")
+    assert desk.on(f"cat {folder}/batch.log") == "JST+0900\n"
+    desk.done("workspace.down", "--host", HOST, "--name", "c-run")

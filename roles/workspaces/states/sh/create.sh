@@ -10,6 +10,9 @@
 : "${state:?}"
 : "${kind:?}"
 : "${image:?}"
+: "${reference:?}"
+: "${interpreter?}"
+: "${zone?}"
 : "${pull?}"
 : "${sources?}"
 : "${files?}"
@@ -96,8 +99,9 @@ while [ $# -ge 3 ]; do
   written "$1" "$2" root:root "$3"
   shift 3
 done
+full_name=$(getent passwd -- "$uid" | cut -d: -f5 | cut -d, -f1) || : # git takes no commit of somebody without one
 written passwd 644 root:root "root:x:0:0:root:/root:/bin/bash
-$user:x:$uid:$gid::/workspace:/bin/bash
+$user:x:$uid:$gid:${full_name:-$user}:/workspace:/bin/bash
 sshd:x:65533:65533::/run/sshd:/usr/sbin/nologin
 nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 "
@@ -132,6 +136,16 @@ if [ "$kind" = ssh ] && [ ! -s "$state/host_key" ]; then # once, so that people 
   mv -f -- "$state/.host_key" "$state/host_key"
 fi
 
+zoneinfo=/usr/share/zoneinfo zone_file='' # without the zone's file, programs show UTC under the zone's name
+if [ -n "$zone" ] && [ -f "$zoneinfo/$zone" ]; then
+  copied() {
+    cat -- "$zoneinfo/$zone" >"$state/.zone.new" && chmod 644 -- "$state/.zone.new" &&
+      mv -f -- "$state/.zone.new" "$state/zone"
+  }
+  must "$state/zone could not be written" copied
+  zone_file=--mount=type=bind,source=$state/zone,target=$zoneinfo/$zone,readonly
+fi
+
 make_network
 
 docker rm -f "$container.new" >/dev/null 2>&1 || :
@@ -139,7 +153,35 @@ locale=--env=LANG=C.UTF-8 # where the image names none, programs know no letters
 ! docker image inspect --format '{{range .Config.Env}}{{println .}}{{end}}' "$image" |
   grep -qE '^(LANG|LC_ALL|LC_CTYPE)=.' || locale=''
 eval "set -- $arguments"
-must "Docker does not make its container" docker create --name "$container.new" ${locale:+"$locale"} "$@"
+must "Docker does not make its container" docker create --name "$container.new" ${locale:+"$locale"} \
+  ${zone_file:+"$zone_file"} "$@"
+
+has_file() { # PATH: whether the new container has it, from its image or a mount; also where Docker does not say
+  said=$(docker cp -L "$container.new:$1" - 2>&1 >/dev/null) && return
+  case $said in *'o such container:path'* | *'ould not find the file'*) return 1 ;; esac
+}
+has_program() { # PATH, or a NAME that PATH of the container leads to
+  case $1 in /*)
+    has_file "$1"
+    return
+    ;;
+  esac
+  places=$(docker container inspect --format '{{range .Config.Env}}{{println .}}{{end}}' "$container.new" |
+    sed -n 's/^PATH=//p' | tail -n 1)
+  places=${places:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}:
+  while [ -n "$places" ]; do
+    place=${places%%:*} places=${places#*:}
+    case $place/ in /workspace/*) return 0 ;; esac # where the person may put it before the run begins
+    ! has_file "$place/$1" || return 0
+  done
+  return 1
+}
+[ -z "$interpreter" ] || has_program "$interpreter" ||
+  fail "the first line of its script names the interpreter $interpreter, which the image $reference does not have: \
+name one that it has, or another image (image: …)"
+[ -z "$zone" ] || [ -n "$zone_file" ] || has_file "$zoneinfo/$zone" ||
+  fail "neither the image $reference nor this host has the time zone $zone (TZ): install tzdata on the host, and \
+tzdata-legacy for names such as US/Eastern"
 
 if [ -n "$had" ]; then
   ran=$(docker container inspect --format '{{if .State.Running}}yes{{end}}' "$container")

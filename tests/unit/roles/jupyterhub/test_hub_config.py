@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -258,6 +259,22 @@ class TestFiles:
         with pytest.raises(hub.Refused, match="is a link"):
             hub.directory(str(tmp_path / "people" / "alice"), 0o700, 0, 0)
         assert (Path("/etc").stat().st_mode & 0o777) == 0o755
+
+    def test_a_person_has_a_name_with_which_git_commits(
+        self, hub: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """docker-stacks#552. The account says the full name, as it is written there; its person may set another."""
+        known = {2001: SimpleNamespace(pw_gecos="J\udcfcrgen A,,,"), 2002: SimpleNamespace(pw_gecos="")}
+        names = hub.prepare.__globals__
+        monkeypatch.setitem(names, "pwd", SimpleNamespace(getpwuid=known.__getitem__))
+        monkeypatch.setattr(os, "chown", lambda *_words, **_options: None)
+        for name, uid, full_name in (("al", 2001, b"J\xfcrgen A"), ("bo", 2002, b"bo"), ("cy", 2003, b"cy")):
+            _, accounts = hub.prepare(name, uid, uid)
+            line = b"%b:x:%d:%d:%b:/workspace:/bin/bash" % (name.encode(), uid, uid, full_name)
+            assert line in (Path(accounts) / "passwd").read_bytes().splitlines()
+        spawner = hub.Containers()
+        spawner.user = SimpleNamespace(name="alice")
+        assert spawner.variables([])["EMAIL"] == "alice@jupyterhub"
 
     def test_ids_are_the_inventorys_or_the_accounts(self, hub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         accounts = {"bob": SimpleNamespace(pw_name="bob", pw_uid=1005, pw_gid=100)}

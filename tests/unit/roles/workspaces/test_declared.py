@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hostwright.common.errors import InputError
 from hostwright.inventory import bind, load
 from hostwright.standard.roles.workspaces import Workspaces
+from hostwright.standard.roles.workspaces.declared import zones
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.promises import PortRange, ports_of
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
@@ -92,6 +93,13 @@ def test_a_file_beside_the_hosts_gives_a_host_its_workspaces(tmp_path: Path) -> 
         ("{user: alice, kind: jupyter, environment: {CUDA_VISIBLE_DEVICES: 7}}", "gets its GPUs by gpus: [0]"),
         ("{user: alice, kind: jupyter, environment: {A: true}}", "in quotes"),
         ('{user: alice, kind: jupyter, environment: {A: "x\\ny"}}', "has a line end"),
+        ("{user: alice, kind: jupyter, environment: {TZ: Europe/Berln}}", "did you mean 'Europe/Berlin'?"),
+        ("{user: alice, kind: jupyter, environment: {TZ: berlin}}", "did you mean 'Europe/Berlin'?"),
+        (
+            "{user: alice, kind: jupyter, environment: {TZ: qqq}}",
+            "expected one such as Europe/Berlin, or a rule such as",
+        ),
+        ("{user: alice, kind: jupyter, environment: {TZ: ../etc}}", "there is no time zone '../etc'"),
         ("{user: alicia, kind: jupyter}", "did you mean 'alice'?"),
         ("{user: bob, kind: ssh}", "has no public key"),
     ],
@@ -106,6 +114,31 @@ def test_variables_of_programs_are_text_or_numbers(tmp_path: Path) -> None:
     entry = "lab: {user: alice, kind: jupyter, environment: {TZ: Europe/Berlin, OMP_NUM_THREADS: 4, no_proxy: ''}}"
     expected = {"TZ": "Europe/Berlin", "OMP_NUM_THREADS": "4", "no_proxy": ""}
     assert read(tmp_path, entry).containers["lab"].environment == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["Europe/Berlin", ":Europe/Berlin", "/usr/share/zoneinfo/Asia/Tokyo", "UTC", "Etc/GMT+5", "US/Eastern", "CET",
+     "posix/Europe/Berlin", "CET-1CEST", "EST5EDT,M3.2.0,M11.1.0", "<+0330>-3:30", "/workspace/zone", ""],
+)  # fmt: skip
+def test_zones_and_rules_are_taken(tmp_path: Path, value: str) -> None:
+    found = read(tmp_path, f"lab: {{user: alice, kind: jupyter, environment: {{TZ: '{value}'}}}}").containers["lab"]
+    assert found.environment["TZ"] == value
+
+
+def test_older_names_of_zones_are_known_without_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debian 13 has their files in tzdata-legacy, and a controller may lack that package or all of the database."""
+    monkeypatch.setattr(zones.zoneinfo, "available_timezones", lambda: {"Europe/Berlin"})
+    monkeypatch.setattr(zones.zoneinfo, "TZPATH", (str(tmp_path), str(tmp_path / "none")))
+    (tmp_path / "tzdata.zi").write_text("# version x\nR d 1916 o - Jun 14 23s 1 S\nL America/New_York US/Eastern\n")
+    monkeypatch.setattr(zones, "_known", zones._known.__wrapped__)
+    assert zones.checked_zone("US/Eastern") == "US/Eastern"
+    with pytest.raises(ValueError, match=r"no time zone 'US/Estern', .* did you mean 'US/Eastern'"):
+        zones.checked_zone("US/Estern")
+    monkeypatch.setattr(zones, "_known", frozenset)
+    assert zones.checked_zone("Europe/Berln") == "Europe/Berln", "it cannot be judged here; the host's run says it"
+    with pytest.raises(ValueError, match="expected one such as Europe/Berlin"):
+        zones.checked_zone("../../etc/shadow")
 
 
 def test_a_script_from_windows_runs_as_any_other(tmp_path: Path) -> None:

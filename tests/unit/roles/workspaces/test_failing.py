@@ -20,11 +20,16 @@ case "$* " in "$FAILS "*) [ -z "$FAILS" ] || { echo "$FAILURE" >&2; exit "${STAT
 has="$DOCKER/$1"
 case "$1 $2" in
 "image inspect") printf "${IMAGE_ENV:-}" ;;
+"cp -L") [ -e "$DOCKER/image${3#*:}" ] || { echo "${NO_FILE:-Error: No such container:path: $3}" >&2; exit 1; } ;;
 "container inspect")
   shift 2
   [ "$1" != --format ] || { format=$2; shift 2; }
   [ -e "$DOCKER/container/$1" ] || exit 1
-  case ${format:-} in *Running*) echo yes ;; *Status*) echo "${STATE:-running 0 0}" ;; esac ;;
+  case ${format:-} in
+  *Config.Env*) printf "${IMAGE_ENV:-}" ;;
+  *Running*) echo yes ;;
+  *Status*) echo "${STATE:-running 0 0}" ;;
+  esac ;;
 "network inspect") [ -e "$DOCKER/network/$3" ] ;;
 "network create") for last; do :; done; : >"$DOCKER/network/$last" ;;
 "network rm") rm "$DOCKER/network/$3" ;;
@@ -51,21 +56,41 @@ class Done:
     started: list[str]
 
 
-def change(folder: Path, fails: str = "", failure: str = "", *, before: str = "", **environment: str) -> Done:
-    """Make the workspace ``carol``, of which the host has the container ``before``."""
+JUPYTER = WorkspaceEntry("bob", "jupyter", image=IMAGE)
+
+
+def change(
+    folder: Path,
+    fails: str = "",
+    failure: str = "",
+    *,
+    before: str = "",
+    entry: WorkspaceEntry = JUPYTER,
+    has: tuple[str, ...] = (),
+    getent: str = "exit 2",
+    **environment: str,
+) -> Done:
+    """Make the workspace ``carol``, of which the host has the container ``before``, from an image with the files
+    ``has``; the host's time zones are those in the folder ``zoneinfo``."""
     for part in ("docker/container", "docker/network", "srv", "state"):
         (folder / part).mkdir(parents=True)
+    for file in has:
+        path = folder / "docker/image" / file.removeprefix("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
     if before:
         (folder / "docker/container/workspace-carol").write_text(before)
-    v = replace(variables(carol=WorkspaceEntry("bob", "jupyter", image=IMAGE)), directory=f"{folder}/srv")
+    v = replace(variables(carol=entry), directory=f"{folder}/srv")
     plan = planned(v)["workspace carol"]
     assert isinstance(plan, Change)
     assert plan.alone
     script = plan.steps[0].script.replace("/var/lib/hostwright/workspaces", f"{folder}/state")
+    script = script.replace("zoneinfo=/usr/share/zoneinfo ", f"zoneinfo={folder}/zoneinfo ")
+    script = script.replace("/etc/systemd/system", f"{folder}/systemd")
     script = script.replace(CLOSED, "true").replace(
         "timeout 10 bash -c", "ANSWERS=${ANSWERS:-} sh -c '[ -n \"$ANSWERS\" ]' ignored"
     )
-    known = stub(folder, docker=DOCKER, chown="exit 0", sleep="exit 0")
+    known = stub(folder, docker=DOCKER, chown="exit 0", sleep="exit 0", systemctl="exit 0", getent=getent)
     known |= {"DOCKER": f"{folder}/docker", "FAILS": fails, "FAILURE": failure, "ANSWERS": "yes", **environment}
     done = subprocess.run(["/bin/sh", "-euc", script], env=known, capture_output=True, text=True, check=False)
     told = [line.removeprefix(ERROR) for line in done.stdout.splitlines() if line.startswith(ERROR)]
@@ -171,3 +196,96 @@ def test_a_host_with_too_many_networks_names_those_without_a_container(tmp_path:
     assert failure in done.told
     assert "docker network rm old hostwright-eve)" in done.told, "one of a container that does not run stays, too"
     assert "default-address-pools in /etc/docker/daemon.json" in done.told
+
+
+def run_of(first_line: str, *mounts: str, **variables: str) -> WorkspaceEntry:
+    """A batch run whose script begins so."""
+    script = f"{first_line}\nprint hello\n"
+    return WorkspaceEntry("bob", "batch", image=IMAGE, script=script, mounts=mounts, environment=variables)
+
+
+@pytest.mark.parametrize(
+    ("first_line", "named"),
+    [
+        ("#!/usr/bin/zsh", "/usr/bin/zsh"),
+        ("#! /usr/bin/zsh -f", "/usr/bin/zsh"),
+        ("#!/usr/bin/env ruby", "ruby"),
+        ("#!/usr/bin/env -S A=b ruby -w", "ruby"),
+    ],
+)
+@pytest.mark.parametrize("no_file", ["", "Error response from daemon: Could not find the file /x in container y"])
+def test_an_interpreter_that_the_image_lacks_is_told_before_the_run_is_queued(
+    tmp_path: Path, first_line: str, named: str, no_file: str
+) -> None:
+    """moby#22469: it ended with 127 and "not found", of a file that was there, when its turn came."""
+    done = change(tmp_path, entry=run_of(first_line), has=("/bin/bash", "/usr/bin/env"), NO_FILE=no_file)
+    assert done.status == 1
+    told = f"the first line of its script names the interpreter {named}, which the image {IMAGE} does not have: "
+    assert told in done.told
+    assert (done.containers, done.files) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("entry", "more"),
+    [
+        (run_of("#!/bin/bash"), {}),
+        (run_of("#!/usr/bin/env bash"), {}),
+        (run_of("#!/usr/bin/env -S bash -u"), {}),
+        (run_of("#!/usr/bin/env tool"), {"IMAGE_ENV": "PATH=/bin:/opt/tools/bin\\nA=b\\n"}),
+        (run_of("#!/usr/bin/env mine"), {"IMAGE_ENV": "PATH=/bin:/workspace/.local/bin\\n"}),
+        (run_of("#!/workspace/venv/bin/python"), {}),
+        (run_of("#!/data/conda/bin/python", "/srv/data:/data"), {}),
+        (run_of("#!/usr/bin/env -S 'a b'"), {}),
+        (run_of("#!"), {}),
+        (run_of("echo without a first line"), {}),
+        (run_of("#!/usr/bin/zsh"), {"NO_FILE": "Error response from daemon: the daemon is shutting down"}),
+    ],
+)
+def test_an_interpreter_that_is_there_or_may_be_is_not_refused(
+    tmp_path: Path, entry: WorkspaceEntry, more: dict[str, str]
+) -> None:
+    entry = replace(entry, mounts=tuple(f"{tmp_path}:{mount.partition(':')[2]}" for mount in entry.mounts))
+    done = change(tmp_path, entry=entry, has=("/bin/bash", "/opt/tools/bin/tool"), **more)
+    assert done.status == 0, done.told
+
+
+BERLIN = run_of("#!/bin/sh", TZ="Europe/Berlin")
+
+
+def test_a_container_has_the_zone_of_its_environment_whatever_its_image_has(tmp_path: Path) -> None:
+    """tianon/docker-brew-ubuntu-core#154: UTC's time under the zone's name."""
+    zone = tmp_path / "zoneinfo/Europe/Berlin"
+    zone.parent.mkdir(parents=True)
+    zone.write_bytes(b"TZif2\0\0")
+    assert change(tmp_path, entry=BERLIN, has=("/bin/sh",)).status == 0
+    mount = f"--mount=type=bind,source={tmp_path}/state/carol/zone,target={zone},readonly"
+    assert mount in (tmp_path / "docker/created").read_text().split()
+    assert (tmp_path / "state/carol/zone").read_bytes() == zone.read_bytes()
+
+
+def test_a_host_without_the_zone_leaves_it_to_the_image(tmp_path: Path) -> None:
+    has = ("/bin/sh", f"{tmp_path}/zoneinfo/Europe/Berlin")
+    assert change(tmp_path, entry=BERLIN, has=has).status == 0
+    assert "zoneinfo" not in (tmp_path / "docker/created").read_text()
+
+
+def test_a_zone_that_neither_has_is_told(tmp_path: Path) -> None:
+    done = change(tmp_path, entry=BERLIN, has=("/bin/sh",))
+    assert f"neither the image {IMAGE} nor this host has the time zone Europe/Berlin (TZ): install tzdata" in done.told
+    assert (done.containers, done.files) == ({}, [])
+
+
+def test_a_rule_or_utc_needs_no_file(tmp_path: Path) -> None:
+    for number, value in enumerate(("CET-1CEST,M3.5.0,M10.5.0/3", "UTC", "Etc/UTC", ":GMT0", "/workspace/zone", "")):
+        (folder := tmp_path / str(number)).mkdir()
+        assert change(folder, entry=run_of("#!/bin/sh", TZ=value), has=("/bin/sh",)).status == 0, value
+
+
+def test_people_have_a_name_with_which_git_commits(tmp_path: Path) -> None:
+    """jupyter/docker-stacks#552: "empty ident name not allowed". The host's account says the full name, if it can."""
+    for gecos, name in (("", "bob"), ("Bob Ross,Room 7,,", "Bob Ross"), (",,,", "bob")):
+        (folder := tmp_path / str(len(gecos))).mkdir()
+        account = f"echo 'bob:x:2002:2002:{gecos}:/:/bin/sh'" if gecos else "exit 2"
+        assert change(folder, getent=account).status == 0
+        assert f"bob:x:2002:2002:{name}:/workspace:/bin/bash" in (folder / "state/carol/passwd").read_text().split("\n")
+        assert "EMAIL=bob@carol" in (folder / "docker/created").read_text().split()

@@ -197,6 +197,32 @@ def test_an_undeclared_workspace_goes_and_its_files_stay() -> None:
     assert "/srv/workspaces" not in plan.steps[0].script
 
 
+def test_a_plan_says_of_a_box_that_its_key_goes_or_is_new() -> None:
+    """che-code#560: "REMOTE HOST IDENTIFICATION HAS CHANGED", and nobody had said that it would."""
+    gone = planned(variables(alice_box=None))["undeclared workspaces"]
+    assert isinstance(gone, Change)
+    assert gone.warnings == (
+        "workspace alice-box of alice: what was installed in the container itself goes with it, and its SSH host key: "
+        "one that is made again has another, of which ssh warns",
+    )
+    row = '"/workspace-alice-box"'
+    for files, told in (("no line", False), ("definition alice-box", True)):  # root's files of it are there, or not
+        lines = [line for line in RECORDED.splitlines() if not line.startswith(("listen", files)) and row not in line]
+        made = planned(replies=answers("\n".join(lines) + "\n"))["workspace alice-box"]
+        assert isinstance(made, Change)
+        sentence = "workspace alice-box gets a new SSH host key: invoke workspace.url --name alice-box shows"
+        assert bool(made.warnings and made.warnings[0].startswith(sentence)) is told
+    later = replace(ENTRIES["alice-box"], memory="1g")
+    made = planned(variables(alice_box=later))["workspace alice-box"]
+    assert isinstance(made, Change)
+    assert made.warnings == ()
+    others = replace(later, user="bob")
+    users = {**DECLARED.users, "bob": replace(DECLARED.users["bob"], keys=DECLARED.users["alice"].keys)}
+    made = planned(replace(variables(alice_box=others), users=users))["workspace alice-box"]
+    assert isinstance(made, Change)
+    assert len(made.warnings) == 1, "another person's box has another key"
+
+
 def test_who_left_is_taken_off_with_one_change() -> None:
     left = replace(DECLARED, users={**DECLARED.users, "bob": replace(DECLARED.users["bob"], left=True)})
     access, plan = planned(left).values()

@@ -1,0 +1,57 @@
+"""Time zones, as the variable ``TZ`` names them."""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from hostwright.common.input.nearest import nearest
+
+FILES = "/usr/share/zoneinfo/"  #: where programs look for a zone's file
+_NAME = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*")
+_OFFSET = r"[+-]?[0-9]{1,2}(?::[0-9]{2}){0,2}"
+_SHORT = r"(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)"
+#: ``CET-1CEST,M3.5.0,M10.5.0/3``, which needs no file (POSIX, 8.3)
+_RULE = re.compile(f"{_SHORT}{_OFFSET}(?:{_SHORT}(?:{_OFFSET})?(?:,[^,]+,[^,]+)?)?")
+#: what programs without the file show is right there
+_UTC = re.compile(r"(?:Etc/)?(?:UTC|UCT|GMT|Greenwich|Universal|Zulu)")
+
+
+def zone_of(value: str) -> str:
+    """The zone of which programs need a file, by its name; empty for one that needs none, or a file elsewhere.
+
+    >>> zone_of("Europe/Berlin"), zone_of("CET-1CEST"), zone_of("UTC")
+    ('Europe/Berlin', '', '')
+    """
+    name = value.removeprefix(":").removeprefix(FILES)
+    return "" if not name or name.startswith("/") or _RULE.fullmatch(name) or _UTC.fullmatch(name) else name
+
+
+def checked_zone(value: str) -> str:
+    """The value of ``TZ``. Raises ``ValueError`` for a zone that does not exist, as far as this machine knows them."""
+    zone = zone_of(value)
+    known = _known()
+    if not zone or (_NAME.fullmatch(zone) and (not known or re.sub("^(?:posix|right)/", "", zone) in known)):
+        return value
+    places = {name.rpartition("/")[2].casefold(): name for name in known}
+    near = places.get(zone.casefold()) or nearest(zone, known)
+    hint = f"did you mean {near!r}?" if near else "expected one such as Europe/Berlin, or a rule such as CET-1CEST"
+    raise ValueError(f"TZ: there is no time zone {zone!r}, and programs would show UTC under its name; {hint}")
+
+
+@cache
+def _known() -> frozenset[str]:
+    """The names that this machine's database of zones has; none where it has no database.
+
+    Debian 13 has the files of older names, such as US/Eastern, in a package of their own (tzdata-legacy), and all names
+    in the text from which they are made.
+    """
+    names = zoneinfo.available_timezones()
+    for folder in zoneinfo.TZPATH:
+        with suppress(OSError, UnicodeError):
+            links = (line.split() for line in Path(folder, "tzdata.zi").read_text("utf-8").splitlines())
+            names |= {words[2] for words in links if len(words) == 3 and words[0] == "L"}
+    return frozenset(names)
