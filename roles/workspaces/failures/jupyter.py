@@ -43,8 +43,9 @@ JUPYTER_RULES = (
         r"|kernel(?: for [^\n]{1,200})? appears to have died|Kernel died before replying"
         r"|DeadKernelError: Kernel died",
         "a notebook's kernel ended: mostly its work took more memory than the workspace has, else a library crashed",
-        "See whether it was memory (invoke doctor, or dmesg of the host: oom-kill); then let the notebook take less, or"
-        " give the workspace more (memory); where it was not, run the cell's code as a script, which shows the crash",
+        "See whether it was memory (workspace.logs says so below the log; in the workspace itself, oom_kill in"
+        " /sys/fs/cgroup/memory.events is not 0); then let the notebook take less, or give the workspace more (memory);"
+        " where it was not, run the cell's code as a script, which shows the crash",
         "jupyter/help#418; jupyterlab/jupyterlab#4415",
         weight="consequence",
     ),

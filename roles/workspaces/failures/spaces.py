@@ -78,10 +78,10 @@ SPACE_RULES = (
         r"REMOTE HOST IDENTIFICATION HAS CHANGED|host key for \S+ has changed and you have requested strict checking",
         "the host key behind an address is another than this user's known_hosts has: the host or box was made anew"
         " without its key, another one has the address or the forwarded port now, or somebody is in between",
-        "Do not go on before somebody who runs the host has compared the fingerprints: that of an SSH box is ssh-keygen"
-        " -lf /var/lib/hostwright/workspaces/NAME/host_key.pub on its host, and stays when the box is made anew. Then"
-        " remove the old one (ssh-keygen -R '[127.0.0.1]:PORT'); boxes of several hosts on one port each need a"
-        " HostKeyAlias",
+        "Do not go on before somebody who runs the host has compared the fingerprints: that of an SSH box is what"
+        " workspace.url prints. It stays when the box is made anew, and is another after workspace.down and up, or when"
+        " its host was installed again. Then remove the old one (ssh-keygen -R '[127.0.0.1]:PORT'); boxes of several"
+        " hosts on one port each need a HostKeyAlias",
         "OpenSSH sshconnect.c; atmoz/sftp#215",
     ),
     FailureRule(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -162,11 +162,14 @@ def read_look(facts: Facts) -> WorkspaceFacts:
     whole = answer.ok and not answer.truncated and lines[-1:] == [("end", "")]
     docker = [rest for kind, rest in lines if kind == "docker"]
     children = dict(_numbers(rest) for kind, rest in lines if kind == "children")
+    killed = {untrusted.whole(rest) for kind, rest in lines if kind == "killed"}
     rows = [_object(rest) for kind, rest in lines if kind == "container"]
     containers = (_held(row, children) for row in rows if row)
     return WorkspaceFacts(
         docker="absent" if "absent" in docker else "silent" if docker or not whole else "",
-        containers=tuple(held for held in containers if held is not None),
+        containers=tuple(
+            replace(held, killed=held.killed or held.pid in killed) for held in containers if held is not None
+        ),
         images=_images(rest for kind, rest in lines if kind == "image"),
         networks=tuple(rest for kind, rest in lines if kind == "network"),
         lately=next((rest for kind, rest in lines if kind == "lately"), ""),

@@ -14,7 +14,8 @@ from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import open_fleet
 from hostwright.cli.verbs import changes
-from hostwright.common.errors import InputError
+from hostwright.cli.views.shared import warn
+from hostwright.common.errors import HostError, InputError
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.text import printable, short
 from hostwright.standard.roles.workspaces.verbs.edit import (
@@ -27,6 +28,8 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
     place,
     written,
 )
+from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_line
+from hostwright.standard.roles.workspaces.verbs.looking import one_workspace
 
 DEFAULT_KIND = "jupyter"
 
@@ -149,7 +152,7 @@ def change(
         raise InputError(sentence, "hostwright_roles")
     file = place(fleet.path)
     with alone(fleet.path):
-        was = declared_entry(fleet.path, host, name) if entry is not None else None
+        was = declared_entry(fleet.path, host, name)
         wanted = entry(was) if entry is not None else None
         before, after = edited(fleet.path, host, name, wanted)
         checked(fleet.path, host, after)
@@ -157,7 +160,7 @@ def change(
     show_written(file, before, after, quiet=as_json)
     if was is not None and wanted is not None and (fields := list(field_changes(was, wanted))):
         sentence = f"{name} changes: {', '.join(fields)}; all else of it stays"
-        console.make_console(stderr=as_json).print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
+        _say(sentence, quiet=as_json)
     if not provision:
         return 0
     chosen = Selection(host, selection.inventory, selection.var, ROLE)
@@ -165,7 +168,24 @@ def change(
     if status != AS_DESIRED:
         down = f"invoke workspace.down --host {host} --name {name}"
         say_what_stays(file, name, down if entry is not None else "", f"--hosts {host} --roles {ROLE}")
+    elif wanted is not None and wanted.get("kind") == "ssh":
+        _say_host_key(chosen, connection, name, quiet=as_json)
+    elif wanted is None and was is not None and was.get("kind") == "ssh":
+        sentence = f"{name}: its SSH host key is gone, too; if it is made again, it has another one, of which ssh warns"
+        _say(sentence, quiet=as_json)
     return status
+
+
+def _say_host_key(selection: Selection, connection: ConnectionOptions, name: str, *, quiet: bool) -> None:
+    member, space = one_workspace(selection, connection, name)
+    try:
+        _say(key_line(space, host_key_of(member, space)), quiet=quiet)
+    except HostError as error:  # the box is made all the same
+        warn(f"the host key of {name} is not known now: {error}")
+
+
+def _say(sentence: str, *, quiet: bool) -> None:
+    console.make_console(stderr=quiet).print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
 
 
 def say_what_stays(path: Path, what: str, down: str, chosen: str) -> None:

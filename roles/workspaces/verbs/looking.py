@@ -12,9 +12,10 @@ from typing import Any
 from hostwright.apply.rollout.connections import Connections
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
-from hostwright.common.errors import InputError
+from hostwright.cli.views.shared import warn
+from hostwright.common.errors import HostError, InputError
 from hostwright.common.input.nearest import suggestion
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh, sh_file
 from hostwright.common.text import count, one_line, printable, short
 from hostwright.fleet import Member
 from hostwright.plan.model import Facts
@@ -22,6 +23,7 @@ from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE, Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.look import LOOK, PREFIX, WorkspaceFacts, read_look
 from hostwright.standard.roles.workspaces.verbs.edit import ROLE
+from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_line
 from hostwright.standard.roles.workspaces.verbs.listing import show_rows
 from hostwright.transport.root.rootshell import RootShell
 
@@ -149,13 +151,15 @@ def one_workspace(selection: Selection, connection: ConnectionOptions, name: str
 
 
 def logs_script(space: Workspace, lines: int) -> str:
-    """What the container printed last; of a batch run also how it ended."""
-    ended = ":"
+    """What the container printed last; of a batch run also how it ended; and whether it took too much memory."""
+    container, ended = f"{PREFIX}{space.name}", ":"
     if space.entry.kind == "batch":
         ended = sh(
             "cat -- %s 2>/dev/null; %s %s why 2>/dev/null || :", f"{space.directory}/batch.json", BATCH, space.name
         )
-    return f"{ended}\n{sh('docker logs --tail %s %s 2>&1', lines, f'{PREFIX}{space.name}')}"
+    printed = sh("docker logs --tail %s %s 2>&1 && status=0 || status=$?", lines, container)
+    memory = sh_file(__file__, "memory.sh", name=space.name, container=container, limit=space.entry.memory or "")
+    return f'{ended}\n{printed}\n{memory}\nexit "$status"'
 
 
 def exec_script(space: Workspace, command: str) -> str:
@@ -200,13 +204,19 @@ def browser_lines(member: Member, space: Workspace, token: str) -> Iterator[str]
 
 
 def show_url(selection: Selection, connection: ConnectionOptions, name: str, *, token: bool, as_json: bool) -> int:
-    """``workspace.url``. The token is asked of the host, and printed only where it was asked for."""
+    """``workspace.url``. The token is asked of the host, and printed only where it was asked for; of a box the host is
+    asked for its key's fingerprint, without which the lines are printed all the same."""
     member, space = one_workspace(selection, connection, name)
     secret = ""
     if token and space.entry.kind in WITH_PAGE:
         with Connections(ask_password(connection)).connect(member) as shell:
             secret = _token(shell, space)
     lines = [*url_lines(member, space, secret), *browser_lines(member, space, secret)]
+    if space.entry.kind == "ssh":
+        try:
+            lines.append(key_line(space, host_key_of(member, space)))
+        except HostError as error:
+            warn(f"the host key of {name} is not known now: {error}")
     document: dict[str, Any] = {"host": member.name, "workspace": space.name, "lines": lines}
     print(json.dumps(document) if as_json else "\n".join(lines))
     return 0

@@ -88,6 +88,9 @@ def test_a_process_that_eats_memory_ends_alone(limited: Desk) -> None:
         assert limited.inspect(name, "json .State.Pid") in before[name]
         assert limited.inspect(name, ".RestartCount") == "0"
     limited.answers("alice-lab", "bob-lab")
+    told = "it took more memory than it may (memory: 400m)"
+    logs = {name: limited.done("workspace.logs", "--name", name) for name in ("alice-lab", "bob-lab")}
+    assert [told in logs[name] for name in ("alice-lab", "bob-lab")] == [True, False]
 
 
 # --- refused
@@ -147,6 +150,20 @@ def test_the_box_takes_keys_alone_and_keeps_its_own(desk: Desk) -> None:
     assert desk.inspect("alice-box", ".Id") != before[1]
     again = desk.ssh(*key, "alice@127.0.0.1", "cat kept")  # BatchMode: another host key would be refused
     assert (again.returncode, again.stdout.strip()) == (0, "there"), again.stderr
+
+
+def test_the_box_is_told_with_its_key(desk: Desk) -> None:
+    shown = desk.on("ssh-keygen -lf /var/lib/hostwright/workspaces/alice-box/host_key.pub").split()[1]
+    told = desk.done("workspace.url", "--name", "alice-box")
+    assert f"host key of alice-box: ssh-ed25519 {shown}; where ssh warns" in told
+    assert f"ssh-keygen -R '[127.0.0.1]:{desk.port('alice-box')}'" in told
+
+
+def test_people_commit_before_they_have_told_git_who_they_are(desk: Desk) -> None:
+    log = "git -C r commit -q --allow-empty -m x && git -C r log -1 --format='%an <%ae>'"
+    assert desk.well("alice-box", f"cd /workspace && git init -q r && {log}") == "alice <alice@alice-box>\n"
+    own = "git -C r config user.name Alice && git -C r config user.email alice@example.org"
+    assert desk.well("alice-box", f"cd /workspace && {own} && {log}") == "Alice <alice@example.org>\n"
 
 
 # --- restarts

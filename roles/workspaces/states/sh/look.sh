@@ -1,8 +1,9 @@
 # What the host has of workspaces, a line each, with "end" as the last: "docker absent" or "docker silent" (whatever it
 # then lacks is not known), "container JSON", "image ID NAME:TAG NAME@DIGEST", "network NAME", "listen ADDRESS:PORT",
-# "children PID NUMBER" of the containers' programs by their first process, "definition NAME JSON", "batch NAME" of one in
-# the queue, "waits NAME WHY" of one in it and of one that Docker did not start, "lately TIME": Docker takes a program
-# that has run for ten seconds as one that works. It needs `children` of children.sh.
+# "children PID NUMBER" of the containers' programs by their first process, "killed PID" of those in which the kernel
+# ended a program for want of memory (Docker may say so only of what has ended), "definition NAME JSON", "batch NAME" of
+# one in the queue, "waits NAME WHY" of one in it and of one that Docker did not start, "lately TIME": Docker takes a
+# program that has run for ten seconds as one that works. It needs `children` of children.sh.
 : "${state:?}"
 : "${format:?}"
 : "${batch:?}"
@@ -36,6 +37,10 @@ if [ -n "$ids" ]; then
   printf '%s\n' "$rows"
   pids=$(printf '%s\n' "$rows" | sed -n 's/.*"pid":\([1-9][0-9]*\).*/\1/p')
   [ -z "$pids" ] || children "$pids"
+  for pid in $pids; do # control groups of version 2 or 1, as the container sees its own
+    group=/proc/$pid/root/sys/fs/cgroup
+    ! grep -qs '^oom_kill [1-9]' "$group/memory.events" "$group/memory/memory.oom_control" || echo "killed $pid"
+  done
 fi
 timeout 20 docker image ls --no-trunc --digests \
   --format 'image {{.ID}} {{.Repository}}:{{.Tag}} {{.Repository}}@{{.Digest}}' || echo "docker silent"

@@ -14,7 +14,7 @@ import pytest
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
 from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments
-from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.states.look import LOOK, SpaceContainer, read_look
 from tests.unit.roles.workspaces.spaces import LAB_HOST, answers, facts, states, stub
 
 #: prints a line when everything below it is there, and waits: HERE is the container's first process
@@ -50,17 +50,23 @@ def running(*words: str) -> Iterator[int]:
             subprocess.run(("kill", "-9", "--", f"-{process.pid}"), check=True)
 
 
-def at_work(folder: Path, pid: int) -> str:
+def held_of(folder: Path, pid: int, proc: str = "/proc") -> SpaceContainer:
     """What the host answers about alice-lab whose first process has this id."""
     line = next(line for line in LAB_HOST.splitlines() if '"/workspace-alice-lab"' in line)
     row = json.dumps({**json.loads(line.partition(" ")[2]), "pid": pid}, separators=(",", ":"))
     docker = f"case $1 in ps) echo id ;; inspect) echo 'container {row}' ;; esac"
     done = subprocess.run(
-        ["/bin/sh", "-c", LOOK.script], env=stub(folder, docker=docker), capture_output=True, text=True, check=True
-    )
+        ["/bin/sh", "-c", LOOK.script.replace("group=/proc", f"group={proc}")],
+        env=stub(folder, docker=docker), capture_output=True, text=True, check=True,
+    )  # fmt: skip
     held = read_look(facts(states(), answers(done.stdout))).container("alice-lab")
     assert held is not None
-    return held.at_work
+    return held
+
+
+def at_work(folder: Path, pid: int) -> str:
+    """Who works in it."""
+    return held_of(folder, pid).at_work
 
 
 @pytest.mark.parametrize(
@@ -86,3 +92,13 @@ def test_what_loses_its_parent_is_taken_away() -> None:
         entry = WorkspaceEntry("alice", kind, image="a:1", command=("true",) if kind == "batch" else ())  # type: ignore[arg-type]
         (space,) = workspaces_of({"one": entry}, users, "/srv/workspaces", "20000-29999")
         assert "--init" in docker_arguments(space, Placed(2001, 2001, (), "sha256:1", "a:1", "1"))
+
+
+@pytest.mark.parametrize("file", ["memory.events", "memory/memory.oom_control"])
+def test_a_jupyter_whose_kernel_was_ended_for_want_of_memory_is_known_while_it_runs(tmp_path: Path, file: str) -> None:
+    """jupyter/help#418. Docker 20.10 says so when the container itself has ended, which a Jupyter does not."""
+    for number, (text, known) in enumerate({"oom_kill 0\n": False, "oom 2\noom_kill 12\n": True, "": False}.items()):
+        group = tmp_path / str(number) / "4711/root/sys/fs/cgroup" / file
+        group.parent.mkdir(parents=True)
+        group.write_text(text)
+        assert held_of(tmp_path / str(number), 4711, f"{tmp_path}/{number}").killed is known

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from hostwright.apply.host.outcome import AS_DESIRED
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.common.errors import Unreachable
 from hostwright.fleet import Fleet, Member
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+from hostwright.standard.roles.workspaces.verbs import changing, hostkeys, looking
 from hostwright.standard.roles.workspaces.verbs.looking import browser_lines, declared_of, url_lines
+from tests.unit.roles.workspaces.spaces import KEY
 
 HOSTS = """
 all:
@@ -20,6 +29,16 @@ all:
       alice-lab: {{user: alice, kind: jupyter, port: 21001}}
       alice-board: {{user: alice, kind: tensorboard, port: 21002}}
       alice-run: {{user: alice, kind: batch, command: ["true"]}}
+"""
+BOX = f"""
+all:
+  vars: {{workspaces_users: {{alice: {{uid: 2001, keys: [{KEY}]}}}}}}
+  hosts:
+    gpu01:
+      hostwright_roles: [base, driver, container, workspaces]
+      workspaces_containers:
+        alice-box: {{user: alice, kind: ssh, port: 21003}}
+        alice-lab: {{user: alice, kind: jupyter, port: 21001}}
 """
 
 
@@ -62,3 +81,85 @@ def test_an_unasked_token_is_not_shown(tmp_path: Path) -> None:
 def test_without_a_proxy_or_a_page_there_is_no_such_address(tmp_path: Path) -> None:
     assert len(lines(member_with(tmp_path, roles="workspaces"), "alice-lab")) == 2
     assert len(lines(member_with(tmp_path), "alice-run")) == 1
+
+
+class Hosts:
+    """Stands in for connections: each host has these texts in files that the login user may read."""
+
+    def __init__(self, files: dict[str, str] | None):
+        self.files = files
+
+    def __call__(self, _password: object = None) -> Hosts:
+        return self
+
+    def connect(self, member: Member) -> Hosts:
+        if self.files is None:
+            raise Unreachable(member.name, "connection refused")
+        return self
+
+    def __enter__(self) -> Hosts:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def as_login_user(self, script: str, **_limits: float) -> Any:
+        assert self.files is not None
+        return SimpleNamespace(stdout=self.files.get(script, "").encode())
+
+
+KEYS = {"cat -- /var/lib/hostwright/workspaces/alice-box/host_key.pub": f"{KEY}\n"}
+
+
+@pytest.fixture
+def boxed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Selection:
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.1}}}\n")
+    (tmp_path / "workspaces.yml").write_text(BOX)
+    monkeypatch.setattr(hostkeys, "Connections", Hosts(KEYS))
+    monkeypatch.setattr(changing.changes, "provision", lambda *_words, **_options: AS_DESIRED)
+    return Selection("gpu01", (str(tmp_path),))
+
+
+def told_key(tmp_path: Path) -> str:
+    """The fingerprint, as OpenSSH has it."""
+    (tmp_path / "key.pub").write_text(KEY)
+    done = subprocess.run(("ssh-keygen", "-lf", str(tmp_path / "key.pub")), capture_output=True, text=True, check=True)
+    return f"ssh-ed25519 {done.stdout.split()[1]}"
+
+
+def test_a_box_is_told_with_its_key_and_what_to_do_where_ssh_knows_another(
+    boxed: Selection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """che-code#560: people learnt to delete known_hosts."""
+    assert looking.show_url(boxed, ConnectionOptions(), "alice-box", token=False, as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["lines"] == [
+        "ssh -J alice@192.0.2.1 -p 21003 alice@127.0.0.1",
+        f"host key of alice-box: {told_key(tmp_path)}; where ssh warns that the key has changed and shows this one: "
+        "ssh-keygen -R '[127.0.0.1]:21003'",
+    ]
+
+
+@pytest.mark.parametrize("files", [None, {}])
+def test_a_box_is_told_also_while_its_key_cannot_be_read(
+    boxed: Selection, monkeypatch: pytest.MonkeyPatch, files: dict[str, str] | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(hostkeys, "Connections", Hosts(files))
+    assert looking.show_url(boxed, ConnectionOptions(), "alice-box", token=False, as_json=False) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == ["ssh -J alice@192.0.2.1 -p 21003 alice@127.0.0.1"]
+    said = "gpu01: connection refused" if files is None else "has no SSH host key there yet"
+    assert said in " ".join(printed.err.split())
+
+
+def test_up_and_down_of_a_box_say_what_is_of_its_key(
+    boxed: Selection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def up(name: str) -> str:
+        changing.change(boxed, ConnectionOptions(), name, lambda before: {**(before or {}), "cpus": 2})
+        return " ".join(capsys.readouterr().out.split())
+
+    assert f"host key of alice-box: {told_key(tmp_path)}; where ssh warns" in up("alice-box")
+    assert "key" not in up("alice-lab").replace(KEY, "")
+    for name, told in (("alice-box", True), ("alice-lab", False)):
+        changing.change(boxed, ConnectionOptions(), name, None)
+        said = " ".join(capsys.readouterr().out.split())
+        assert (f"{name}: its SSH host key is gone, too; if it is made again, it has another one" in said) is told

@@ -1,0 +1,71 @@
+"""What `workspace.logs` says of memory, by the real shell with a made-up Docker and control groups."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
+from hostwright.standard.roles.workspaces.verbs.looking import logs_script
+from tests.unit.roles.workspaces.spaces import space, stub
+
+DOCKER = """
+case $1 in
+logs) echo "the last line"; exit "${LOGS:-0}" ;;
+container) [ -n "${STATE:-}" ] && echo "$STATE" ;;
+esac
+"""
+JUPYTER = WorkspaceEntry("bob", "jupyter", memory="512m")
+RUN = WorkspaceEntry("bob", "batch", memory="256m", command=("true",))
+
+
+def logs(folder: Path, entry: WorkspaceEntry, state: str, events: str = "", file: str = "memory.events", **more: str):
+    """What is printed of a workspace whose container has this state, and whose control group these events."""
+    group = folder / "4711/root/sys/fs/cgroup" / file
+    group.parent.mkdir(parents=True)
+    group.write_text(events)
+    script = logs_script(space(entry), 100).replace("/proc/", f"{folder}/")
+    known = stub(folder, docker=DOCKER) | {"STATE": state, **more}
+    return subprocess.run(["/bin/sh", "-c", script], env=known, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("file", "events"),
+    [
+        ("memory.events", "low 0\nhigh 0\nmax 91\noom 3\noom_kill 2\noom_group_kill 0\n"),
+        ("memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n"),
+    ],
+)
+def test_a_jupyter_whose_kernel_was_ended_says_why(tmp_path: Path, file: str, events: str) -> None:
+    """jupyter/help#418: no message. Docker knows of it when the container has ended; its control group does now."""
+    done = logs(tmp_path, JUPYTER, "4711 false", events, file)
+    assert done.stdout.splitlines() == [
+        "the last line",
+        "workspace x: it took more memory than it may (memory: 512m), and the kernel ended a program of it (a "
+        "notebook's kernel, a part of a script): let it take less at once, or give it more (memory: …)",
+    ]
+    assert done.stderr == ""
+
+
+def test_a_batch_run_that_went_on_after_it_says_so(tmp_path: Path) -> None:
+    """docker-stacks#736: a script goes on without its child, and ends with 0."""
+    assert "more memory than it may (memory: 256m)" in logs(tmp_path, RUN, "0 true").stdout.splitlines()[-1]
+
+
+def test_without_a_limit_it_is_the_hosts_memory(tmp_path: Path) -> None:
+    done = logs(tmp_path, WorkspaceEntry("bob", "jupyter"), "4711 false", "oom_kill 1\n")
+    assert "it took more memory than the host had left" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("state", "events"), [("4711 false", "oom 0\noom_kill 0\n"), ("4711 false", ""), ("0 false", ""), ("", "")]
+)
+def test_whoever_kept_to_it_reads_nothing_of_it(tmp_path: Path, state: str, events: str) -> None:
+    done = logs(tmp_path, JUPYTER, state, events)
+    assert (done.stdout, done.stderr) == ("the last line\n", "")
+
+
+def test_the_status_is_that_of_the_log(tmp_path: Path) -> None:
+    assert logs(tmp_path, JUPYTER, "4711 false", "oom_kill 1\n", LOGS="4").returncode == 4
