@@ -23,7 +23,7 @@ from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.jupyterhub.states.cards import HubCards
 from hostwright.standard.roles.jupyterhub.states.image import HubImage, tag_of
 from hostwright.standard.roles.jupyterhub.states.network import HubNetwork
-from hostwright.standard.roles.jupyterhub.states.servers import HubServers, HubUser
+from hostwright.standard.roles.jupyterhub.states.servers import HubServers, HubUser, HubUserLeft
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
@@ -119,7 +119,9 @@ def jupyterhub(v: Jupyterhub, host: Wanted) -> Iterator[Resource]:
     )
     yield from (pam, config, settings)
     yield _reloads(unit)
-    yield HubServers(users, v.gpus, force=host.force)
+    left = tuple(sorted(name for name, person in _workspaces(host).users.items() if person.left))
+    yield HubServers(users, v.gpus, left, force=host.force)
+    yield from (HubUserLeft(name, force=host.force) for name in left)
     yield _reloads(Service(UNIT))
     files = (config.path, settings.path, unit.path)
     yield RestartedAfter(UNIT, files, (venv, config, settings, unit))
@@ -127,19 +129,24 @@ def jupyterhub(v: Jupyterhub, host: Wanted) -> Iterator[Resource]:
 
 
 def users_of(v: Jupyterhub, host: Wanted) -> tuple[HubUser, ...]:
-    """The people who may log in, each with the port of their Jupyter."""
+    """The people who may log in, each with the port of their Jupyter.
+
+    Who left keeps theirs while there is room: their server may still be at work, and nginx must lead nobody else to it.
+    """
     declared = _workspaces(host)
     ports = PortRange.read(v.ports)
     taken = set(ports_of(declared.containers, PortRange.read(declared.ports)).values())
+    room = len(declared.users) + len(taken) <= len(ports)
     users = []
     for name, user in sorted(declared.users.items()):
-        if user.left:
+        if user.left and not room:
             continue
         first = ports.home(f"jupyterhub {name}") - ports.first
         order = (ports.first + (first + step) % len(ports) for step in range(len(ports)))
         port = next(port for port in order if port not in taken)
         taken.add(port)
-        users.append(HubUser(name, user.uid, user.gid, port))
+        if not user.left:
+            users.append(HubUser(name, user.uid, user.gid, port))
     return tuple(users)
 
 

@@ -260,6 +260,24 @@ def test_verify_fails_without_the_layer(site: Site) -> None:
     until(lambda: site.person("alice").get("/hub/login").status_code == 200, "the hub")
 
 
+def test_work_of_somebody_who_left_goes_on_and_holds_nobody_up(site: Site, bob: Person) -> None:
+    """The hub starts again with a server of somebody it does not know, and leaves it be."""
+    channels = bob.connect(bob.kernel())
+    run_cell(channels, "kept = 41")
+    started = site.inspected("bob")["State"]["StartedAt"]
+    site.declare(users={"alice": {"uid": 2001}, "bob": {"uid": 2002, "left": True}})
+    done = site.invoke("provision", "--hosts", HOST)
+    assert done.returncode == 1
+    assert "the server of bob" in done.stdout + done.stderr
+    until(lambda: site.person("alice").get("/hub/login").status_code == 200, "the hub")
+    assert not site.person("bob").log_in(PASSWORDS["bob"])  # what else was due is done
+    assert "/user/bob/" not in on(site.machine, "cat /etc/nginx/hostwright-workspaces.d/jupyterhub.conf")
+    on(site.machine, "systemctl restart hostwright-jupyterhub.service")
+    until(lambda: site.person("alice").get("/hub/login").status_code == 200, "the hub")
+    assert site.inspected("bob")["State"]["StartedAt"] == started
+    assert site.inspected("bob")["State"]["Running"]
+
+
 def test_somebody_who_left_is_gone_with_one_change(site: Site, bob: Person) -> None:
     bob.get("/hub/home")
     site.declare(users={"alice": {"uid": 2001}, "bob": {"uid": 2002, "left": True}})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
@@ -42,6 +42,7 @@ class HubServers:
 
     people: tuple[HubUser, ...]  #: not ``users``: that is whom a change disturbs
     gpus: tuple[str, ...] = ()
+    left: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: whose servers are ``HubUserLeft``'s
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
 
     def probes(self) -> tuple[Probe, ...]:
@@ -72,6 +73,8 @@ class HubServers:
         share = {card_of(gpu, cards.uuids) for gpu in self.gpus} if cards is not None else set()
         for server in look.servers:
             others = [uuid for uuid in server.gpus if cards is not None and uuid not in share]
+            if server.user in self.left:
+                continue
             if server.user not in ports:
                 yield server, "may not log in any more"
             elif server.running and server.port != ports[server.user]:
@@ -81,6 +84,49 @@ class HubServers:
 
     def removal(self) -> tuple[Resource, ...]:
         return (HubGone(force=self.force),)
+
+
+@dataclass(frozen=True, slots=True)
+class HubUserLeft:
+    """Somebody who left has no server any more. One in which they work is refused alone: the hub lets them in no more,
+    nginx has no path to it, and it goes on until its work ends.
+
+    It stays on its network, unlike a workspace of theirs: the hub asks each server that it knows for an answer when it
+    starts, and ends those that give none. One that answers goes on, whoever may log in by then.
+    """
+
+    person: str
+    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (HUB_LOOK,)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        look = read_hub(facts)
+        server = self._server(look)
+        if look.docker or server is None:
+            return None
+        what, have = f"JupyterHub server of {self.person}", f"{self.person} may not log in any more"
+        if server.at_work and not self.force:
+            sentence = (
+                f"{server.at_work} on JupyterHub would be ended, as {have}: wait until nobody works in it, end it on "
+                "the hub's page, or say --force"
+            )
+            return Refusal(what, have, "ended", "jupyterhub-in-use", sentence, alone=True)
+        working = [server.at_work] if server.at_work else []
+        ended = _ended(have, "ended; people's files stay", [self.person], working=working)
+        return replace(ended, what=what, alone=True)
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        """Their own work, which ends with the server."""
+        server = self._server(read_hub(facts))
+        return (server.at_work,) if server is not None and server.at_work else ()
+
+    def _server(self, look: HubFacts) -> HubServer | None:
+        return next((server for server in look.servers if server.user == self.person), None)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # with those of all
 
 
 @dataclass(frozen=True, slots=True)

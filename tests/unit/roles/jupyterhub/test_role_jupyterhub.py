@@ -12,7 +12,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from hostwright.plan.host.occupancy import Occupancies
-from hostwright.plan.model import Answer, Change, Deferred, Facts, Planned, Refusal
+from hostwright.plan.model import Answer, Change, Deferred, Facts, Plan, Planned, Refusal, RolePlan
 from hostwright.plan.model import users_of as users_of_state
 from hostwright.plan.roles.role import Wanted
 from hostwright.plan.testing import facts_for
@@ -34,7 +34,7 @@ from hostwright.standard.roles.jupyterhub.states.cards import HubCards
 from hostwright.standard.roles.jupyterhub.states.image import HubImage
 from hostwright.standard.roles.jupyterhub.states.look import HUB_LOOK, read_hub
 from hostwright.standard.roles.jupyterhub.states.network import HubNetwork
-from hostwright.standard.roles.jupyterhub.states.servers import HubGone, HubServers, HubUser
+from hostwright.standard.roles.jupyterhub.states.servers import HubGone, HubServers, HubUser, HubUserLeft
 from hostwright.standard.roles.proxy import Proxy, proxy
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
 from tests.unit.roles.workspaces.spaces import CARD, OTHER, RECORDED, report, stub
@@ -106,6 +106,17 @@ class TestPeople:
         entry = {**SPACE, "port": before["bob"], "gpus": []}
         moved = users_of(v, wanted(v, {"bob-lab": entry}, {"bob": None, "carl": None}))
         assert before["bob"] not in {user.port for user in moved}
+
+    def test_the_port_of_somebody_who_left_is_nobody_elses_while_there_is_room(self) -> None:
+        v = Jupyterhub(ports="30000-30003")
+        names = ("bob", "carl", "dora", "emil")
+        before = {user.name: user.port for user in users_of(v, wanted(v, users=dict.fromkeys(names)))}
+        for gone in names:  # with four ports for four people every port is next to another's
+            people = {**dict.fromkeys(names), gone: {"left": True}}
+            after = {user.name: user.port for user in users_of(v, wanted(v, users=people))}
+            assert after == {name: port for name, port in before.items() if name != gone}
+        many = {**dict.fromkeys(names), "aaron": {"left": True}}  # five people: who left makes no room scarce
+        assert len({user.port for user in users_of(v, wanted(v, users=many))}) == 4
 
     def test_nginx_has_a_path_for_each_and_the_hub_has_the_same_port(self) -> None:
         files = texts()
@@ -194,6 +205,42 @@ class TestServers:
         assert isinstance(refused, Refusal)
         assert "(2 processes) on JupyterHub would be ended" in refused.sentence
         assert isinstance(planned(HubServers(USERS, ("1",), force=True), busy + EMPTY), Change)
+
+    def test_work_of_somebody_who_left_refuses_their_own_server_alone(self) -> None:
+        rows = server("eve", 30009, children=2) + EMPTY
+        v = Jupyterhub()
+        states = [s for s in jupyterhub.resources(v, wanted(v)) if isinstance(s, HubServers | HubUserLeft)]
+        plans = [plan for state in states if (plan := planned(state, rows)) is not None]
+        (refused,) = plans
+        assert isinstance(refused, Refusal)
+        assert refused.sentence == (
+            "the server of eve (2 processes) on JupyterHub would be ended, as eve may not log in any more: wait until "
+            "nobody works in it, end it on the hub's page, or say --force"
+        )
+        due = planned(HubNetwork(v.network), EMPTY)
+        assert due is not None
+        assert Plan("gpu01", "lab", (RolePlan("jupyterhub", (), (due, refused)),)).refusals == ()
+
+    def test_a_server_of_somebody_who_left_ends_when_nobody_works_in_it_or_by_force(self) -> None:
+        idle = server("eve", 30009) + EMPTY
+        ended = planned(HubUserLeft("eve"), idle)
+        assert isinstance(ended, Change)
+        assert (ended.what, ended.disturbs, ended.alone) == ("JupyterHub server of eve", "", True)
+        assert ended.steps[0].script.startswith("names=hostwright-hub-eve\n")
+        busy = server("eve", 30009, children=2) + EMPTY
+        forced = planned(HubUserLeft("eve", force=True), busy)
+        assert isinstance(forced, Change)
+        assert forced.disturbs
+        state = HubUserLeft("eve", force=True)
+        assert users_of_state(state, facts_for(state, {"hostwright.hub": busy})) == ("the server of eve (2 processes)",)
+        assert planned(HubUserLeft("eve"), server("alice", children=2) + EMPTY) is None
+        assert planned(HubUserLeft("eve"), "docker\tsilent\nend\n") is None
+
+    def test_work_of_somebody_whom_nobody_declares_refuses_the_host(self) -> None:
+        """A name that is missing in a file may be a mistake; ``left: true`` is said on purpose."""
+        plan = planned(HubServers(USERS, (), ("eve",)), server("zoe", 30009, children=2) + EMPTY)
+        assert isinstance(plan, Refusal)
+        assert not plan.alone
 
     def test_a_driver_that_does_not_answer_ends_nobody(self) -> None:
         state = HubServers(USERS, ("1",))
