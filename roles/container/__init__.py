@@ -13,9 +13,11 @@ from hostwright.resources.packages.packages import Debs
 from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
 from hostwright.standard.roles.container.engine import (
     DAEMON_JSON,
+    RESTARTS,
     VALIDATE,
     DeviceLinks,
     DockerEngine,
+    FirewallRules,
     Programs,
     daemon_settings,
     former_names_gone,
@@ -26,7 +28,6 @@ from hostwright.standard.roles.container.running import DOCKER as DOCKER
 from hostwright.standard.roles.container.running import DockerRuns
 from hostwright.standard.roles.container.section import ContainerSection
 
-RESTARTS = "restarts Docker, which ends its containers"
 REPLACES = "changes Docker's packages, which ends its containers"
 
 
@@ -63,3 +64,4 @@ def container(v: Container, host: Wanted) -> Iterator[Resource]:
     installed = tuple(f"/var/lib/dpkg/info/{name}.list" for name in wanted.packages)
     restart = RestartedAfter(DOCKER, (DAEMON_JSON, *installed), (engine, toolkit, programs, settings))
     yield Disturbing(restart, RESTARTS, DockerRuns(restarts=True))
+    yield FirewallRules(force=host.force)

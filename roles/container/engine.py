@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hostwright.common.quoting import words
+from hostwright.common.quoting import sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.plan.roles.software import Software
+from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import When
 from hostwright.resources.files.files import File, Link
 from hostwright.resources.files.paths import few
@@ -27,6 +28,7 @@ from hostwright.standard.roles.container.removal import (
     containerd_data,
     docker_data,
 )
+from hostwright.standard.roles.container.running import DOCKER, DockerRuns
 
 DAEMON_JSON = "/etc/docker/daemon.json"
 LINKS_UNIT = "hostwright-nvidia-dev-char.service"
@@ -39,6 +41,17 @@ OLD_SOURCES = (
     "nvidia.github.io/nvidia-container-runtime",
     "nvidia.github.io/libnvidia-container",
 )
+
+NAME_SERVERS_SH = sh_file(__file__, "sh/nameservers.sh")  #: ``name_servers_lost``
+FIREWALL_SH = sh_file(__file__, "sh/firewall.sh")
+#: the tables of the host's firewall from which Docker's own rules are gone: ``nat``, ``filter``
+FIREWALL = Probe(f"{FIREWALL_SH}lost_rules", root=True)
+#: what does not work without those of each
+_WITHOUT = {
+    "nat": "containers reach nothing outside of this host, and ports that they publish may not answer",
+    "filter": "packets between containers and other networks are dropped, or let through unchecked",
+}
+RESTARTS = "restarts Docker, which ends its containers"
 
 #: Docker as a snap is confined, and sees neither the toolkit's hook nor the driver's libraries
 #: (NVIDIA/nvidia-docker#1034, #1243).
@@ -217,3 +230,49 @@ class DeviceLinks:
 
     def removal(self) -> tuple[Resource, ...]:
         return ()  # other containers may need them when systemd reloads; they disappear at the next boot
+
+
+@dataclass(frozen=True, slots=True)
+class FirewallRules:
+    """Docker's own rules are in the host's firewall, where it keeps them with iptables.
+
+    Docker sets them when it starts, and does not notice that somebody flushes them (moby/moby#12294). Only a restart
+    brings them back. One that would end containers is refused alone, so that what can be set without it is.
+    """
+
+    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end containers
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (FIREWALL, *DockerRuns(restarts=True).probes())
+
+    def plan(self, facts: Facts) -> Change | Refusal | None:
+        lost = without(facts[FIREWALL].text)
+        if not lost:
+            return None
+        what, have, want = "Docker's firewall rules", "; ".join(lost), "set by Docker's start"
+        ended = self.users(facts)
+        if ended and not self.force:
+            sentence = (
+                f"somebody flushed Docker's own rules from the host's firewall ({have}), and only a restart of Docker "
+                f"brings them back, which ends {', '.join(ended)}: wait until nobody works there, then say --force "
+                '(with "live-restore": true in daemon.json a restart ends no container)'
+            )
+            return Refusal(what, have, want, "docker-firewall", sentence, alone=True)
+        script = f'{FIREWALL_SH}[ -z "$(lost_rules)" ] || systemctl restart {DOCKER}'
+        return Change(what, have, want, (Step(script),), disturbs=RESTARTS if ended else "")
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        """The containers that a restart ends."""
+        return DockerRuns(restarts=True).users(facts)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+def without(lost: str) -> tuple[str, ...]:
+    """What does not work, for what ``FIREWALL`` found.
+
+    >>> without("nat\\n")
+    ('none in nat: containers reach nothing outside of this host, and ports that they publish may not answer',)
+    """
+    return tuple(f"none in {table}: {effect}" for table, effect in _WITHOUT.items() if table in lost.split())

@@ -30,11 +30,16 @@ from hostwright.standard.roles.workspaces.declared.workspace import (
     checked_together,
     workspaces_of,
 )
-from hostwright.standard.roles.workspaces.states.access import AccessWithdrawn
+from hostwright.standard.roles.workspaces.states.access import (
+    CLOSED,
+    RULES_SH,
+    AccessWithdrawn,
+    NetworksClosed,
+)
 from hostwright.standard.roles.workspaces.states.arguments import WITH_SHELLS, network_of
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt, tag_of
 from hostwright.standard.roles.workspaces.states.quota import DiskQuotas
-from hostwright.standard.roles.workspaces.states.running import CLOSED, WorkspaceRuns
+from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 
 UNITS, BATCH_UNIT = "/etc/systemd/system", "hostwright-batch@.service"
@@ -81,7 +86,9 @@ def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
     yield Directory(STATE, mode="711")
     yield Directory(v.directory)
     yield File(BATCH, "#!/bin/sh\n" + sh_file(__file__, "states/sh/batch.sh"), mode="755", check="sh -n %s")
-    yield File(CLOSED, "#!/bin/sh\n" + sh_file(__file__, "states/sh/network/closed.sh"), mode="755", check="sh -n %s")
+    closed = f"#!/bin/sh\n{RULES_SH}" + sh_file(__file__, "states/sh/network/closed.sh")
+    yield File(CLOSED, closed, mode="755", check="sh -n %s")
+    yield NetworksClosed()
     reload = ("systemctl daemon-reload",)
     start = File(AT_DOCKERS_START, f"# Written by Hostwright.\n[Service]\nExecStartPost=-{CLOSED}\n", then=reload)
     yield Disturbing(start, RELOADS, ReloadTakesGpus())

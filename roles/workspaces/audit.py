@@ -7,13 +7,22 @@ from collections.abc import Iterator
 from hostwright.plan.roles.auditvalue import AuditValue, Snippet
 from hostwright.plan.roles.role import Wanted
 from hostwright.standard.roles.workspaces import Workspaces, runs_of
+from hostwright.standard.roles.workspaces.states.access import KEPT
 from hostwright.standard.roles.workspaces.states.running import digest
 
+#: the firewall's rules, also where Docker stands still
+NETWORKS = Snippet(
+    "networks",
+    f"lost=$({KEPT.script})\nif [ -z \"$lost\" ]; then lost='kept out'; fi\nsay 'other hosts' \"$lost\"",
+    root=True,
+)
 CONTAINERS = Snippet.beside(__file__, "audit_root.sh", "workspaces", root=True)
 
 
 def audit_values(v: Workspaces, host: Wanted) -> Iterator[AuditValue]:
-    """Each declared workspace: that it runs, what it was made from, and its image, which others may have otherwise."""
+    """Whether other hosts are kept out; of each declared workspace, that it runs, what it was made from, and its image,
+    which others may have otherwise."""
+    yield AuditValue("other hosts", NETWORKS.line("other hosts"), "kept out")
     for runs in runs_of(v, host):
         name = runs.name
         if runs.workspace.entry.kind != "batch":

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hostwright.standard.roles.container.engine import DAEMON_JSON, OLD_PACKAGES
+from hostwright.standard.roles.container.engine import DAEMON_JSON, FIREWALL, OLD_PACKAGES, without
 from hostwright.standard.roles.container.section import ContainerSection
 
 #: An image of the libraries that the host's nvidia-smi and libnvidia-ml need, and of nothing of NVIDIA's: whatever a
@@ -49,6 +49,12 @@ def test_docker_runs_as_it_is_configured(info, variables):
     wanted = "nvidia" if variables.default_runtime else info["DefaultRuntime"]
     assert info["DefaultRuntime"] == wanted, f"the default runtime is {info['DefaultRuntime']}"
     assert info["CgroupDriver"] == (variables.cgroup_driver or info["CgroupDriver"]), info["CgroupDriver"]
+
+
+def test_dockers_firewall_rules_are_there(root_run):
+    """Docker's own rules are in the host's firewall, so that containers have their networks."""
+    lost = without(root_run(FIREWALL.script).stdout)
+    assert not lost, f"{'; '.join(lost)}. A restart of Docker sets them: invoke provision --roles container"
 
 
 def test_daemon_json_is_valid(root_run):

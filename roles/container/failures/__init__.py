@@ -11,6 +11,7 @@ from hostwright.standard.roles.container.failures.docker import (
     not_json,
     runtime_unknown,
 )
+from hostwright.standard.roles.container.failures.names import NAME_RULES
 from hostwright.standard.roles.container.failures.state import INFO, SETTINGS
 from hostwright.standard.roles.container.failures.texts import DAEMON_RULES, HOOK_RULES
 from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER, TOOLKIT_RULES, without_driver
@@ -80,6 +81,7 @@ FAILURES = (
         "moby/moby#44905",
         sign=Sign("container", not_json, SETTINGS, provision=True),
     ),
+    *NAME_RULES,
     *DAEMON_RULES,
     *HOOK_RULES,
     FailureRule(

@@ -12,7 +12,7 @@ from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.services import Disturbing, RestartedAfter
-from hostwright.standard.roles.container.engine import DAEMON_JSON, SNAP_DOCKER, DeviceLinks
+from hostwright.standard.roles.container.engine import DAEMON_JSON, FIREWALL, SNAP_DOCKER, DeviceLinks, without
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
     INFO,
@@ -131,6 +131,11 @@ def links_missing(look: Look) -> Iterator[str]:
     look.answer(LINKS.probes()[0])
     if (change := LINKS.plan(look.facts)) and engine(look).cgroup_driver == "systemd":
         yield f"{change.what}: {change.have}"
+
+
+def flushed(look: Look) -> Iterator[str]:
+    """Docker runs and keeps its rules with iptables, and a table of the host's firewall has none of them."""
+    yield from without(look.text(FIREWALL))
 
 
 DOCKER_RULES = (

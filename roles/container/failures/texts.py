@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule
+from hostwright.audit.failures import FailureRule, Sign
+from hostwright.standard.roles.container.engine import FIREWALL
+from hostwright.standard.roles.container.failures.docker import flushed
 
 DAEMON_RULES = (
     FailureRule(
@@ -32,8 +34,9 @@ DAEMON_RULES = (
         " (legacy or nft), or somebody flushed Docker's chains",
         "Where modprobe finds no module, reboot into the installed kernel; else compare update-alternatives --display"
         " iptables with the other rules of the host (iptables-nft, iptables-legacy), and restart Docker, which makes"
-        " its chains anew",
-        "docker/for-linux#1128, moby/moby#32349",
+        " its chains anew (invoke provision does, once no container runs that a restart would end, or with --force)",
+        "docker/for-linux#1128, moby/moby#12294, #32349",
+        sign=Sign("container", flushed, (FIREWALL,), provision=True),
     ),
     FailureRule(
         "docker-storage-driver",

@@ -1,15 +1,67 @@
-"""Who left reaches nothing of theirs any more, also where their work may not be ended yet."""
+"""Who is kept from containers: other hosts, and who left, also where their work may not be ended yet."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
+from hostwright.common.quoting import sh, sh_file
+from hostwright.plan.host.jobs import ERROR
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Resource, Step
+from hostwright.resources.files.paths import ABSENT, few
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.undeclared import told
 
+CLOSED = "/usr/local/lib/hostwright/workspace-networks"  #: the program that closes people's networks to other hosts
+RULES_SH = sh_file(__file__, "sh/network/rules.sh")
+#: the rules of the host's firewall that are missing; nothing where they are there, or where it has no iptables
+KEPT = Probe(RULES_SH + sh_file(__file__, "sh/network/kept.sh"), root=True)
+_SET = Probe(f'{RULES_SH}for bridge in $bridges; do ! rule -C "$bridge" 2>/dev/null || echo "$bridge"; done', root=True)
+OTHERS, KEPT_OUT = "other hosts", "kept from people's containers"
 CUT_OFF = "cut off: open connections end, processes go on until the workspace is removed"
+
+
+@dataclass(frozen=True, slots=True)
+class NetworksClosed:
+    """No other host begins a connection to a person's container, also not by a route to its own address.
+
+    Docker's start sets the rules, and a flush of the firewall takes them away. They are set again while containers run,
+    whose connections go on.
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (KEPT,)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        missing = facts[KEPT].text.splitlines()
+        if not missing:
+            return None
+        if missing == ["docker absent"]:
+            return Deferred(OTHERS, "Docker is not installed", KEPT_OUT, "Docker is installed")
+        failed = sh("echo %s", f"{ERROR}the host's firewall does not take the rules (iptables -S says more)")
+        step = Step(f"{sh('%s', CLOSED)} || {{ {failed}; exit 1; }}")
+        return Change(OTHERS, f"not kept out: {few(missing)}", KEPT_OUT, (step,), alone=True)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (NetworksOpen(),)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworksOpen:
+    """The host's firewall has none of the rules of ``NetworksClosed``."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (_SET,)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        bridges = facts[_SET].text.split()
+        if not bridges:
+            return None
+        taken = 'while rule -C "$bridge" 2>/dev/null; do rule -D "$bridge"; done'
+        script = f"{RULES_SH}for bridge in $bridges; do {taken}; done"
+        return Change("rules in DOCKER-USER", f"for {', '.join(bridges)}", ABSENT, (Step(script),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

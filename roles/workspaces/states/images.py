@@ -6,10 +6,12 @@ import hashlib
 from dataclasses import dataclass, field
 
 from hostwright.common.quoting import sh_file
+from hostwright.plan.host.jobs import ERROR
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.packages.packages import MIRROR_TRIES
+from hostwright.standard.roles.container.engine import NAME_SERVERS_SH
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.undeclared import BUILT
 
@@ -45,9 +47,10 @@ class ImageBuilt:
             )
             return Refusal(what, ABSENT, want, "workspace-image", sentence, alone=True)
         files = [part for file in self.files for part in file]
-        script = sh_file(
-            __file__, "sh/build.sh", tag=self.tag, base=self.base, pull="yes" if self.pull else "", files=files
-        )
+        script = NAME_SERVERS_SH + sh_file(
+            __file__, "sh/build.sh", tag=self.tag, base=self.base, pull="yes" if self.pull else "", files=files,
+            error=ERROR,
+        )  # fmt: skip
         return Change(what, ABSENT, want, (Step(script, tries=MIRROR_TRIES),), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:

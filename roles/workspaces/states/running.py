@@ -16,6 +16,7 @@ from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.declared.zones import zone_of
+from hostwright.standard.roles.workspaces.states.access import CLOSED
 from hostwright.standard.roles.workspaces.states.arguments import (
     Placed,
     bridge_of,
@@ -29,7 +30,6 @@ from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_pr
 from hostwright.standard.roles.workspaces.states.undeclared import ENDS_WORK, Undeclared, told
 
 UNABLE = "not possible"
-CLOSED = "/usr/local/lib/hostwright/workspace-networks"  #: the program that closes their networks to other hosts
 PATIENCE_S = 120  #: for a program to answer after its start: Jupyter with TensorFlow's image on a busy disk
 LOADING_S = 600  #: for a model server, which answers when its models are loaded: gigabytes from such a disk
 

@@ -45,6 +45,8 @@ cure() { # what to do about what a program said
   *'ead-only file system'*)
     echo 'the host cannot write there: look at dmesg and mount -o remount,rw, or set workspaces_directory' ;;
   *'already in use by container'*) echo 'another container has its name: docker rm it, or give the workspace another name' ;;
+  *'o chain/target/match by that name'*)
+    echo "somebody flushed Docker's rules from the host's firewall: systemctl restart docker sets them, and ends containers" ;;
   *'active endpoints'*)
     echo 'another container is in the network: docker network inspect names it; docker network disconnect -f takes it out' ;;
   *'overlapping IPv4 address pool'* | *'address pools have been fully subnetted'*)

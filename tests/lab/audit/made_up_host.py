@@ -7,6 +7,7 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.base.failures.disks import FREE, INITRAMFS, READ_ONLY
 from hostwright.standard.roles.base.failures.host import CLOCK
 from hostwright.standard.roles.container.engine import SNAP_DOCKER, DeviceLinks
+from hostwright.standard.roles.container.failures.names import NAME_SERVERS
 from hostwright.standard.roles.container.failures.state import INFO
 from tests.lab.audit.made_up_case import Answers, Change, made_up, says, together
 
@@ -56,6 +57,9 @@ HOST = (
     made_up("a /boot without room for another initramfs",
             says(INITRAMFS, "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
                             "/dev/sda1 476000 416000 60000 88% /boot\n81234567\n"), "boot-full"),
+    made_up("a resolver of the host that has ended",
+            says(NAME_SERVERS, "/etc/resolv.conf names only 127.0.0.1, where nothing listens on this host\n"),
+            "container-name-servers"),
     made_up("clock an hour ahead", clock(3600), "clock-off"),
     made_up("clock ten minutes behind", clock(-600), "clock-off"),
     made_up("a processor from before AVX", says(AVX, status=1), "no-avx"),

@@ -102,6 +102,11 @@ CONTAINER = (
         rules="container-unit-failed", cure="rm /etc/containerd/config.toml; systemctl restart containerd", quick=True,
     ),
     plant(
+        "firewall flushed", "container",
+        "for table in filter nat; do iptables -t $table -F; iptables -t $table -X; done",
+        rules="docker-iptables", states=("Docker's firewall rules",),
+    ),
+    plant(
         "program of Docker's deleted", "container", "rm /usr/sbin/docker-proxy",
         states=("files of docker.io", RESTART),
     ),

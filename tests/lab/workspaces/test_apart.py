@@ -10,7 +10,7 @@ import pytest
 from lab.machine import exec_in
 from lab.records import find_machine
 from tests.lab.workspaces.conftest import Made
-from tests.lab.workspaces.desk import UIDS, Desk, by_uuid
+from tests.lab.workspaces.desk import HOST, UIDS, Desk, by_uuid
 
 #: Tries to connect to all ADDRESS:PORT at once, and prints those that answer: a packet that is dropped takes its time.
 CONNECT = """
@@ -187,3 +187,39 @@ def test_a_container_sees_its_cards_and_no_other(busy: Desk) -> None:
         assert by_uuid(seen) == [cards[card]], name
         assert [file for file in seen.split() if file[:6] == "nvidia" and file[6:].isdigit()] == [f"nvidia{card}"]
         assert f"NVIDIA_VISIBLE_DEVICES={cards[card]}" in busy.inspect(name, "json .Config.Env")
+
+
+# --- a firewall that somebody flushes
+
+
+def test_a_firewall_that_was_flushed_is_told_and_closed_again_while_work_goes_on(busy: Desk) -> None:
+    """moby#12294: what cannot be set again without a restart of Docker is refused, and what keeps others out is set."""
+    neighbour, host = find_machine(busy.lab, "gpu01"), busy.machine
+    address, started = busy.address("alice-lab"), busy.inspect("alice-lab", ".State.StartedAt")
+    route = f"{address}/32 via {host.address}"
+    ask = f"curl -q -s -o /dev/null -m 3 --noproxy '*' -w '%{{http_code}}' http://{address}:5000/secret"
+    exec_in(neighbour, ["sh", "-c", f"ip route replace {route}"])
+    try:
+        busy.on(
+            "for table in filter nat; do iptables -t $table -F; iptables -t $table -X; done; iptables -P FORWARD ACCEPT"
+        )
+        assert exec_in(neighbour, ["sh", "-c", ask]).stdout == "200"  # the control: nothing keeps it out now
+        verified = busy("verify", "--hosts", HOST, "--roles", "container,workspaces")
+        assert verified.returncode != 0
+        said = " ".join(verified.stdout.split())
+        assert "DOCKER-USER has no rule for hww-+" in said
+        assert "containers reach nothing outside of this host" in said
+        audited = busy("audit", "--hosts", HOST)
+        assert "other hosts" in audited.stdout
+        done = busy("provision", "--hosts", HOST, "--roles", "container,workspaces")
+        assert done.returncode == 1
+        assert "only a restart of Docker brings them back" in " ".join((done.stdout + done.stderr).split())
+        assert exec_in(neighbour, ["sh", "-c", ask]).stdout == "000"
+        assert busy.inspect("alice-lab", ".State.StartedAt") == started
+        assert "918273" in busy.well("alice-lab", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+    finally:
+        exec_in(neighbour, ["ip", "route", "del", *route.split()])
+        busy.on("iptables -P FORWARD DROP; systemctl restart docker")
+    up = f"http://127.0.0.1:{busy.port('alice-lab')}/alice/alice-lab/api"
+    busy.await_(f"curl -q -s -f --noproxy '*' {up}", "alice's Jupyter is not up again")
+    assert busy.on("iptables -S DOCKER-USER").count("-o hww-+") == 1

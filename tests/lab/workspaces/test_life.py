@@ -217,6 +217,7 @@ def test_removal_leaves_nothing_but_files(desk: Desk) -> None:
     rules = desk.on("iptables -S DOCKER-USER")
     assert "hww-" in rules
     desk.done("remove", "--hosts", HOST, "--roles", "workspaces", "--force")
+    assert "hww-" not in desk.on("iptables -S DOCKER-USER")
     left = "docker ps -aq; docker network ls -q --filter label=hostwright.workspaces; docker images -q 'hostwright/*'"
     assert desk.on(left) == ""
     assert (

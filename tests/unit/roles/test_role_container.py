@@ -42,6 +42,7 @@ GREEN: dict[str, str | Answer] = {
     "cat -- /etc/docker": json.dumps(RUNTIMES),
     "systemctl show": "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n",
     "busctl": "",
+    "lost_rules": "",
 }
 SETTINGS, SERVICE, RESTART = "file /etc/docker/daemon.json", "service docker.service", "restart of docker.service"
 

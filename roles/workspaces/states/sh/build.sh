@@ -1,8 +1,9 @@
-# Build an image on the host from these files (name, text, …).
+# Build an image on the host from these files (name, text, …). It needs `name_servers_lost` of nameservers.sh.
 : "${tag:?}"
 : "${base:?}"
 : "${pull?}"
 : "${files:?}"
+: "${error:?}"
 if ! docker image inspect "$base" >/dev/null 2>&1; then
   [ -n "$pull" ] || {
     echo "the image $base is not on this host any more" >&2
@@ -18,4 +19,10 @@ while [ $# -ge 2 ]; do
   shift 2
 done
 # Without the layers of an earlier build: another date is a comment to Docker, and would bring the same old packages.
-docker build --quiet --no-cache --force-rm --network host --label hostwright.workspaces=image --tag "$tag" "$folder" >/dev/null
+docker build --quiet --no-cache --force-rm --network host --label hostwright.workspaces=image --tag "$tag" "$folder" \
+  >/dev/null || {
+  why=$(name_servers_lost)
+  [ -z "$why" ] || printf '\n%s\n' \
+    "${error}image $tag could not be built, as this host's containers have no usable name server: $why"
+  exit 1
+}

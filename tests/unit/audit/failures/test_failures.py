@@ -174,6 +174,9 @@ SAMPLES = {
         "unable to configure the Docker daemon with file /etc/docker/daemon.json: invalid character '}' looking for"
     ),
     "start-limit": "docker.service: Start request repeated too quickly.",
+    "container-name-servers": (
+        "image hostwright/workspace-ssh:1 could not be built, as this host's containers have no usable name server: /e"
+    ),
     "docker-iptables": "iptables: No chain/target/match by that name.",
     "docker-storage-driver": "Error starting daemon: error initializing graphdriver: driver not supported",
     "docker-address-pool": "could not find an available, non-overlapping IPv4 address pool among the defaults",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostwright.audit import readings
 from hostwright.plan.host.jobs import ERROR
-from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan
+from hostwright.plan.model import Answer, Change, Deferred, Facts, Plan, Planned, Refusal, RolePlan
+from hostwright.plan.roles.role import Wanted
 from hostwright.plan.testing import facts_for
+from hostwright.resources.files.files import File
+from hostwright.standard.roles.workspaces import workspaces
+from hostwright.standard.roles.workspaces.audit import NETWORKS, audit_values
+from hostwright.standard.roles.workspaces.states.access import CLOSED, KEPT, NetworksClosed, NetworksOpen
 from hostwright.standard.roles.workspaces.states.look import read_look
-from hostwright.standard.roles.workspaces.states.running import CLOSED
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 from hostwright.standard.roles.workspaces.verbs.looking import rows_of
 from tests.unit.roles.workspaces.spaces import (
@@ -331,3 +336,118 @@ def test_who_comes_back_gets_the_network_also_where_it_was_pruned(tmp_path: Path
     assert connected == "network connect hostwright-bob workspace-bob-lab"
     assert [line.rpartition(" ")[2] for line in created] == ([] if there else ["hostwright-bob"])
     assert all("com.docker.network.bridge.enable_icc=false" in line for line in created)
+
+
+# --- other hosts, with an iptables that keeps its rules in a file, chain and rule a line
+
+IPTABLES = """
+shift # -w
+action=$1 chain=$2
+shift 2
+[ -e "$RULES" ] || { echo 'iptables: the kernel has no table' >&2; exit 3; }
+case $action in
+-N) ! grep -qx -e "$chain" "$RULES" || exit 1; echo "$chain" >>"$RULES" ;;
+-C) grep -qxF -e "$chain $*" "$RULES" ;;
+-I) case $chain in FORWARD) ;; *) grep -qx -e "$chain" "$RULES" || exit 1 ;; esac; echo "$chain $*" >>"$RULES" ;;
+-D) sed -i "$(grep -nxF -m 1 -e "$chain $*" "$RULES" | cut -d: -f1)d" "$RULES" ;;
+esac
+"""
+DROPPED = "DOCKER-USER -o {} -m conntrack ! --ctstate RELATED,ESTABLISHED -j DROP"
+RULES = {"DOCKER-USER", DROPPED.format("hww-+"), DROPPED.format("hostwright-hub"), "FORWARD -j DOCKER-USER"}
+
+
+@dataclass(frozen=True)
+class Firewall:
+    """A host's made-up firewall, in a folder."""
+
+    folder: Path
+    known: Mapping[str, str]
+
+    @classmethod
+    def with_(cls, folder: Path, *rules: str) -> Firewall:
+        (folder / "rules").write_text("".join(f"{rule}\n" for rule in rules))
+        return cls(folder, {**stub(folder, docker=":", iptables=IPTABLES), "RULES": str(folder / "rules")})
+
+    def run(self, script: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["/bin/sh", "-euc", script], env=self.known, capture_output=True, text=True, check=False)
+
+    def planned(self, state: NetworksClosed | NetworksOpen) -> Planned | None:
+        """What is due, as the host answers."""
+        (probe,) = state.probes()
+        done = self.run(probe.script)
+        return state.plan(Facts({probe: Answer(done.returncode, done.stdout)}))
+
+    def close(self, plan: Change) -> subprocess.CompletedProcess[str]:
+        """Run the step, with the program that the role puts onto the host."""
+        wanted = Wanted(stack=None)  # type: ignore[arg-type]  # no section of it is read
+        files = [state for state in workspaces.resources(DECLARED, wanted) if isinstance(state, File)]
+        program = self.folder / "closed"
+        program.write_text(next(file.content for file in files if file.path == CLOSED))
+        program.chmod(0o755)
+        return self.run(plan.steps[0].script.replace(CLOSED, str(program)))
+
+    @property
+    def rules(self) -> list[str]:
+        return (self.folder / "rules").read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("there", "lost"),
+    [
+        ((), "DOCKER-USER has no rule for hww-+; DOCKER-USER has no rule for hostwright-hub; FORWARD does not lead to "
+         "DOCKER-USER"),
+        (RULES - {"FORWARD -j DOCKER-USER"}, "FORWARD does not lead to DOCKER-USER"),
+        (RULES - {DROPPED.format("hww-+")}, "DOCKER-USER has no rule for hww-+"),
+    ],
+    ids=["flushed", "forward", "rule"],
+)  # fmt: skip
+def test_other_hosts_are_kept_out_again_after_a_flush(tmp_path: Path, there: Collection[str], lost: str) -> None:
+    firewall = Firewall.with_(tmp_path, *there)
+    plan = firewall.planned(NetworksClosed())
+    assert isinstance(plan, Change)
+    assert (plan.what, plan.have, plan.disturbs) == ("other hosts", f"not kept out: {lost}", "")
+    assert firewall.close(plan).returncode == 0
+    assert firewall.planned(NetworksClosed()) is None
+    assert sorted(firewall.rules) == sorted(RULES)  # each once
+    assert firewall.close(plan).returncode == 0
+    assert len(firewall.rules) == len(RULES)
+
+
+def test_a_firewall_that_takes_no_rule_is_told(tmp_path: Path) -> None:
+    firewall = Firewall.with_(tmp_path)
+    plan = firewall.planned(NetworksClosed())
+    assert isinstance(plan, Change)
+    (tmp_path / "rules").unlink()
+    done = firewall.close(plan)
+    assert done.returncode == 1
+    assert f"{ERROR}the host's firewall does not take the rules (iptables -S says more)\n" in done.stdout
+    assert "the kernel has no table" in done.stderr
+
+
+def test_nothing_is_asked_of_a_host_without_docker_and_one_without_iptables_needs_no_rule() -> None:
+    plan = NetworksClosed().plan(Facts({KEPT: Answer(0, "docker absent\n")}))
+    assert isinstance(plan, Deferred)
+    assert NetworksClosed().plan(Facts({KEPT: Answer(0, "")})) is None
+
+
+def test_a_role_that_is_removed_takes_its_rules_along_and_leaves_others(tmp_path: Path) -> None:
+    theirs = ("DOCKER-USER -s 10.9.0.0/16 -j DROP", "FORWARD -j ufw-before-forward")
+    firewall = Firewall.with_(tmp_path, *sorted(RULES), DROPPED.format("hww-+"), *theirs)
+    (state,) = NetworksClosed().removal()
+    assert isinstance(state, NetworksOpen)
+    plan = firewall.planned(state)
+    assert isinstance(plan, Change)
+    assert plan.have == "for hww-+, hostwright-hub"
+    assert firewall.run(plan.steps[0].script).returncode == 0
+    assert sorted(firewall.rules) == sorted(["DOCKER-USER", "FORWARD -j DOCKER-USER", *theirs])
+    assert firewall.planned(state) is None
+
+
+@pytest.mark.parametrize(("rules", "shown"), [(RULES, "kept out"), ((), "DOCKER-USER has no rule for hww-+")])
+def test_an_audit_says_whether_they_are(tmp_path: Path, rules: Collection[str], shown: str) -> None:
+    firewall = Firewall.with_(tmp_path, *sorted(rules))
+    prelude = (Path(readings.__file__).parent / "prelude.sh").read_text()
+    done = firewall.run(prelude + NETWORKS.text)
+    assert done.stdout == f"other hosts={shown}\n"
+    value = next(audit_values(DECLARED, Wanted(stack=None)))  # type: ignore[arg-type]
+    assert (value.name, value.where, value.want) == ("other hosts", NETWORKS.line("other hosts"), "kept out")

@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.plan.host.jobs import ERROR
+from hostwright.plan.model import Change
+from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt
-from tests.unit.roles.workspaces.spaces import states
+from tests.unit.roles.workspaces.spaces import states, stub
+from tests.unit.support.known import KNOWN
 
 ENVIRONMENT = {
     "PATH": "/opt/conda/bin:/usr/bin:/bin",
@@ -109,3 +113,34 @@ def test_what_an_image_prints_to_people_is_not_printed_to_programs(tmp_path: Pat
         assert printed("--rcfile", str(file), "-ic", "echo x$WHO") == f"{logo}x\n", (
             "a shell below keeps what it was given"
         )
+
+
+@pytest.mark.parametrize("usable", [False, True])
+def test_a_build_that_fails_for_want_of_a_name_server_says_so(tmp_path: Path, *, usable: bool) -> None:
+    """moby#49665: apt's last line alone says that a package has no installation candidate."""
+    image = next(state for state in states() if isinstance(state, ImageBuilt))
+    plan = image.plan(facts_for(image, {"docker ps -aq": f"image sha256:1 {image.base} x\nend\n"}))
+    assert isinstance(plan, Change)
+    script = plan.steps[0].script.replace("/etc/docker", str(tmp_path)).replace("/run/docker.pid", f"{tmp_path}/pid")
+    script = script.replace("/etc/resolv.conf", f"{tmp_path}/resolv.conf")
+    (tmp_path / "resolv.conf").write_text(f"nameserver {'10.0.0.2' if usable else '127.0.0.1'}\n")
+    docker = """case $1 in build)
+  echo "Temporary failure resolving 'deb.debian.org'" >&2
+  echo "E: Package 'openssh-server' has no installation candidate" >&2
+  exit 1 ;;
+esac"""
+    done = subprocess.run(
+        ("sh", "-euc", script), env=stub(tmp_path, docker=docker, ss=":"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    told = [line.removeprefix(ERROR) for line in done.stdout.splitlines() if line.startswith(ERROR)]
+    if usable:
+        assert told == []
+        return
+    assert told == [
+        f"image {image.tag} could not be built, as this host's containers have no usable name server: "
+        f"{tmp_path}/resolv.conf names only 127.0.0.1, where nothing listens on this host"
+    ]
+    named = KNOWN.named(done.stderr + done.stdout)
+    assert named is not None
+    assert named[0] == "container-name-servers"

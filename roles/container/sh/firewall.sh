@@ -1,0 +1,17 @@
+# Which of Docker's own rules in the host's firewall are gone, a line each: "nat", "filter". Nothing where they are there,
+# where Docker does not run, and where it sets none (iptables: false) or sets them without iptables.
+PATH=$PATH:/usr/sbin:/sbin
+lost_rules() {
+  pid=$(cat /run/docker.pid 2>/dev/null) && [ -n "$pid" ] && [ -d "/proc/$pid" ] || return 0
+  command -v iptables >/dev/null 2>&1 || return 0
+  case " $(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline") " in
+  *' --iptables=false '* | *' --firewall-backend=nftables '* | *' --firewall-backend nftables '*) return 0 ;;
+  esac
+  ! grep -Eqs '"iptables"[[:space:]]*:[[:space:]]*false|"firewall-backend"[[:space:]]*:[[:space:]]*"nftables"' \
+    /etc/docker/daemon.json || return 0
+  there=$(iptables -w -t nat -S PREROUTING 2>/dev/null) || return 0
+  printf '%s\n' "$there" | grep -q -e '-j DOCKER$' || echo nat
+  # DOCKER-USER is there for others, and may be set by them
+  there=$(iptables -w -S FORWARD 2>/dev/null) || return 0
+  printf '%s\n' "$there" | grep -e '-j DOCKER' | grep -qv -e '-j DOCKER-USER$' || echo filter
+}
