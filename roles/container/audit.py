@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hostwright.common.quoting import sh_file
 from hostwright.plan.roles.auditvalue import (
     DISTRIBUTION,
     AuditValue,
@@ -18,13 +19,8 @@ from hostwright.standard.roles.container import DOCKER, Container
 from hostwright.standard.roles.container.engine import FIREWALL_SH
 from hostwright.standard.roles.container.section import ContainerSection
 
-FIREWALL = Snippet(
-    "firewall",
-    f"{FIREWALL_SH}lost=$(lost_rules | tr '\\n' ' ')\nsay rules \"${{lost:+gone from }}${{lost:-there}}\"",
-    root=True,
-)
 SETTINGS = Snippet.beside(__file__, "audit.sh", "container")
-INFO = Snippet.beside(__file__, "sh/audit_root.sh", "docker", root=True)
+INFO = Snippet("docker", FIREWALL_SH + sh_file(__file__, "sh/audit_root.sh"), root=True)
 
 FAMILIES = ("nvidia-*", "libnvidia-*")
 
@@ -37,7 +33,7 @@ def audit_values(v: Container, host: Wanted) -> Iterator[AuditValue]:
     for name in wanted.packages:
         yield AuditValue(name, PackageVersion(name, FAMILIES), wanted.version)
         yield AuditValue(f"{name} hold", PackageHold(name, FAMILIES), "held")
-    yield AuditValue("firewall rules", FIREWALL.line("rules"), "there")
+    yield AuditValue("firewall rules", INFO.line("firewall rules"), "there")
     yield AuditValue("nvidia runtime", SETTINGS.line("nvidia runtime"), "yes")
     yield AuditValue("default runtime", INFO.line("default runtime"), among=DISTRIBUTION)
     yield AuditValue("cgroup driver", INFO.line("cgroup driver"), among=DISTRIBUTION)

@@ -1,8 +1,9 @@
-# What only root can read. A stopped daemon is not queried: a query would start it.
-driver=; runtime=
+# What only root can read. A stopped daemon is not queried: a query would start it. It needs `lost_rules` of firewall.sh.
+driver=; runtime=; rules=
 line_of /run/docker.pid
 if [ -n "$line" ] && [ -d "/proc/$line" ]; then
   value=$(bounded docker info --format '{{.DefaultRuntime}} {{.CgroupDriver}}')
   runtime=${value%% *}; driver=${value##* }
+  rules=$(lost_rules | tr '\n' ' '); rules=${rules:+gone from }${rules:-there}
 fi
-say 'default runtime' "$runtime"; say 'cgroup driver' "$driver"
+say 'default runtime' "$runtime"; say 'cgroup driver' "$driver"; say 'firewall rules' "$rules"

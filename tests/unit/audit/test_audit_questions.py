@@ -191,13 +191,25 @@ def test_files_in_the_directory_of_the_login_are_no_package_names(tmp_path: Path
 def test_docker_is_asked_only_where_it_runs(host: MadeUp):
     host.program("docker", "touch /run/asked; echo runc systemd")
     assert read_answers(host.ask(root_program(ALL))) == {
-        "docker default runtime": "", "docker cgroup driver": "", "complete": "yes",
+        "docker default runtime": "", "docker cgroup driver": "", "docker firewall rules": "", "complete": "yes",
     }  # fmt: skip
     assert not host.place("/run/asked").exists()
     host.write("/run/docker.pid", "77")
     host.place("/proc/77/x").mkdir()
     found = read_answers(host.ask(root_program(ALL)))
     assert (found["docker default runtime"], found["docker cgroup driver"]) == ("runc", "systemd")
+
+
+@pytest.mark.parametrize(
+    ("rules", "shown"),
+    [("-A FORWARD -j DOCKER-FORWARD\n-A PREROUTING -j DOCKER", "there"), ("", "gone from nat filter")],
+)
+def test_dockers_firewall_rules_are_missed(host: MadeUp, rules: str, shown: str):
+    host.program("docker", "echo runc systemd")
+    host.program("iptables", f"echo '{rules}'")
+    host.write("/run/docker.pid", "77")
+    host.place("/proc/77/x").mkdir()
+    assert read_answers(host.ask(root_program(ALL)))["docker firewall rules"] == shown
 
 
 def test_stored_answers_can_be_compared_with_another_stack():
