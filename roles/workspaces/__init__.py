@@ -21,7 +21,7 @@ from hostwright.standard.roles.workspaces.declared.entries import (
     WorkspaceUser,
     entry_or_nothing,
 )
-from hostwright.standard.roles.workspaces.declared.forms import Path, UserName, WorkspaceName, bytes_of, is_below
+from hostwright.standard.roles.workspaces.declared.forms import Image, Path, UserName, WorkspaceName, bytes_of, is_below
 from hostwright.standard.roles.workspaces.declared.promises import PortRange
 from hostwright.standard.roles.workspaces.declared.workspace import (
     BATCH,
@@ -66,6 +66,9 @@ class Workspaces:
     ports: Annotated[str, AfterValidator(_range)] = "20000-29999"  #: of workspaces that name none
     #: a date, such as 2026-11-23: another one builds the images of ssh workspaces again, with that day's updates
     refreshed: Annotated[str, Field(pattern=r"^[0-9-]*$")] = ""
+    #: the image whose TensorFlow ``prove`` runs in a container; empty: the one named tensorflow that most workspaces of
+    #: the host use, else that of workspaces that name none
+    proved_image: Image | None = None
     per_user: WorkspaceLimits = field(
         default_factory=WorkspaceLimits
     )  #: what each person may have on a host: gpus, cpus, memory, shm, pids, disk, workspaces

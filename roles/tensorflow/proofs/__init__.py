@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostwright.plan.roles.role import Wanted
-from hostwright.prove.model import Program, Proof
+from hostwright.prove.model import Expected, Level, Measurements, Program, Proof, ProofFinding
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.tensorflow import Tensorflow
@@ -14,6 +14,8 @@ from hostwright.standard.roles.tensorflow.proofs import judging
 from hostwright.standard.roles.tensorflow.proofs.installed import TensorflowJudge
 from hostwright.standard.roles.tensorflow.proofs.sending import program_text
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
+
+Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 
 LAYER = "tensorflow"
 SAMPLES = 60_000  #: as in the articles about this stack
@@ -33,25 +35,42 @@ def proofs(variables: Tensorflow, host: Wanted) -> tuple[Proof, ...]:
     library = cudnn.library_version if cudnn else ""
     installed = TensorflowJudge(wanted.version, cuda.version if cuda else "", toolkit, library)
 
-    def program(file: str, **arguments: Any) -> Program:
-        return Program(file, program_text(file), (f"{wanted.home(variables.path)}/bin/python",), arguments)
-
-    def proof(name: str, judge: Any, runs: Program, **limits: Any) -> Proof:
-        return Proof(name, LAYER, runs, judge, **{"time_limit_s": WITH_COMPILING_S, "needs_gpu": False, **limits})
-
+    python = (f"{wanted.home(variables.path)}/bin/python",)
+    workers = Program(
+        "workers.py",
+        program_text("workers.py"),
+        python,
+        {"steps": 20, "port": PORT, "start_limit_s": 300, "step_limit_s": 60},
+    )
     return (
-        proof("devices", installed.judge, program("devices.py", toolkit=toolkit), level="quick"),
-        proof("dense", judging.dense, program("benchmark.py", **_sizes("dense", SAMPLES)), level="quick"),
-        proof("convolutional", judging.benchmark, program("benchmark.py", **_sizes("convolutional", CPU_IMAGES))),
-        proof("gains", judging.gains, program("gains.py", batch=64, steps=100, cpu_batch=2, cpu_steps=5)),
-        proof("formats", judging.formats, program("formats.py", samples=2000)),
-        proof("mirrored", judging.mirrored, program("mirrored.py", steps=20, seconds=20)),
-        proof(
-            "workers",
-            judging.workers,
-            program("workers.py", steps=20, port=PORT, start_limit_s=300, step_limit_s=60),
-            hosts=2,
-        ),
+        *of_one_host(LAYER, python, installed),
+        Proof("workers", LAYER, workers, judging.workers, "full", WITH_COMPILING_S, needs_gpu=False, hosts=2),
+    )
+
+
+def of_one_host(
+    layer: str,
+    interpreter: tuple[str, ...],
+    installed: TensorflowJudge,
+    *,
+    name: str = "{}",
+    quickest: Level = "quick",
+) -> tuple[Proof, ...]:
+    """The proofs that need no other host, by whatever runs a file of Python. ``name`` is how they are named there,
+    ``quickest`` the level of those that take a minute or two."""
+
+    def proof(of: str, file: str, judge: Judge, level: Level = "full", **arguments: Any) -> Proof:
+        program = Program(file, program_text(file), interpreter, arguments)
+        return Proof(name.format(of), layer, program, judge, level, WITH_COMPILING_S, needs_gpu=False)
+
+    dense, convolutional = _sizes("dense", SAMPLES), _sizes("convolutional", CPU_IMAGES)
+    return (
+        proof("devices", "devices.py", installed.judge, quickest, toolkit=installed.toolkit),
+        proof("dense", "benchmark.py", judging.dense, quickest, **dense),
+        proof("convolutional", "benchmark.py", judging.benchmark, **convolutional),
+        proof("gains", "gains.py", judging.gains, batch=64, steps=100, cpu_batch=2, cpu_steps=5),
+        proof("formats", "formats.py", judging.formats, samples=2000),
+        proof("mirrored", "mirrored.py", judging.mirrored, steps=20, seconds=20),
     )
 
 

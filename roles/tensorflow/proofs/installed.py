@@ -43,7 +43,7 @@ class TensorflowJudge:
         yield from _growth(measured)
 
     def _versions(self, measured: Measurements) -> Iterator[ProofFinding]:
-        wanted: dict[str, str | bool] = {"tensorflow": self.tensorflow}
+        wanted: dict[str, str | bool] = {"tensorflow": self.tensorflow} if self.tensorflow else {}
         if self.cuda:
             wanted |= {"built with cuda": True, "built for cuda": series(self.cuda)}
         if self.cudnn:

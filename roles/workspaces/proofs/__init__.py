@@ -1,0 +1,43 @@
+"""Proofs of TensorFlow in a container, of the image in which people of this host work."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.roles.role import Wanted
+from hostwright.prove.model import Level, Proof
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.tensorflow.proofs import WITH_COMPILING_S, of_one_host
+from hostwright.standard.roles.tensorflow.proofs.installed import TensorflowJudge
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
+from hostwright.standard.roles.workspaces import Workspaces
+from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
+
+LAYER = "workspaces"
+LABEL = "hostwright.proof"  #: of a proof's container, and of no other
+_NAMED = re.compile(r"(^|/)tensorflow[:@]")
+_TAG = re.compile(r"(?:.*/)?tensorflow:([0-9]+\.[0-9]+\.[0-9]+)(?:-[^/]*)?")
+
+
+def proofs(variables: Workspaces, host: Wanted) -> tuple[Proof, ...]:
+    """Those of TensorFlow in its environment, in a container. Where people work in the image, it is on the host, and
+    the quick ones are quick here, too."""
+    # an ssh workspace is built from its image, and the image itself may be gone
+    entries = (entry for _, entry in sorted(variables.containers.items()) if entry.kind != "ssh")
+    images = Counter(entry.image for entry in entries if _NAMED.search(entry.image))
+    image = variables.proved_image or next((name for name, _ in images.most_common(1)), TENSORFLOW)
+    script = sh_file(__file__, "container.sh", image=image, label=LABEL, limit_s=f"{WITH_COMPILING_S:g}")
+    interpreter = ("sh", "-c", script, "container")
+    level: Level = "quick" if images[image] else "full"
+    return of_one_host(LAYER, interpreter, _judge(image, host), name="{}_in_container", quickest=level)
+
+
+def _judge(image: str, host: Wanted) -> TensorflowJudge:
+    """What the image's tag promises. An image has its own CUDA: the stack's, where its TensorFlow is the stack's."""
+    tag = _TAG.fullmatch(image)
+    version = tag[1] if tag else ""
+    stacks, cuda = host.find(TensorflowSection), host.find(CudaSection)
+    same = stacks is not None and stacks.version == version
+    return TensorflowJudge(version, cuda.version if cuda and same else "")
