@@ -23,6 +23,9 @@ from hostwright.prove.model import ProofResult
 from hostwright.prove.proofstore import ProofHistory
 from hostwright.prove.proving import accepted
 from hostwright.prove.variables import VARIABLE
+from hostwright.rebuild import run as rebuilding
+from hostwright.rebuild.host.carrying import HostRebuild
+from hostwright.rebuild.ways.ways import Decision
 from tests.unit.support.proofs import fleet as proofs_of_a_run
 from tests.unit.support.proofs import host, result, ticks
 
@@ -43,6 +46,7 @@ class World:
         self.later: dict[str, tuple[ProofResult, ...]] = {}  #: what a host shows from the second time on
         self.proved: list[tuple[str, tuple[str, ...]]] = []
         self.heard: list[Event] = []
+        self.locked = True  #: whether the verb has the host's lock when it asks for proofs
 
     def apply(self, desired: Any, settings: Settings) -> Outcome:
         """As ``HostApply.apply``: what else is asked is asked of a host that is as desired."""
@@ -86,7 +90,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
     class Prove:
         def __init__(self, member: Any, _connect: object, *, proofs: Any, holder: object, **_: Any):
-            assert holder is None, "the host is locked already"
+            assert (holder is None) == made.locked, "the host is locked once, by whoever had not locked it"
             self.about = member.name, tuple(proof.key for proof in proofs)
 
         def prove(self) -> HostProof:
@@ -244,6 +248,49 @@ def test_a_wrong_variable_is_refused_before_a_run_begins(fleet: Fleet):
     with pytest.raises(InputError, match=rf"hosts\.yml:1:30: {VARIABLE}: found 'some'"):
         fleet.provision(Fleet.load(fleet.path).members("all"), prove="quick")
     assert Runs(state_root()).list() == []
+
+
+@pytest.fixture
+def given_back(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The hosts that a rebuild gave work again; all of them are repaired, and nothing is done on any."""
+    back: list[str] = []
+
+    class Host(HostRebuild):
+        def diagnose(self) -> Decision:
+            return Decision("repair")
+
+        def _require_free(self, way: Any) -> None:
+            """Nobody is there."""
+
+        def _provision(self) -> None:
+            """It is as desired, and every check passes."""
+
+        def _back_to_work(self, *, changed: bool) -> None:
+            back.append(self.name)
+
+    monkeypatch.setattr(rebuilding, "HostRebuild", Host)
+    return back
+
+
+def test_a_rebuilt_host_gets_work_again_only_after_its_proofs(world: World, fleet: Fleet, given_back: list[str]):
+    world.shown, world.locked = {"gpu02": (GOOD, BAD), "gpu03": (GOOD, NOT_RUN)}, False
+    audience = Audience.of(world.heard.append)
+    rebuilt = fleet.rebuild(fleet.members("all", ["base"]), prove="quick", audience=audience)
+    assert (rebuilt.status, given_back) == (1, ["gpu01"])
+    assert {done.host: (done.outcome, done.sentence) for done in rebuilt.results.values} == {
+        "gpu01": ("rebuilt", ""),
+        "gpu02": ("failed", "it is as desired, but its proof clock.bad failed: a wrong value"),
+        "gpu03": ("failed", "it is as desired, but its proof clock.idle was not run: it is in use"),
+    }
+    assert sorted(name for name, _ in world.proved) == [*HOSTS]
+    (run,) = Runs(state_root()).list()
+    assert (run.status, run.header.options["prove"]) == (1, "quick")
+
+
+def test_a_rebuild_without_the_option_proves_nothing(world: World, fleet: Fleet, given_back: list[str]):
+    world.shown["gpu02"] = (BAD,)
+    rebuilt = fleet.rebuild(fleet.members("all", ["base"]))
+    assert (rebuilt.status, sorted(given_back), world.proved) == (0, [*HOSTS], [])
 
 
 def test_a_host_without_a_gpu_is_accepted_and_what_was_not_run_is_not() -> None:
