@@ -16,6 +16,7 @@ from lab.config import Lab, Machine
 from lab.records import Snapshot, find_machine
 from lab.vendor import nccl
 from tests.lab.conftest import SMALL, FrontDoor, on
+from tests.lab.trees import Tree
 
 HOST = "optional01"
 LAYERS = ("nccl", "tensorrt")
@@ -46,6 +47,21 @@ BY_HAND = {
 }
 CURE = "rm -r /opt/x /etc/ld.so.conf.d/zz-x.conf; ldconfig"
 PLANTED = {name for _, names in DAMAGES.values() for name in names} | {name for _, name in BY_HAND.values()}
+
+#: What a clone makes at its start is there before it is looked at: Docker's key, which no two hosts share, and the
+#: databases that Docker and containerd write when they begin.
+SETTLED = """
+systemctl start containerd.service docker.service
+timeout 60 docker info >/dev/null
+systemctl is-system-running --wait || :
+"""
+#: what differs without being of these layers, with the reason
+OF_OTHERS = {
+    r"/var/(cache|lib)/hostwright(/.*)?": "records of jobs and of what was there before, files of the stack",
+    r"/(root|home/[a-z0-9]+)/\..*": "what programs keep for whoever ran them in a check, as CUDA's compiled kernels",
+    r"/opt/.*/__pycache__(/.*)?": "Python's, of what nobody had imported before a check did",
+    r"/var/lib/(containerd|docker)/.*\.db": "of daemons that run; no layer here changes anything in them",
+}
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +100,14 @@ class Door:
 
 
 @pytest.fixture(scope="module")
-def door(provisioned: FrontDoor, machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Door:
+def before(machine: Machine) -> Tree:
+    """What the provisioned host held without them, when all that starts with it had started."""
+    on(machine, SETTLED)
+    return Tree.of(machine)
+
+
+@pytest.fixture(scope="module")
+def door(provisioned: FrontDoor, before: Tree, tmp_path_factory: pytest.TempPathFactory) -> Door:
     """The host with both layers."""
     made = Door(provisioned, tmp_path_factory.mktemp("optional"))
     made.run("mirror")
@@ -154,3 +177,11 @@ def test_another_copy_is_named_and_is_its_owners_to_take_away(door: Door, machin
     finally:
         on(machine, CURE)
     door.run("doctor", *ON)
+
+
+def test_removal_leaves_the_host_as_it_was_without_them(door: Door, machine: Machine, before: Tree):
+    assert len(before.differences(Tree.of(machine))) > 20, "the comparison sees nothing"
+    door.run("remove", *ON)
+    assert before.differences(Tree.of(machine), but="|".join(OF_OTHERS)) == []
+    verdict = json.loads(door.run("verify", *ON, "--json", status=1))["hosts"][0]
+    assert {check["role"] for check in verdict["checks"] if check["passed"] is False} == set(LAYERS)
