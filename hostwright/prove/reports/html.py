@@ -6,6 +6,7 @@ hosts is escaped by the template.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,21 +15,22 @@ from markupsafe import Markup
 
 from hostwright.audit.reports.html.charts import HEIGHT, WIDTH
 from hostwright.audit.reports.html.html import joined, policy
-from hostwright.audit.reports.html.text import clean, moment, name
+from hostwright.audit.reports.html.text import clean, folded, moment, name
 from hostwright.prove.fleetproof import WORST_FIRST, FleetProof, HostProof
 from hostwright.prove.model import Measurement
 from hostwright.prove.proofstore import PastFigure
 from hostwright.prove.reports.plots import FLOOR, plots
-from hostwright.prove.reports.table import WORDS, figure
+from hostwright.prove.reports.table import WORDS, beside, figure
 
 STYLES = tuple(f"styles/{part}.css" for part in ("colours", "page", "charts", "print"))
+OWN_STYLE = Path(__file__).with_name("proofs.css")
 #: outcome → the class of its colour, and its sign
 STATES = {"passed": ("desired", "✓"), "failed": ("failing", "✗"), "no GPU": ("intent", "–"), "not run": ("unread", "?")}
 
 
 def render_html(fleet: FleetProof, past: Sequence[PastFigure] = ()) -> str:
     """The page. ``past`` are the figures of recent months, with those of this run."""
-    style = joined(STYLES)
+    style = "\n".join((joined(STYLES), OWN_STYLE.read_text("utf-8").replace("\r\n", "\n")))
     hosts = sorted(fleet.hosts, key=lambda host: (WORST_FIRST.index(host.status), host.host))
     counts = [(sum(host.status == status for host in hosts), WORDS[status][0]) for status in WORST_FIRST]
     return (
@@ -44,10 +46,25 @@ def render_html(fleet: FleetProof, past: Sequence[PastFigure] = ()) -> str:
             statistics=fleet.statistics,
             counts=[(number, word) for number, word in counts if number],
             hosts=hosts,
+            alike=_alike(hosts),
             plots=plots(fleet, past),
             stand_ins=[name(file) for file in dict.fromkeys(file for host in hosts for file in host.stand_ins)],
         )
     )
+
+
+def _alike(hosts: Sequence[HostProof]) -> list[tuple[str, HostProof]]:
+    """The hosts, those with the same outcomes and nothing else to tell as one: their names, and one of them."""
+    groups: dict[object, list[HostProof]] = defaultdict(list)
+    for host in hosts:
+        told = host.sentence, host.stand_ins, host.notes, *(result.findings for result in host.results)
+        outcomes = tuple((result.proof, result.outcome, result.sentence) for result in host.results)
+        groups[host.status, outcomes, told].append(host)
+    return [(_names([host.host for host in same]), same[0]) for same in groups.values()]
+
+
+def _names(hosts: Sequence[str]) -> str:
+    return f"{folded(hosts)} ({len(hosts)} hosts)" if len(hosts) > 1 else name(hosts[0])
 
 
 def _environment() -> Environment:
@@ -59,7 +76,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(width=WIDTH, height=HEIGHT, floor=FLOOR, states=STATES, words=WORDS)
-    environment.filters.update(clean=clean, name=name, figure=_figure, status=_status)
+    environment.filters.update(clean=clean, name=name, figure=_figure, status=_status, beside=beside)
     return environment
 
 

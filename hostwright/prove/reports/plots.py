@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from statistics import median
 
 from hostwright.audit.reports.html.charts import HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from hostwright.audit.reports.html.text import line, name
+from hostwright.common.text import count
 from hostwright.prove.fleetproof import FleetProof
 from hostwright.prove.judging import shown
 from hostwright.prove.model import NO_GPU, Measurement
 from hostwright.prove.proofstore import PastFigure
 
 PLOTS = 60  #: figures with a plot each; a stack has about 40
-COLOURS = 6  #: lines with a colour of their own; more have the last
+COLOURS = 5  #: devices with a line of their own colour; of more than these, those with a finding have one
+BAD, TWIN = "bad", "twin"  #: the classes of other lines
+MOST_DOTS = 500  #: over time, the last ones
 FLOOR = HEIGHT - 24  #: the axis, above its labels
 
 Key = tuple[str, str, str]  #: proof, figure and model of device
@@ -46,7 +49,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One figure on one model of device: the fleet now (``dots`` and the median at ``middle``), and over time."""
+    """One figure on one model of device: the fleet now (``dots`` and the median at ``middle``), and over time.
+
+    ``legend`` holds class and label of the lines.
+    """
 
     title: str
     among: str
@@ -55,6 +61,7 @@ class Plot:
     middle: float
     marks: tuple[tuple[float, str], ...]  #: places on the axis of values of the fleet's plot
     lines: tuple[Line, ...] = ()
+    legend: tuple[tuple[str, str], ...] = ()
     past: tuple[Dot, ...] = ()
     times: tuple[tuple[float, str], ...] = ()
     heights: tuple[tuple[float, str], ...] = ()
@@ -108,7 +115,7 @@ def _plot(
     unit, numbers = values[0][1].unit, [one.number or 0.0 for _, one in values]
     middle = median(numbers)
     across = Scale(max(1.05 * max(map(abs, numbers)), 1e-12), LEFT, WIDTH - RIGHT)
-    dots = tuple(
+    dots = [
         Dot(
             across.at(one.number or 0.0),
             round(TOP + 12 + (position % 9) * 9, 2),
@@ -116,44 +123,64 @@ def _plot(
             f"{name(host)}, {name(one.device)}: {shown(one.number or 0.0, unit)}",
         )
         for position, (host, one) in enumerate(values)
-    )
-    summary = f"{len(values)} devices: median {shown(middle, unit)}, {shown(min(numbers), unit)} to "
+    ]
+    dots.sort(key=lambda dot: dot.state == "failing")  # what is drawn last lies on top
+    summary = f"{count(len(values), 'device')}: median {shown(middle, unit)}, {shown(min(numbers), unit)} to "
     plot = Plot(
         f"{name(proof)}: {name(figure)}",
         name(model),
         summary + shown(max(numbers), unit),
-        dots,
+        tuple(dots),
         across.at(middle),
         tuple((across.at(value), shown(value, unit)) for value in across.thirds),
     )
-    return plot if len({one.at for one in past}) < 2 else _over_time(plot, past, unit)
+    return plot if len({one.at for one in past}) < 2 else _over_time(plot, past, unit, bad)
 
 
-def _over_time(plot: Plot, past: Sequence[PastFigure], unit: str) -> Plot:
+def _over_time(plot: Plot, past: Sequence[PastFigure], unit: str, bad: set[tuple[str, str, str]]) -> Plot:
+    """The plot with its lines: of few devices each has a colour; of many only those that have a finding are told from
+    the others."""
     first, last = min(one.at for one in past), max(one.at for one in past)
     across = Scale(float(last - first), LEFT, WIDTH - RIGHT)
     up = Scale(max(1.05 * max(abs(one.value) for one in past), 1e-12), FLOOR, TOP)
     devices: Mapping[tuple[str, str], list[PastFigure]] = _by_device(past)
-    lines = tuple(
+    colours = {
+        (host, device): BAD
+        if (host, past[0].proof, device) in bad
+        else f"k{number}"
+        if len(devices) <= COLOURS
+        else TWIN
+        for number, (host, device) in enumerate(devices)
+    }
+    lines = [
         Line(
             _path((across.at(one.at - first), up.at(one.value)) for one in figures),
-            f"k{min(number, COLOURS - 1)}",
-            line(f"{host} {device}"),
+            colours[of],
+            line(f"{of[0]} {of[1]}"),
         )
-        for number, ((host, device), figures) in enumerate(devices.items())
-    )
+        for of, figures in devices.items()
+    ]
+    lines.sort(key=lambda one: (one.colour == BAD, one.colour != TWIN))
     dots = tuple(
         Dot(
             across.at(one.at - first),
             up.at(one.value),
-            "intent",
+            "failing" if colours[one.host, one.device] == BAD else "intent",
             f"{name(one.host)}, {name(one.device)}, {_day(one.at)}: {shown(one.value, unit)}",
         )
-        for one in past[-500:]
+        for one in past
+        if colours[one.host, one.device] != TWIN
     )
-    times = tuple((across.at(at - first), _day(at)) for at in (first, last))
-    heights = tuple((up.at(value), shown(value, unit)) for value in up.thirds)
-    return Plot(plot.title, plot.among, plot.summary, plot.dots, plot.middle, plot.marks, lines, dots, times, heights)
+    twins = sum(one.colour == TWIN for one in lines)
+    others = ((TWIN, f"{count(twins, 'device')} without a finding"),) if twins else ()
+    return replace(
+        plot,
+        lines=tuple(lines),
+        legend=(*((one.colour, one.label) for one in lines if one.colour != TWIN), *others),
+        past=dots[-MOST_DOTS:],
+        times=tuple((across.at(at - first), _day(at)) for at in (first, last)),
+        heights=tuple((up.at(value), shown(value, unit)) for value in up.thirds),
+    )
 
 
 def _by_device(past: Iterable[PastFigure]) -> dict[tuple[str, str], list[PastFigure]]:

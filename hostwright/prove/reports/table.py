@@ -13,7 +13,7 @@ from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import fold
 from hostwright.prove.fleetproof import WORST_FIRST, FleetProof, HostProof, HostStatus
 from hostwright.prove.judging import shown
-from hostwright.prove.model import Measurement, Outcome, ProofResult
+from hostwright.prove.model import CPU, Measurement, Outcome, ProofFinding, ProofResult
 from hostwright.stack.store.artifacts import stand_ins_line
 
 #: outcome → sign and style
@@ -109,9 +109,14 @@ def _findings(result: ProofResult) -> Iterator[Text]:
     for finding in result.findings:
         mark, colour = ("!", "yellow") if finding.severity == "note" else ("✗", "bold red")
         text = Text.assemble((f"  {mark} ", colour), (f"{result.proof}  ", "cyan"), printable(finding.sentence))
-        told = [f"measured {finding.measured}"] if finding.measured not in finding.sentence else []
-        told += [f"expected {finding.expected}"] if finding.expected not in finding.sentence else []
-        yield text.append(f"  ({printable(', '.join(told))})" if told else "", style="dim")
+        yield text.append(f"  ({printable(beside(finding))})" if beside(finding) else "", style="dim")
+
+
+def beside(finding: ProofFinding) -> str:
+    """What a finding's sentence does not say itself: the device, what was measured and what was expected."""
+    told = [] if finding.device.startswith(CPU) else [f"on {finding.device}"]
+    told += [f"measured {finding.measured}", f"expected {finding.expected}"]
+    return ", ".join(each for each in told if each.partition(" ")[2] not in finding.sentence)
 
 
 def _figures(host: HostProof) -> Iterable[RenderableType]:

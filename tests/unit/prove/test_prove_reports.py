@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from hostwright.cli import console
 from hostwright.prove.fleetproof import FleetProof
 from hostwright.prove.judging import against_twins
-from hostwright.prove.model import Measurement
+from hostwright.prove.model import Measurement, ProofFinding
 from hostwright.prove.proofstore import PastFigure
 from hostwright.prove.reports.document import SCHEMA_FILE, json_schema, read_json, render_json
 from hostwright.prove.reports.html import render_html
@@ -95,6 +96,42 @@ def test_the_plot_over_time_has_a_line_a_device() -> None:
     assert all(line.path.count("L") == 2 for line in plot.lines)
     assert [label for _, label in plot.times] == ["1970-01-01", "1970-01-03"]
     assert plots(mixed(), past[:1])[0].lines == ()
+
+
+def test_of_many_devices_over_time_only_those_with_a_finding_are_told_from_the_others() -> None:
+    now = [(f"gpu{n:02}", f"GPU-{n} (A100)", 50.0 if n == 3 else 100.0 + n) for n in range(8)]
+    hosts = against_twins([host(name, result(ticks(value, device))) for name, device, value in now])
+    past = [
+        PastFigure(name, "clock.ticks", "ticks", device, "M/s", day * DAY, value)
+        for day in range(3)
+        for name, device, value in now
+    ]
+    (plot,) = plots(fleet(*hosts), past)
+    assert [line.colour for line in plot.lines] == [*["twin"] * 7, "bad"]
+    assert plot.legend == (("bad", "gpu03 GPU-3 (A100)"), ("twin", "7 devices without a finding"))
+    assert {dot.state for dot in plot.past} == {"failing"} and len(plot.past) == 3
+    assert [dot.state for dot in plot.dots] == [*["desired"] * 7, "failing"], "what is drawn last lies on top"
+
+
+def test_hosts_of_which_there_is_nothing_to_tell_are_one_on_the_page() -> None:
+    proofs = mixed()
+    emulated = replace(proofs.hosts[1], host="gpu20", stand_ins=("libcuda.so (emulated)",))
+    page = render_html(replace(proofs, hosts=(*proofs.hosts, emulated)))
+    names = re.findall(r"<h3><bdi>(.*?)</bdi>", page)
+    assert names == ["gpu09", "silent", "held", "bare", "gpu[00-03] (4 hosts)", "gpu20"]
+    assert "with stand-ins for the vendor's files: libcuda.so (emulated)" in page.replace("&#39;", "'")
+    assert re.findall(r"<details open><summary><b><bdi>(.*?)</bdi>", page) == ["gpu09"]
+    assert page.count("<td><bdi>no GPU</bdi></td>") == 5 + 1, "each of them says that there was none"
+
+
+def test_a_finding_names_its_card_and_its_figures_once() -> None:
+    short = ProofFinding("clocks were lowered by heat", "GPU-1 (A100)", "failed", "41 %", "0 %")
+    whole = ProofFinding("GPU-1 (A100) copies 3 GB/s, less than 21 GB/s", "GPU-1 (A100)", "failed", "3 GB/s", "21 GB/s")
+    one = replace(result(), outcome="failed", sentence=short.sentence, findings=(short, whole))
+    said = "(on GPU-1 (A100), measured 41 %, expected 0 %)"
+    text, page = shown(fleet(host("a", one))), render_html(fleet(host("a", one)))
+    assert text.count(said) == 1 and page.count(said) == 1
+    assert text.count("GPU-1") == 2 and page.count(short.sentence) == 1
 
 
 def test_a_figure_of_nothing_has_its_plot() -> None:
