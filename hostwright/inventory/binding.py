@@ -103,9 +103,8 @@ def _nearest_of(name: str, role: str, valid: Collection[str]) -> str:
 
 def _kind(value: Any) -> str:
     """What a value is, without the value: a stranger's may be secret."""
-    return {"str": "text", "int": "a number", "float": "a number", "list": "a list"}.get(
-        type(value).__name__, "a value"
-    )
+    kinds = {bool: "a value", str: "text", int: "a number", float: "a number", list: "a list"}
+    return next((name for kind, name in kinds.items() if isinstance(value, kind)), "a value")
 
 
 def _is_mapping_of(valid: Iterable[str], mapping: Mapping[str, Any]) -> bool:

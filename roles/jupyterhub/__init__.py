@@ -10,7 +10,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Resource
@@ -27,7 +27,16 @@ from hostwright.standard.roles.jupyterhub.states.servers import HubServers, HubU
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
-from hostwright.standard.roles.workspaces.declared.forms import Cpus, Image, Size, UserName
+from hostwright.standard.roles.workspaces.declared.forms import (
+    Count,
+    Cpus,
+    Image,
+    Pids,
+    Size,
+    UserName,
+    beyond_memory,
+    decimal,
+)
 from hostwright.standard.roles.workspaces.declared.gpus import Gpus, is_mig
 from hostwright.standard.roles.workspaces.declared.promises import PortRange, ports_of
 
@@ -70,12 +79,12 @@ class Jupyterhub:
     cpus: Cpus | None = None  #: of each person's Jupyter; empty: all of the host's
     memory: Size | None = None  #: of each person's Jupyter; empty: all of the host's
     shm: Size = "1g"  #: shared memory (/dev/shm)
-    pids: Annotated[int, Field(ge=16, le=4194304)] = 4096  #: processes and threads
+    pids: Pids = 4096  #: processes and threads
     admins: tuple[UserName, ...] = ()  #: people who see and stop the servers of all
-    idle_minutes: Annotated[int, Field(ge=0)] = 0  #: a server without activity for so long is ended; 0: none is
+    idle_minutes: Count = 0  #: a server without activity for so long is ended; 0: none is
     ports: Annotated[str, AfterValidator(_range)] = "30000-32767"  #: people's, on the host's loopback
     network: Annotated[str, AfterValidator(_network)] = "172.30.250.0/24"  #: of their containers, on the host alone
-    port: Annotated[int, Field(ge=1024, le=65535)] = 8081  #: the hub's own, on that network
+    port: Annotated[int, BeforeValidator(decimal), Field(ge=1024, le=65535)] = 8081  #: the hub's own, on that network
 
     def __post_init__(self) -> None:
         parts = [gpu for gpu in self.gpus if is_mig(gpu)]
@@ -120,7 +129,8 @@ def jupyterhub(v: Jupyterhub, host: Wanted) -> Iterator[Resource]:
     yield from (pam, config, settings)
     yield _reloads(unit)
     left = tuple(sorted(name for name, person in _workspaces(host).users.items() if person.left))
-    yield HubServers(users, v.gpus, left, force=host.force)
+    said = beyond_memory("each server of JupyterHub", v.shm, v.memory)
+    yield HubServers(users, v.gpus, left, said, force=host.force)
     yield from (HubUserLeft(name, force=host.force) for name in left)
     yield _reloads(Service(UNIT))
     files = (config.path, settings.path, unit.path)

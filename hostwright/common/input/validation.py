@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.input.unquoted import Unquoted
 from hostwright.common.input.yamlfile import Origin, Where
 from hostwright.common.secret import Secret
 
@@ -69,7 +70,7 @@ def _sentence(detail: ErrorDetails, model: type, way: Where) -> str:
 def _expected(detail: ErrorDetails) -> str:
     kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     if kind == "string_type" and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return "text; put it in quotes"  # the value itself is lost by now: 3.10 has become 3.1
+        return "text; put it in quotes"
     if kind in ("literal_error", "enum"):
         return str(context["expected"])
     if kind == "string_pattern_mismatch":
@@ -93,8 +94,9 @@ def describe(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
-        return f"number {value}"
-    text = repr(value) if isinstance(value, (str, Secret)) else f"{type(value).__name__} {value}"
+        text = f"number {value.text if isinstance(value, Unquoted) else value}"
+    else:
+        text = repr(value) if isinstance(value, (str, Secret)) else f"{type(value).__name__} {value}"
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 

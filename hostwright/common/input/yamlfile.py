@@ -1,7 +1,8 @@
 """YAML files as plain data, with the file and line of every value.
 
 Only data is ever built from a file: text, numbers, booleans, null, lists and mappings. Dates stay text, keys are
-always text. Duplicate keys, recursive aliases and unknown tags are mistakes, reported with file and line.
+always text; a number knows how it was written (``unquoted.py``). Duplicate keys, recursive aliases and unknown tags are
+mistakes, reported with file and line.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import yaml
 from yaml.constructor import SafeConstructor
 
 from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.input.unquoted import number_as_written, text_as_written
 from hostwright.common.input.vault import OPTION, Vault
 from hostwright.common.input.yamlsize import MAX_VALUES, check_size
 from hostwright.common.secret import Secret
@@ -228,7 +230,9 @@ class Reader:
         kind = node.tag.removeprefix("tag:yaml.org,2002:")
         text: str = node.value
         if kind in ("str", "timestamp", "value", "!unsafe"):
-            return Secret(text) if self.sealed else text
+            if self.sealed:
+                return Secret(text)
+            return text if node.style else text_as_written(text, date=kind == "timestamp")
         try:
             return self._special(kind, node)
         except (ValueError, KeyError):
@@ -241,7 +245,7 @@ class Reader:
         if kind in ("!vault", "!vault-encrypted"):
             return self._opened(node)
         if kind in ("bool", "int", "float"):
-            return getattr(self._scalars, f"construct_yaml_{kind}")(node)
+            return number_as_written(getattr(self._scalars, f"construct_yaml_{kind}")(node), node.value)
         self._foreign(node)
         return None
 

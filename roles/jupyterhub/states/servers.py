@@ -43,6 +43,7 @@ class HubServers:
     people: tuple[HubUser, ...]  #: not ``users``: that is whom a change disturbs
     gpus: tuple[str, ...] = ()
     left: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: whose servers are ``HubUserLeft``'s
+    said: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: what operators should know of their limits
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
 
     def probes(self) -> tuple[Probe, ...]:
@@ -62,6 +63,10 @@ class HubServers:
             )
             return Refusal(WHAT, have, "ended", "jupyterhub-in-use", sentence)
         return _ended(have, "ended; people's files stay", [server.user for server in wrong], working=working)
+
+    def notes(self, _facts: Facts) -> tuple[str, ...]:
+        """What operators should know, whether or not anything differs."""
+        return self.said
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         """Those whose work ends with their servers."""

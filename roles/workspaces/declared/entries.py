@@ -8,20 +8,25 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from hostwright.common.input.unquoted import Unquoted
+from hostwright.common.text import short
 from hostwright.standard.roles.workspaces.declared.forms import (
     HOME,
+    Count,
     Cpus,
     Digest,
     Id,
     Image,
     Kind,
     Mount,
+    Pids,
     PublicKey,
     Script,
     Size,
     Variables,
     Version,
     clean_path,
+    decimal,
     is_below,
 )
 from hostwright.standard.roles.workspaces.declared.gpus import Gpus, is_mig
@@ -34,9 +39,13 @@ NOBODY = "nobody"  #: whose a model server may be, beside people
 
 
 def _port(value: Any) -> Any:
-    if isinstance(value, str) and value != "auto" and not (value.isascii() and value.isdigit()):
-        raise ValueError(f"found {value!r}, expected a port from 1024 on, or auto")
-    return 0 if value == "auto" else value
+    if value == "auto":
+        return 0
+    try:
+        return decimal(value)
+    except ValueError:
+        found = short(value.text if isinstance(value, Unquoted) else value)
+        raise ValueError(f"found {found!r}, expected a port from 1024 on, or auto") from None
 
 
 Port = Annotated[int, BeforeValidator(_port), Field(ge=0, le=65535)]
@@ -61,12 +70,12 @@ class WorkspaceUser:
 class WorkspaceLimits:
     """What several workspaces may have together; empty fields are without a limit."""
 
-    workspaces: Annotated[int, Field(ge=0)] | None = None
-    gpus: Annotated[int, Field(ge=0)] | None = None
+    workspaces: Count | None = None
+    gpus: Count | None = None
     cpus: Cpus | None = None
     memory: Size | None = None
     shm: Size | None = None
-    pids: Annotated[int, Field(ge=1)] | None = None
+    pids: Annotated[Count, Field(ge=1)] | None = None
     disk: Size | None = None
 
 
@@ -82,7 +91,7 @@ class WorkspaceEntry:
     cpus: Cpus | None = None  #: empty: all of the host's
     memory: Size | None = None  #: empty: all of the host's
     shm: Size = "1g"  #: shared memory (/dev/shm), with which data loaders and NCCL work
-    pids: Annotated[int, Field(ge=16, le=4194304)] = 4096  #: processes and threads
+    pids: Pids = 4096  #: processes and threads
     disk: Size | None = None  #: what its files may take, where the file system has project quotas; empty: no limit
     port: Port = 0  #: on the host's loopback; auto: one that follows from the name
     mounts: tuple[Mount, ...] = ()  #: directories of the host, ``/data/set:/data`` or ``/data/set:/data:ro``

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from hostwright.common.input.unquoted import Unquoted
+from hostwright.common.input.validation import describe
 from hostwright.common.text import short
 from hostwright.standard.roles.container.images.reference import read_image_name
 from hostwright.standard.roles.workspaces.declared.zones import checked_zone
@@ -39,6 +41,22 @@ def bytes_of(size: str) -> int:
     """
     number, unit = re.fullmatch(_SIZE, size).groups()  # type: ignore[union-attr]  # checked when it was read
     return int(number) * _FACTORS[unit]
+
+
+def beyond_memory(whose: str, shm: str, memory: str | None) -> tuple[str, ...]:
+    """What to know of shared memory that is larger than the memory against which it counts, as the kernel has it.
+
+    >>> beyond_memory("workspace alice-lab", "4g", "1g")[0].partition(":")[0]
+    'workspace alice-lab has 4g of shared memory (shm) and 1g of memory, against which it counts'
+    >>> beyond_memory("workspace alice-lab", "1g", None)
+    ()
+    """
+    if memory is None or bytes_of(shm) <= bytes_of(memory):
+        return ()
+    return (
+        f"{whose} has {shm} of shared memory (shm) and {memory} of memory, against which it counts: a program that "
+        "fills /dev/shm is ended for want of memory before it is full",
+    )
 
 
 def digest_of(image: str) -> str:
@@ -122,6 +140,8 @@ def _user_name(text: str) -> str:
 def _variables(value: Any) -> Any:
     if not isinstance(value, dict):
         raise ValueError(f"found {str(value)[:40]!r}, expected NAME: VALUE, such as {{TZ: Europe/Berlin}}")
+    if unclear := [f'{name}: "{short(each.text)}"' for name, each in value.items() if isinstance(each, Unquoted)]:
+        raise ValueError(f"readers of YAML make different values of this: put it in quotes: {', '.join(unclear)}")
     return {name: _variable(name, text) for name, text in value.items()}
 
 
@@ -133,11 +153,33 @@ def _variable(name: Any, value: Any) -> str:
     if name in _OWN_VARIABLES:
         raise ValueError(f"{name} is set by Hostwright: take it out")
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if isinstance(value, bool):
+        found = "true" if value else "false"
+        raise ValueError(f"{name}: YAML reads this as {found}, as it does with yes, no, on and off: put it in quotes")
+    if value is None:
+        raise ValueError(f'{name}: YAML reads this as nothing: put it in quotes, such as "" for an empty text')
     if not isinstance(text, str):
-        raise ValueError(f"{name}: found {str(value)[:40]!r}, expected text or a number: write it in quotes")
+        raise ValueError(f"{name}: found {describe(value)}, expected text or a number: put it in quotes")
     if len(text) > 4096 or not text.isprintable():
         raise ValueError(f"{name}: it is longer than 4096 characters, or has a line end or another control character")
     return checked_zone(text) if name == "TZ" else text
+
+
+def decimal(value: Any) -> Any:
+    """A whole number that is written as one: YAML 1.1 reads ``0644`` as 420, and ``22:22``, a port as people write it
+    for Docker, as 1342. Raises ``ValueError`` with what was written."""
+    return _written_as(r"0|[1-9][0-9]*", value, "a whole number in digits, without a 0 before it")
+
+
+def _fraction(value: Any) -> Any:
+    return _written_as(r"(0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+", value, "a number such as 8 or 0.5")
+
+
+def _written_as(form: str, value: Any, expected: str) -> Any:
+    text = value.text if isinstance(value, Unquoted) else value
+    if isinstance(text, str) and not re.fullmatch(form, text):
+        raise ValueError(f"found {short(text)!r}, expected {expected}")
+    return value
 
 
 def _script(text: str) -> str:
@@ -150,14 +192,16 @@ UserName = Annotated[str, AfterValidator(_user_name)]
 #: Variables of programs in a container, beside those of its image.
 Variables = Annotated[Mapping[str, str], BeforeValidator(_variables)]
 #: People's ids begin there; those below are the system's accounts.
-Id = Annotated[int, Field(ge=1000, le=2**31 - 2)]
+Id = Annotated[int, BeforeValidator(decimal), Field(ge=1000, le=2**31 - 2)]
+Pids = Annotated[int, BeforeValidator(decimal), Field(ge=16, le=4194304)]
 Size = Annotated[str, AfterValidator(_size)]
 Image = Annotated[str, AfterValidator(_image)]
 Mount = Annotated[str, AfterValidator(_mount)]
 PublicKey = Annotated[str, AfterValidator(_keys)]
 #: of a model's version: what ``sha256sum`` prints of all its files, as ``serve.up`` makes it
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
-Version = Annotated[int, Field(ge=1, le=2**63 - 1)]
+Version = Annotated[int, BeforeValidator(decimal), Field(ge=1, le=2**63 - 1)]
 Path = Annotated[str, AfterValidator(clean_path)]
 Script = Annotated[str, AfterValidator(_script)]
-Cpus = Annotated[float, Field(gt=0, le=4096)]
+Cpus = Annotated[float, BeforeValidator(_fraction), Field(gt=0, le=4096)]
+Count = Annotated[int, BeforeValidator(decimal), Field(ge=0)]

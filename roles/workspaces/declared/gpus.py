@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
+from hostwright.common.input.unquoted import Unquoted
+
 _INDEX = re.compile(r"0|[1-9][0-9]?")
 _HEX = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 CARD = f"GPU-{_HEX}"
@@ -42,6 +44,7 @@ def _named_card(gpu: str) -> str:
 
 
 def _gpu(value: Any) -> Any:
+    value = value.text if isinstance(value, Unquoted) else value  # 0:1 is the number 1 in YAML
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if isinstance(text, str) and (_INDEX.fullmatch(text) or _UUID.fullmatch(text)):
         return text

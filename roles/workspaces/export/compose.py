@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
-
 from hostwright.common.errors import InputError
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.forms import HOME
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.inside import PORTS, command_inside
+from hostwright.standard.roles.workspaces.export.yamltext import yaml_text
 
 HEAD = "# The workspace {name} of {user}, for {tool}\n"
 
@@ -82,4 +81,4 @@ def _variables(entry: WorkspaceEntry) -> dict[str, str]:
 def _text(workspace: Workspace, service: dict[str, Any], head: dict[str, Any], tool: str) -> str:
     document = {**head, "services": {workspace.name: service}}
     comment = HEAD.format(name=workspace.name, user=workspace.owner, tool=tool)
-    return comment + yaml.safe_dump(document, sort_keys=False)
+    return comment + yaml_text([document])

@@ -7,12 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import yaml
-
 from hostwright.common.errors import InputError
 from hostwright.standard.roles.workspaces.declared.forms import HOME, bytes_of
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.inside import PORTS, cards_checked, command_inside, hosts_checked
+from hostwright.standard.roles.workspaces.export.yamltext import yaml_text
 
 Manifest = dict[str, Any]
 MIB = 2**20
@@ -43,14 +42,7 @@ def kubernetes(workspace: Workspace, hosts: int = 1, storage: str = "50Gi") -> s
     claim = _named("v1", "PersistentVolumeClaim", workspace, _files(workspace))
     mode = "ReadWriteOnce" if hosts == 1 else "ReadWriteMany"
     claim["spec"] = {"accessModes": [mode], "resources": {"requests": {"storage": storage}}}
-    return yaml.dump_all([claim, *work], Dumper=_WithoutAnchors, sort_keys=False, explicit_start=True)
-
-
-class _WithoutAnchors(yaml.SafeDumper):
-    """What stands twice is written twice: people edit these files."""
-
-    def ignore_aliases(self, _data: object) -> bool:
-        return True
+    return yaml_text([claim, *work], explicit_start=True)
 
 
 def _named(version: str, kind: str, workspace: Workspace, name: str) -> Manifest:

@@ -14,6 +14,7 @@ from hostwright.common.text import count
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
+from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED, beyond_memory
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.declared.zones import zone_of
 from hostwright.standard.roles.workspaces.states.access import CLOSED
@@ -241,13 +242,18 @@ class WorkspaceRuns:
         return (held.at_work,) if held is not None and held.at_work else ()
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """What a tag names now, where a workspace keeps the image that it named before."""
+        """That its limits do not go together, and what a tag names now, where a workspace keeps the image that it named
+        before."""
+        entry = self.workspace.entry
+        works = entry.kind not in UNATTENDED
+        beyond = beyond_memory(f"workspace {self.name}", entry.shm, entry.memory) if works else ()
         look = read_look(facts)
         held = look.container(self.name)
         reference = self._reference
         if held is None or held.reference != reference or look.image(reference) in ("", held.image):
-            return ()
+            return beyond
         return (
+            *beyond,
             f"workspace {self.name} stays on the image that {reference} named when it was made ({held.image[7:19]}); "
             "the name is another image's on this host now",
         )

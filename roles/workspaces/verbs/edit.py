@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import yaml as yaml_1_1
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
@@ -20,6 +19,8 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.input.unquoted import Unquoted
+from hostwright.common.input.yamlfile import parse_document
 from hostwright.common.places import write_whole
 from hostwright.inventory import Host, bind, definitions, load
 from hostwright.standard.roles.workspaces import Workspaces
@@ -235,7 +236,7 @@ def _flow(entry: Mapping[str, Any]) -> CommentedMap:
 
 
 def _plain(value: Any) -> Any:
-    """A text in quotes where inventories, which are YAML 1.1, would read something else: ``yes``, ``1:30``."""
+    """A text in quotes where readers of YAML would read something else: ``yes``, ``1:30``, ``1e3``."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
@@ -243,7 +244,7 @@ def _plain(value: Any) -> Any:
     if not isinstance(value, str) or "\n" in value:
         return value
     try:
-        same = yaml_1_1.safe_load(f"[{value}]") == [value]
-    except yaml_1_1.YAMLError:
-        same = False
-    return value if same else DoubleQuotedScalarString(value)
+        (read,) = parse_document(f"[{value}]", FILE).data
+    except (InputError, ValueError):
+        read = None
+    return value if read == value and not isinstance(read, Unquoted) else DoubleQuotedScalarString(value)

@@ -8,6 +8,7 @@ from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
+from hostwright.standard.roles.workspaces.declared.forms import beyond_memory
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.compose import compose, compose_runtime
 from hostwright.standard.roles.workspaces.export.inside import hosts_checked
@@ -31,9 +32,11 @@ def export(selection: Selection, name: str, form: str, *, nodes: int = 1, storag
         raise InputError("a Compose file is for one host", "--nodes")
     hosts_checked(space, nodes)
     text = forms[form](space)
+    told = list(beyond_memory(f"workspace {name}", space.entry.shm, space.entry.memory)) if form != "slurm" else []
     if form == "kubernetes" and dns_name(name) != name:
         why = "a name in Kubernetes begins with a letter and does not end with a hyphen"
-        out = console.make_console(stderr=True)
-        out.print(f"{name} is called {dns_name(name)} there: {why}", markup=False, highlight=False, soft_wrap=True)
+        told.append(f"{name} is called {dns_name(name)} there: {why}")
+    for line in told:
+        console.make_console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
     print(text, end="")
     return 0

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.input.unquoted import Unquoted
 from hostwright.common.input.yamlfile import Origin, Reader, Vaulted, load_document, parse_document
 
 
@@ -42,6 +43,28 @@ def test_what_yaml_writes_is_read_back(value: object) -> None:
 )
 def test_dialect(text: str, data: object) -> None:
     assert parse_document(text, "f.yml").data == data
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0644", 420), ("0x10", 16), ("1_000", 1000), ("+5", 5), ("22:22", 1342), ("1.10", 1.1), ("1.0e+3", 1000.0),
+        ("1e3", "1e3"), ("08", "08"), ("0o17", "0o17"), ("y", "y"), ("2026-11-23", "2026-11-23"), (".5", 0.5),
+    ],
+)  # fmt: skip
+def test_what_readers_of_yaml_differ_on_keeps_its_text(text: str, value: object) -> None:
+    plain, quoted, single = parse_document(f"[{text}, '{text}', \"{text}\"]", "f.yml").data
+    assert (plain, quoted, single) == (value, text, text)
+    assert isinstance(plain, Unquoted)
+    assert plain.text == text
+    assert (type(quoted), type(single)) == (str, str)
+
+
+@pytest.mark.parametrize("text", ["4", "-3", "0", "2.5", "1.0", "Europe/Berlin", "1.2.3", "yesterday", "a1", "8 GiB"])
+def test_what_all_readers_agree_on_is_a_plain_value(text: str) -> None:
+    (value,) = parse_document(f"[{text}]", "f.yml").data
+    assert not isinstance(value, Unquoted)
+    assert str(value) == text
 
 
 @pytest.mark.parametrize(

@@ -251,6 +251,13 @@ class TestServers:
         assert planned(HubServers((), ()), server()) is None
         assert planned(HubGone(), server()) is None
 
+    @pytest.mark.parametrize(("memory", "told"), [("512m", True), ("1g", False), (None, False)])
+    def test_shared_memory_that_is_larger_than_the_memory_is_said(self, memory: str | None, told: bool) -> None:
+        v = Jupyterhub(memory=memory)
+        (servers,) = (state for state in jupyterhub.resources(v, wanted(v)) if isinstance(state, HubServers))
+        notes = servers.notes(facts_for(servers, {}))
+        assert [note.startswith("each server of JupyterHub has 1g of shared memory") for note in notes] == [True] * told
+
     def test_removal_takes_servers_network_and_images(self) -> None:
         rows = server() + "network\t172.30.250.0/24\nimage\thostwright/jupyterhub:1\n" + EMPTY
         (gone,) = HubServers(USERS).removal()

@@ -37,6 +37,11 @@ ENTRIES = {
 }
 DECLARED = Workspaces(users={"alice": WorkspaceUser(2001, keys=(KEY,)), "bob": WorkspaceUser(2002)}, containers=ENTRIES)
 
+#: texts of which readers of YAML make numbers, booleans, times and dates, unless they stand in quotes
+AMBIGUOUS = (
+    "0644", "1.10", "1e3", "1_000", "0x10", "1:30", "12:30:45", "2026-11-23", "08", "0o17", "+1", ".5", ".inf", "y",
+)  # fmt: skip
+
 
 def variables(**changed: WorkspaceEntry | None) -> Workspaces:
     """The recorded host's variables, with some workspaces changed, added (``bob_lab`` is bob-lab) or taken away."""

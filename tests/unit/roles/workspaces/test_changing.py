@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.errors import InputError
 from hostwright.standard.roles.workspaces.verbs.changing import change, changed_entry
 from hostwright.standard.roles.workspaces.verbs.edit import changed_lines, checked, edited
+from tests.unit.roles.workspaces.spaces import AMBIGUOUS
 
 OURS = """\
 # Who works where.
@@ -62,6 +64,16 @@ def test_options_that_are_not_given_keep_their_value(inventory: Path, capsys: py
         "+" + OURS.splitlines()[8].replace("[/d:/d]}", "[/d:/d], cpus: 4}"),
     ]
     assert "alice-lab changes: cpus none → 4; all else of it stays" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", [*AMBIGUOUS, "true", "null", "~", "", "a: b", "'", '"', "a #b", "[x]", "$HOME", "ä €"])
+def test_a_variable_by_option_is_that_very_text_in_the_file(inventory: Path, text: str) -> None:
+    up(inventory, "alice-run", env=[f"V={text}", "TZ=UTC"])
+    written = (inventory / "workspaces.yml").read_text()
+    assert checked(inventory, "gpu01", written).containers["alice-run"].environment == {"V": text, "TZ": "UTC"}
+    assert YAML(typ="safe", pure=True).load(written)["all"]["hosts"]["gpu01"]["workspaces_containers"]["alice-run"][
+        "environment"
+    ] == {"V": text, "TZ": "UTC"}  # by YAML 1.2 as well
 
 
 def test_a_workspace_of_several_lines_keeps_them_and_their_comments(inventory: Path) -> None:

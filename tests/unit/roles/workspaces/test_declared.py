@@ -16,6 +16,7 @@ from hostwright.standard.roles.workspaces.declared import zones
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.promises import PortRange, ports_of
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
+from tests.unit.roles.workspaces.spaces import AMBIGUOUS
 
 HOSTS = "all:\n  hosts:\n    gpu01:\n    gpu02:\n"
 PEOPLE = """\
@@ -91,7 +92,20 @@ def test_a_file_beside_the_hosts_gives_a_host_its_workspaces(tmp_path: Path) -> 
         ("{user: alice, kind: jupyter, environment: {HOME: /}}", "HOME is set by Hostwright"),
         ("{user: alice, kind: jupyter, environment: {NVIDIA_VISIBLE_DEVICES: all}}", "gets its GPUs by gpus: [0]"),
         ("{user: alice, kind: jupyter, environment: {CUDA_VISIBLE_DEVICES: 7}}", "gets its GPUs by gpus: [0]"),
-        ("{user: alice, kind: jupyter, environment: {A: true}}", "in quotes"),
+        ("{user: alice, kind: jupyter, environment: {A: true}}", "A: YAML reads this as true"),
+        ("{user: alice, kind: jupyter, environment: {A: yes}}", "yes, no, on and off: put it in quotes"),
+        ("{user: alice, kind: jupyter, environment: {A: null}}", "A: YAML reads this as nothing: put it in quotes"),
+        ("{user: alice, kind: jupyter, environment: {A: }}", 'such as "" for an empty text'),
+        ("{user: alice, kind: jupyter, environment: {A: [1]}}", "A: found a list, expected text or a number"),
+        ("{user: alice, kind: jupyter, port: 22:22}", "found '22:22', expected a port"),
+        ("{user: alice, kind: jupyter, port: 020000}", "found '020000', expected a port"),
+        ("{user: alice, kind: jupyter, pids: 0100}", "found '0100', expected a whole number in digits"),
+        ("{user: alice, kind: jupyter, cpus: 010}", "found '010', expected a number such as 8 or 0.5"),
+        ("{user: alice, kind: jupyter, gpus: [1:0]}", "name a MIG device by its UUID"),
+        ("{user: alice, kind: jupyter, gpus: [01]}", "found '01', expected a GPU's number"),
+        ("{user: alice, kind: jupyter, memory: 1_000}", "found number 1_000, expected text; put it in quotes"),
+        ("{user: on, kind: jupyter}", "found true, expected text"),
+        ("{user: alice, kind: batch, command: [sleep, 0644]}", "found number 0644, expected text; put it in quotes"),
         ('{user: alice, kind: jupyter, environment: {A: "x\\ny"}}', "has a line end"),
         ("{user: alice, kind: jupyter, environment: {TZ: Europe/Berln}}", "did you mean 'Europe/Berlin'?"),
         ("{user: alice, kind: jupyter, environment: {TZ: berlin}}", "did you mean 'Europe/Berlin'?"),
@@ -139,6 +153,23 @@ def test_older_names_of_zones_are_known_without_their_files(tmp_path: Path, monk
     assert zones.checked_zone("Europe/Berln") == "Europe/Berln", "it cannot be judged here; the host's run says it"
     with pytest.raises(ValueError, match="expected one such as Europe/Berlin"):
         zones.checked_zone("../../etc/shadow")
+
+
+@pytest.mark.parametrize("text", AMBIGUOUS)
+def test_a_variable_of_which_yaml_makes_another_value_is_asked_for_in_quotes(tmp_path: Path, text: str) -> None:
+    said = refused(tmp_path, f"lab: {{user: alice, kind: jupyter, environment: {{TZ: UTC, V: {text}, W: {text}}}}}")
+    assert f'put it in quotes: V: "{text}", W: "{text}"' in said
+    entry = f"lab: {{user: alice, kind: jupyter, environment: {{V: '{text}', W: \"{text}\"}}}}"
+    assert read(tmp_path, entry).containers["lab"].environment == {"V": text, "W": text}
+
+
+@pytest.mark.parametrize("uid", ["02001", "33:21", "2_001", "'02001'"])
+def test_a_uid_is_the_number_that_stands_there(tmp_path: Path, uid: str) -> None:
+    text = PEOPLE.replace("uid: 2001", f"uid: {uid}")
+    (tmp_path / "hosts.yml").write_text(HOSTS)
+    (tmp_path / "workspaces.yml").write_text(text)
+    with pytest.raises(InputError, match=f"found {uid!r}".replace('"', "") + ", expected a whole number in digits"):
+        bind(Workspaces, "workspaces", load(tmp_path).hosts["gpu01"])
 
 
 def test_a_script_from_windows_runs_as_any_other(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from hostwright.cli.arguments import Selection
 from hostwright.common.errors import InputError
@@ -24,6 +25,7 @@ from hostwright.standard.roles.workspaces.export.compose import compose, compose
 from hostwright.standard.roles.workspaces.export.kubernetes import kubernetes
 from hostwright.standard.roles.workspaces.export.slurm import slurm
 from hostwright.standard.roles.workspaces.verbs.exporting import export
+from tests.unit.roles.workspaces.spaces import AMBIGUOUS
 
 #: srun runs its command once for each task; apptainer writes down its words and what it was told of its cluster.
 TOOLS = {
@@ -191,6 +193,16 @@ def test_compose_has_the_same_files_limits_and_port(form: Any) -> None:
     assert (service["cap_drop"], service["restart"], service["init"]) == (["ALL"], "unless-stopped", True)
 
 
+def test_shared_memory_goes_along_or_is_told() -> None:
+    entry = replace(LAB, shm="2g")
+    for form in (compose, compose_runtime):
+        assert yaml.safe_load(form(workspace(entry)))["services"]["alice-lab"]["shm_size"] == "2g"
+    pod = manifests(kubernetes(workspace(entry)))["Deployment"]["spec"]["template"]["spec"]
+    assert pod["volumes"][-1] == {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "2048Mi"}}
+    assert {"name": "shm", "mountPath": "/dev/shm"} in pod["containers"][0]["volumeMounts"]  # noqa: S108
+    assert "# Shared memory is the node's own /dev/shm, whatever the workspace had (shm 2g)" in slurm(workspace(entry))
+
+
 def test_each_form_of_compose_gives_the_cards_in_its_own_way_and_no_others() -> None:
     reserved = yaml.safe_load(compose(workspace(LAB)))["services"]["alice-lab"]
     (device,) = reserved["deploy"]["resources"]["reservations"]["devices"]
@@ -214,6 +226,22 @@ def test_variables_go_along(tools: Path) -> None:
     assert pod["containers"][0]["env"] == [{"name": "TZ", "value": "Asia/Ho_Chi_Minh, or $$(so)"}]
     ((_, seen),) = run(slurm(workspace(entry)), tools)
     assert seen == "Asia/Ho_Chi_Minh, or $(so)"
+
+
+@pytest.mark.parametrize("text", [*AMBIGUOUS, "yes", "null", "~", "", "12345", "x" * 200 + " y", "- a", "ä: #b"])
+@pytest.mark.parametrize("reader", [yaml.safe_load_all, YAML(typ="safe", pure=True).load_all], ids=["1.1", "1.2"])
+def test_a_value_is_the_same_text_for_every_reader(tools: Path, text: str, reader: Any) -> None:
+    """kubectl and Compose read YAML 1.2: 1e3 without quotes is a number there, and kubectl refuses it."""
+    entry = replace(TRAIN, command=("echo", text), environment={"TZ": text})
+    for form in (compose, compose_runtime):
+        (document,) = reader(form(workspace(entry)))
+        service = document["services"]["alice-lab"]
+        assert (service["environment"]["TZ"], service["entrypoint"]) == (text, ["echo", text])
+    *_, job = reader(kubernetes(workspace(entry)))
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert (container["env"], container["command"]) == ([{"name": "TZ", "value": text}], ["echo", text])
+    ((_, seen),) = run(slurm(workspace(entry)), tools)
+    assert seen == text
 
 
 def test_compose_reads_no_variable_in_a_command() -> None:
@@ -293,7 +321,10 @@ def test_the_verb_prints_what_the_inventory_declares_and_asks_no_host(
     with pytest.raises(InputError, match="for one host"):
         export(selection, "alice-lab", "compose", nodes=2)
     hosts = tmp_path / "hosts.yml"
-    hosts.write_text(hosts.read_text().replace("alice-lab:", "9lives:"))
+    hosts.write_text(hosts.read_text().replace("gpus: [0]", "gpus: [0], shm: 4g, memory: 1g"))
+    assert export(selection, "alice-lab", "compose") == 0
+    assert "4g of shared memory (shm) and 1g of memory, against which it counts" in capsys.readouterr().err
+    hosts.write_text(hosts.read_text().replace("alice-lab:", "9lives:").replace("shm: 4g, ", ""))
     capsys.readouterr()
     assert export(selection, "9lives", "kubernetes") == 0
     printed = capsys.readouterr()

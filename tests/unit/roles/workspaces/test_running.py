@@ -356,8 +356,28 @@ def test_an_image_stays_when_its_tag_moves_on() -> None:
     moved = moved.replace("lab/base:1", "lab/jupyter:1")
     assert planned(replies=answers(moved)) == {}
     state = next(state for state in states() if getattr(state, "name", "") == "bob-lab")
-    (note,) = state.notes(facts([state], answers(moved)))
+    _, note = state.notes(facts([state], answers(moved)))  # the first is about its memory
     assert "stays on the image that lab/jupyter:1 named when it was made (4bebe48d5f49)" in note
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"shm": "4g", "memory": "1g"}, True),
+        ({"memory": "1023m"}, True),  # the default is 1g
+        ({"shm": "1g", "memory": "1024m"}, False),
+        ({"shm": "4g"}, False),
+        ({"shm": "4g", "memory": "1g", "kind": "tensorboard"}, False),
+    ],
+)
+def test_shared_memory_that_is_larger_than_the_memory_is_said_in_every_plan(limits: dict[str, str], told: bool) -> None:
+    """What would be `No space left on device` is an end for want of memory."""
+    entry = replace(ENTRIES["bob-lab"], **{"memory": None, **limits})
+    state = next(state for state in states(variables(bob_lab=entry)) if getattr(state, "name", "") == "bob-lab")
+    notes = state.notes(facts([state], answers()))
+    assert [("workspace bob-lab has" in note, "against which it counts" in note) for note in notes] == [
+        (True,) * 2
+    ] * told
 
 
 def test_users_of_the_host_and_of_the_inventory() -> None:

@@ -1,0 +1,36 @@
+"""YAML for other systems: whoever reads it, by YAML 1.1 or 1.2, gets each text as that text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import yaml
+
+from hostwright.common.input.unquoted import Unquoted, text_as_written
+
+
+def yaml_text(documents: Iterable[Mapping[str, Any]], *, explicit_start: bool = False) -> str:
+    """The documents as one text.
+
+    >>> print(yaml_text([{"A": "1e3", "B": "yes", "C": "UTC"}]), end="")
+    A: "1e3"
+    B: 'yes'
+    C: UTC
+    """
+    text: str = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, explicit_start=explicit_start)
+    return text
+
+
+class _Dumper(yaml.SafeDumper):
+    """It quotes what PyYAML reads as something else, as every dumper does, and what other readers do."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True  # what stands twice is written twice: people edit these files
+
+    def text(self, text: str) -> yaml.ScalarNode:
+        quotes = '"' if isinstance(text_as_written(text), Unquoted) else None
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=quotes)
+
+
+_Dumper.add_representer(str, _Dumper.text)
