@@ -23,10 +23,11 @@ from hostwright.cli.tasks.options import (
     *REACHED,
     CHECK,
     *GRADUAL,
-    archive="a file of `docker save`, gzipped or not, or an OCI layout as a tar archive",
+    archive="a file of `docker save`, gzipped or not, or an OCI layout as a tar archive or directory",
+    name="of its one image, instead of the one that it has there: house/tool:1.2",
     registry="send it to one host, which puts it into the registry of these hosts; the others fetch it there",
 )
-def push(given: Given, archive: str = "", registry: bool = False) -> int:
+def push(given: Given, archive: str = "", name: str = "", registry: bool = False) -> int:
     """Bring the images of an archive to the Docker of hosts that lack them."""
     from hostwright.standard.roles.container.images import pushing
 
@@ -35,6 +36,7 @@ def push(given: Given, archive: str = "", registry: bool = False) -> int:
         given.connection,
         given.change(),
         archive,
+        name=name,
         registry=registry,
         check=given.check,
         as_json=given.json,

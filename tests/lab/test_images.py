@@ -54,8 +54,9 @@ def id_on(machine: Machine) -> str:
     return on(machine, f"docker image inspect --format '{{{{.Id}}}}' {TAG}").strip()
 
 
-def as_layout(archive: Path, folder: Path) -> Path:
-    """The same image as an OCI layout, its layers compressed, as a gzipped archive: Docker 20.10 takes no such file."""
+def as_layout(archive: Path, folder: Path, *, as_built: bool = False) -> Path:
+    """The same image as an OCI layout, its layers compressed: Docker 20.10 takes no such file. ``as_built`` writes it
+    as buildx does without a name: an index of two platforms, of which one is not there, and an attestation."""
     import hashlib
 
     blobs = folder / "blobs/sha256"
@@ -77,8 +78,20 @@ def as_layout(archive: Path, folder: Path) -> Path:
         layers = [blob(gzip.compress(member(name), 1)) for name in entry["Layers"]]
         whole = {"schemaVersion": 2, "config": blob(member(entry["Config"])), "layers": layers}
     named = {**blob(json.dumps(whole).encode()), "annotations": {"org.opencontainers.image.ref.name": TAG}}
+    if as_built:
+        absent = {"digest": f"sha256:{'0' * 64}", "size": 1, "platform": {"os": "linux", "architecture": "arm64"}}
+        ours = {**blob(json.dumps(whole).encode()), "platform": {"os": "linux", "architecture": "amd64"}}
+        nothing = {"schemaVersion": 2, "config": blob(b"{}"), "layers": []}
+        attested = {**blob(json.dumps(nothing).encode()), "platform": {"os": "unknown", "architecture": "unknown"}}
+        named = blob(json.dumps({"schemaVersion": 2, "manifests": [absent, ours, attested]}).encode())
     (folder / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": [named]}))
     (folder / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
+    return folder
+
+
+def as_packed_layout(archive: Path, folder: Path) -> Path:
+    """The layout as a gzipped archive."""
+    as_layout(archive, folder)
     path = folder.with_suffix(".tar.gz")
     with tarfile.open(path, "w:gz", compresslevel=1) as packed:
         packed.add(folder, ".")
@@ -107,13 +120,31 @@ def test_an_image_is_brought_once_and_known_afterwards(door: FrontDoor, host: Ma
 
 def test_an_oci_layout_is_the_same_image(door: FrontDoor, host: Machine, tmp_path: Path) -> None:
     archive = images.ensure(images.PYTHON)
-    packed = as_layout(archive, tmp_path / "layout")
+    packed = as_packed_layout(archive, tmp_path / "layout")
     ended = door.json("images.push", "--hosts", "img01", "--archive", str(packed), status=0)
     assert ended["hosts"][0]["changed"] is True
     brought = id_on(host)
     again = door.json("images.push", "--hosts", "img01", "--archive", str(archive), status=0)
     assert again["hosts"][0]["changed"] is False
     assert id_on(host) == brought
+
+
+def test_a_directory_as_builders_write_it_is_the_same_image(door: FrontDoor, host: Machine, tmp_path: Path) -> None:
+    """It has no name, two platforms of which one is absent, and an attestation; at first a byte of a layer differs."""
+    archive = images.ensure(images.PYTHON)
+    layout = as_layout(archive, tmp_path / "layout", as_built=True)
+    words = ("images.push", "--hosts", "img01", "--archive", str(layout))
+    assert "an image in it has no name: give it one (--name" in " ".join(door(*words).stderr.split())
+    layer = max((layout / "blobs/sha256").iterdir(), key=lambda path: path.stat().st_size)
+    whole = layer.read_bytes()
+    layer.write_bytes(bytes([*whole[:5000], whole[5000] ^ 1]) + whole[5001:])
+    altered = " ".join(door(*words, "--name", TAG).stderr.split())
+    assert f"the blob sha256:{layer.name} was altered" in altered
+    layer.write_bytes(whole)
+    assert door.json(*words, "--name", TAG, status=0)["hosts"][0]["changed"] is True
+    assert on(host, f"docker run --rm {TAG} uname -m").strip() == "x86_64"
+    again = door.json("images.push", "--hosts", "img01", "--archive", str(archive), status=0)
+    assert again["hosts"][0]["changed"] is False
 
 
 def test_a_push_that_is_killed_goes_on_where_it_ended(door: FrontDoor, host: Machine) -> None:

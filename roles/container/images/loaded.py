@@ -11,7 +11,8 @@ from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resour
 from hostwright.resources.files.paths import ABSENT, few
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
-from hostwright.standard.roles.container.images.contents import ArchivedImage, Contents
+from hostwright.standard.roles.container.images.archives.contents import Contents
+from hostwright.standard.roles.container.images.archives.parts import ArchivedImage
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
 
 LOAD_TIMEOUT_S = 2 * 3600.0  #: 20 GB on a worn-out disk

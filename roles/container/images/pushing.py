@@ -20,7 +20,10 @@ from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Member, Members
 from hostwright.plan.model import Resource
 from hostwright.plan.observing import ask
-from hostwright.standard.roles.container.images.contents import read_contents
+from hostwright.standard.roles.container.images.archives.contents import read_contents
+from hostwright.standard.roles.container.images.archives.directories import archive_of
+from hostwright.standard.roles.container.images.archives.names import NoArchive
+from hostwright.standard.roles.container.images.archives.parts import familiar
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded
 from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed, PushedImage
 
@@ -36,7 +39,8 @@ class _Push:
     members: Members
     connection: ConnectionOptions
     change: ChangeOptions
-    archive: Path
+    archive: Path  #: the file that hosts get
+    given: str  #: as it was named
     loaded: ImagesLoaded
     check: bool
     as_json: bool
@@ -53,7 +57,7 @@ class _Push:
             change=self.change,
             files={self.loaded.artifact.name: self.archive},
             options={
-                "archive": str(self.archive),
+                "archive": self.given,
                 "images": [tag for i in self.loaded.images for tag in i.tags],
                 **names,
             },
@@ -68,6 +72,7 @@ def push(
     change: ChangeOptions,
     archive: str,
     *,
+    name: str = "",
     registry: bool = False,
     check: bool = False,
     as_json: bool = False,
@@ -75,13 +80,18 @@ def push(
     """``images.push``. The archive is read whole before any host is asked."""
     if not archive:
         raise InputError("name the archive: --archive FILE, from `docker save -o FILE NAME:TAG`", "--archive")
+    try:
+        name = name and familiar(name)
+    except NoArchive as error:
+        raise InputError(str(error), "--name") from error
     fleet = open_fleet(selection, connection)
     members = members_of(fleet, selection)
     at = registry_of(members) if registry else ""
     path = expanded(archive)
-    loaded = ImagesLoaded.of(read_contents(path))
-    one = _Push(fleet, members, connection, change, path, loaded, check, as_json)
-    return _through(one, at) if at else one.reach(members, loaded)
+    with archive_of(path) as file:
+        loaded = ImagesLoaded.of(read_contents(file, name=name, shown=path))
+        one = _Push(fleet, members, connection, change, file, str(path), loaded, check, as_json)
+        return _through(one, at) if at else one.reach(members, loaded)
 
 
 def registry_of(members: Members) -> str:

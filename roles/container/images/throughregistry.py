@@ -9,7 +9,7 @@ from hostwright.common.quoting import sh_file
 from hostwright.common.text import shown_bytes
 from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.resources.files.paths import ABSENT, few
-from hostwright.standard.roles.container.images.contents import ArchivedImage
+from hostwright.standard.roles.container.images.archives.parts import ArchivedImage
 from hostwright.standard.roles.container.images.loaded import LOAD_TIMEOUT_S, UNKNOWN
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
 from hostwright.standard.roles.container.images.reference import HUB, read_image_name

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 NAME = "house/tool:1.2"
+ATTESTATION = {"vnd.docker.reference.type": "attestation-manifest"}  #: what buildx says of a manifest that is no image
 
 
 def sha(data: bytes) -> str:
@@ -84,6 +85,17 @@ def layout(*, packed: bool = True, nested: bool = False, name: str = NAME, key: 
         ours = described(files, json.dumps({"manifests": [theirs, ours, other]}).encode())
     ours["annotations"] = {key or "org.opencontainers.image.ref.name": name}
     return {**files, "index.json": json.dumps({"schemaVersion": 2, "manifests": [ours]}).encode()}
+
+
+def platform(system: str, architecture: str) -> dict[str, str]:
+    """A platform as an index says it."""
+    return {"os": system, "architecture": architecture}
+
+
+def laid_out(files: dict[str, Any], *described: dict[str, Any]) -> dict[str, Any]:
+    """The files of a layout whose index lists these."""
+    index = json.dumps({"schemaVersion": 2, "manifests": described}).encode()
+    return {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}', **files, "index.json": index}
 
 
 def packed(files: Mapping[str, Any], links: Mapping[str, str] | None = None, prefix: str = "") -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tarfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.model import Answer, Change, Facts, Refusal
 from hostwright.plan.planning import make_plan
 from hostwright.stack.stack import Stack
-from hostwright.standard.roles.container.images.contents import read_contents
+from hostwright.standard.roles.container.images.archives.contents import read_contents
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
 from hostwright.standard.roles.container.images.verbs import found_images, is_old, lines
@@ -183,6 +184,17 @@ def test_an_oci_layout_is_loaded_with_its_manifest(tmp_path: Path, press: bool) 
     loaded = read_contents(received)  # as Docker reads it: by manifest.json
     assert loaded.manifest == ""
     assert loaded.images == state.images
+
+
+def test_an_image_that_was_saved_by_its_id_is_loaded_with_the_name_that_was_given(tmp_path: Path) -> None:
+    data = packed(saved(names=[]))
+    state = ImagesLoaded.of(read_contents(put(tmp_path, data), name=NAME))
+    host = Host(tmp_path, state, data)
+    assert host.run(ID).returncode == 0
+    with tarfile.open(host.received) as tar:
+        tar.extractall(tmp_path / "docker", filter="data")  # as Docker unpacks it: what comes later stays
+    (entry,) = json.loads((tmp_path / "docker/manifest.json").read_text())
+    assert entry["RepoTags"] == [NAME]
 
 
 def test_another_image_than_the_archives_goes_and_the_former_keeps_its_name(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from hostwright.standard.roles.container.images.contents import ArchivedImage
+from hostwright.standard.roles.container.images.archives.parts import ArchivedImage
 from hostwright.standard.roles.container.images.reference import ImageName, read_image_name
 from hostwright.standard.roles.workspaces.declared.forms import Image
 from hostwright.standard.roles.workspaces.states.look import WorkspaceFacts

@@ -15,7 +15,7 @@ from hostwright.common.quoting import sh_file
 from hostwright.plan.member import Members
 from hostwright.plan.model import Answer, Change, Facts, Refusal
 from hostwright.standard.roles.container.images import pushing, throughregistry
-from hostwright.standard.roles.container.images.contents import ArchivedImage
+from hostwright.standard.roles.container.images.archives.parts import ArchivedImage
 from hostwright.standard.roles.container.images.look import LOOK
 from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed, PushedImage
 from tests.unit.roles.workspaces.spaces import stub

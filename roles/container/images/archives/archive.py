@@ -18,7 +18,13 @@ from typing import IO, Protocol, cast
 
 from hostwright.common.errors import InputError
 from hostwright.common.text import short, shown_bytes
-from hostwright.standard.roles.container.images.names import NoArchive, attributes, inside, linked, whole_number
+from hostwright.standard.roles.container.images.archives.names import (
+    NoArchive,
+    attributes,
+    inside,
+    linked,
+    whole_number,
+)
 
 MOST_MEMBERS = 20_000  #: our choice, as all of these: an image has at most 127 layers
 MOST_HEADER_BYTES = 64 * 1024  #: of a name, or of the attributes before a member
@@ -29,8 +35,10 @@ SPARED_BYTES = 1 << 30  #: unpacked, whatever the size
 _BLOCK = 512
 _READ_BYTES = 1 << 20
 _PIECE_BYTES = 16 << 10
+DAMAGED = "gzip, but damaged"
 _GZIP = b"\x1f\x8b"
-_OTHERWISE = (b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\x00")  #: zstd, bzip2, xz: Docker unpacks them, we do not
+#: compressions that are not unpacked here; of a layer, Docker does it, zstd from version 23 on
+_OTHERWISE = {b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,7 @@ class ArchivedFile:
     inner: str
     unpacked: int
     text: bytes = b""
+    packed: str = ""  #: the compression, where it cannot be unpacked here
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +67,19 @@ class Archive:
     links: Mapping[str, str]  #: a layer that was saved under another name: that name
 
 
-def read_archive(path: Path) -> Archive:
-    """Read an archive. Raises ``InputError`` for a file that is none, is damaged, or holds what no image needs."""
+def read_archive(path: Path, shown: Path | None = None) -> Archive:
+    """Read an archive, which messages call ``shown``. Raises ``InputError`` for a file that is none, is damaged, or
+    holds what no image needs."""
+    place = str(shown or path)
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             return _Reading(file, size).archive(path)
     except (NoArchive, tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile) as error:
         reason = str(error) if isinstance(error, NoArchive) else f"it is damaged ({short(str(error))})"
-        raise InputError(f"this is no archive of images: {reason}", str(path)) from error
+        raise InputError(f"this is no archive of images: {reason}", place) from error
     except OSError as error:
-        raise InputError(f"it cannot be read: {os.strerror(error.errno or 0)}", str(path)) from error
+        raise InputError(f"it cannot be read: {os.strerror(error.errno or 0)}", place) from error
 
 
 class _Readable(Protocol):
@@ -113,7 +124,10 @@ class _Reading:
 
     def __init__(self, file: IO[bytes], size: int):
         self._hashed, self._size = _Hashed(file), size
-        self._packed = file.read(2) == _GZIP
+        start = file.read(8)
+        if packed := _compression(start):
+            raise NoArchive(f"it is compressed with {packed}: unpack it, or compress it with gzip")
+        self._packed = start.startswith(_GZIP)
         file.seek(0)
         self._source: _Readable = (
             gzip.GzipFile(fileobj=cast("IO[bytes]", self._hashed), mode="rb") if self._packed else self._hashed
@@ -196,7 +210,7 @@ class _Reading:
 
     def _part(self, size: int) -> ArchivedFile:
         """The content of a member, of which only what may be a JSON document is kept."""
-        outer, unpacking, text, packed = hashlib.sha256(), None, b"", False
+        outer, unpacking, text, packed, inner = hashlib.sha256(), None, b"", "", ""
         left = size
         while left:
             data = self._some(min(left, _READ_BYTES))
@@ -205,17 +219,21 @@ class _Reading:
             if left == size:
                 unpacking = _Unpacking(self._room) if data[:2] == _GZIP else None
                 text = data if self._keeps(data, size) else b""
-                packed = data.startswith(_OTHERWISE)
+                packed = _compression(data)
             elif text:
                 text += data
             left -= len(data)
             outer.update(data)
-            if unpacking:
-                unpacking.feed(data)
+            try:
+                if unpacking:
+                    unpacking.feed(data)
+                    inner = "" if left else unpacking.end()
+            except (zlib.error, EOFError):  # which file it is, its checksum will tell
+                unpacking, packed = None, DAMAGED
         if unpacking:
-            return ArchivedFile(outer.hexdigest(), size, unpacking.end(), unpacking.size)
+            return ArchivedFile(outer.hexdigest(), size, inner, unpacking.size)
         self._found.kept += len(text)
-        return ArchivedFile(outer.hexdigest(), size, "" if packed else outer.hexdigest(), size, text)
+        return ArchivedFile(outer.hexdigest(), size, "" if packed else outer.hexdigest(), size, text, packed)
 
     def _keeps(self, start: bytes, size: int) -> bool:
         fits = size <= MOST_DOCUMENT_BYTES and self._found.kept + size <= MOST_DOCUMENTS_BYTES
@@ -243,6 +261,10 @@ class _Reading:
         return data
 
 
+def _compression(start: bytes) -> str:
+    return next((name for magic, name in _OTHERWISE.items() if start.startswith(magic)), "")
+
+
 class _Unpacking:
     """A compressed member, whose content is counted and its checksum taken, piece by piece."""
 
@@ -268,11 +290,11 @@ class _Unpacking:
         return len(data)
 
     def end(self) -> str:
-        """The checksum of all of it. Raises ``NoArchive`` where the end is missing."""
+        """The checksum of all of it. Raises ``EOFError`` where the end is missing."""
         while not self._unpack.eof and self._take(b""):
             pass
         if not self._unpack.eof:
-            raise NoArchive("a compressed file in it has no end")
+            raise EOFError
         return self._sum.hexdigest()
 
 

@@ -1,0 +1,1 @@
+"""Archives of images and OCI layouts, read on this machine: somebody's files, of which nothing is believed."""
