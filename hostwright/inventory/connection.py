@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hostwright.common.errors import InputError
+from hostwright.common.input.unquoted import UnquotedFloat, UnquotedInt
 from hostwright.common.input.validation import describe
 from hostwright.common.input.yamlfile import Vaulted
 from hostwright.common.secret import Secret
+from hostwright.common.text import short
 from hostwright.inventory.model import Value
 from hostwright.inventory.templates import CannotRender, World, render
 
@@ -98,6 +100,8 @@ class Connection:
         """The value with its templates evaluated."""
         if isinstance(value, Vaulted):
             raise _Bad(value.sentence)
+        if isinstance(value, (UnquotedInt, UnquotedFloat)):
+            raise _Bad(f"found {short(value.text)}, which YAML reads as {value}: put it in quotes")
         if isinstance(value, Secret):  # encrypted, and here it is needed: an address, a user
             value = value.reveal()
         if not isinstance(value, str) or ("{{" not in value and "{%" not in value):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostwright.common.errors import InputError
+from hostwright.common.input.unquoted import Unquoted
 from hostwright.common.input.vault import Vault
 from hostwright.common.input.yamlfile import Origin
 from hostwright.common.secret import Secret
@@ -117,7 +118,7 @@ def concealed(name: str, value: Any, is_secret: Callable[[str], bool] = named_li
     if isinstance(value, str):
         return Secret(value) if is_secret(name) else value
     if isinstance(value, (int, float)) and not isinstance(value, bool) and is_secret(name):
-        return Secret(str(value))
+        return Secret(value.text if isinstance(value, Unquoted) else str(value))  # 0123 as it stands there, not 83
     if isinstance(value, dict):
         inside = (lambda _: True) if is_secret(name) else is_secret
         return {key: concealed(key, inner, inside) for key, inner in value.items()}

@@ -249,6 +249,29 @@ def test_a_user_in_a_hosts_name_is_read_as_ssh_does(tmp_path: Path) -> None:
     assert [(host.user, host.address) for host in hosts] == [("me", "gpu01"), ("you", "gpu02")]
 
 
+@pytest.mark.parametrize(
+    ("variable", "told"),
+    [
+        ("ansible_port: 22:22", "found 22:22, which YAML reads as 1342: put it in quotes"),
+        ("ansible_port: 02222", "found 02222, which YAML reads as 1170: put it in quotes"),
+        ("ansible_user: 0123", "found 0123, which YAML reads as 83: put it in quotes"),
+        ("ansible_host: 1.10", "found 1.10, which YAML reads as 1.1: put it in quotes"),
+    ],
+)
+def test_a_number_that_yaml_makes_of_something_else_is_not_connected_to(
+    tmp_path: Path, variable: str, told: str
+) -> None:
+    (tmp_path / "hosts.yml").write_text(f"gpu: {{hosts: {{a: {{{variable}}}}}}}")
+    (mistake,) = load(tmp_path).hosts["a"].mistakes
+    assert str(mistake).endswith(f"{variable.partition(':')[0]}: {told}")
+
+
+@pytest.mark.parametrize("written", ["0123456", "1_000", "1.10", "12:30", "2026-11-23", "1e3", "'007'", "4711"])
+def test_a_password_is_what_stands_there(tmp_path: Path, written: str) -> None:
+    (tmp_path / "hosts.yml").write_text(f"gpu: {{hosts: {{a: {{ansible_become_password: {written}}}}}}}")
+    assert load(tmp_path).hosts["a"].become_password == Secret(written.strip("'"))
+
+
 def test_a_password_that_only_ansible_can_read_is_noted(tmp_path: Path) -> None:
     (tmp_path / "hosts.yml").write_text(
         "gpu: {hosts: {a: {ansible_become_password: '{{ vault_it }}'}, b: {ansible_password: !vault 'x'}}}"
