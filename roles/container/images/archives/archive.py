@@ -124,7 +124,7 @@ class _Reading:
 
     def __init__(self, file: IO[bytes], size: int):
         self._hashed, self._size = _Hashed(file), size
-        start = file.read(8)
+        start = file.read(_BLOCK)
         if packed := _compression(start):
             raise NoArchive(f"it is compressed with {packed}: unpack it, or compress it with gzip")
         self._packed = start.startswith(_GZIP)
@@ -262,6 +262,8 @@ class _Reading:
 
 
 def _compression(start: bytes) -> str:
+    if start[257:262] == b"ustar":  # a tar archive begins with a name, which may be any
+        return ""
     return next((name for magic, name in _OTHERWISE.items() if start.startswith(magic)), "")
 
 

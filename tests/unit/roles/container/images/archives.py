@@ -95,7 +95,7 @@ def platform(system: str, architecture: str) -> dict[str, str]:
 def laid_out(files: dict[str, Any], *described: dict[str, Any]) -> dict[str, Any]:
     """The files of a layout whose index lists these."""
     index = json.dumps({"schemaVersion": 2, "manifests": described}).encode()
-    return {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}', **files, "index.json": index}
+    return {**files, "oci-layout": b'{"imageLayoutVersion":"1.0.0"}', "index.json": index}
 
 
 def packed(files: Mapping[str, Any], links: Mapping[str, str] | None = None, prefix: str = "") -> bytes:

@@ -240,6 +240,11 @@ def test_zstd_is_refused_before_a_host_is_asked(tmp_path: Path) -> None:
     assert "compressed with zstd: unpack it" in refused(put(tmp_path, layer, "image.tar.zst"))
 
 
+def test_a_name_at_the_beginning_is_no_compression(tmp_path: Path) -> None:
+    files: Files = {"BZh9": b"x"}
+    assert ids(read(as_archive(tmp_path, laid_out(files, named(built(files, AMD)))))) == [(ID, (NAME,))]
+
+
 def test_indexes_that_multiply_are_refused_in_time(tmp_path: Path) -> None:
     """An index that lists the next one 900 times, which does the same, and so on: less than a megabyte."""
     files: Files = {}
