@@ -12,6 +12,7 @@ from hostwright.common.input.unquoted import Unquoted
 from hostwright.common.text import short
 from hostwright.standard.roles.workspaces.declared.forms import (
     HOME,
+    UNATTENDED,
     Count,
     Cpus,
     Digest,
@@ -25,6 +26,7 @@ from hostwright.standard.roles.workspaces.declared.forms import (
     Size,
     Variables,
     Version,
+    beyond_memory,
     clean_path,
     decimal,
     is_below,
@@ -167,6 +169,10 @@ class WorkspaceEntry:
         if "no_proxy" in named or not named & _PROXIES:
             return self.environment
         return {**self.environment, "no_proxy": _ITSELF, "NO_PROXY": _ITSELF}
+
+    def cautions(self, name: str) -> tuple[str, ...]:
+        """What whoever declares it should know of its limits; ``name`` is the workspace's."""
+        return () if self.kind in UNATTENDED else beyond_memory(f"workspace {name}", self.shm, self.memory)
 
     @property
     def log_directory(self) -> str:

@@ -14,7 +14,6 @@ from hostwright.common.text import count
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
-from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED, beyond_memory
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.declared.zones import zone_of
 from hostwright.standard.roles.workspaces.states.access import CLOSED
@@ -244,16 +243,14 @@ class WorkspaceRuns:
     def notes(self, facts: Facts) -> tuple[str, ...]:
         """That its limits do not go together, and what a tag names now, where a workspace keeps the image that it named
         before."""
-        entry = self.workspace.entry
-        works = entry.kind not in UNATTENDED
-        beyond = beyond_memory(f"workspace {self.name}", entry.shm, entry.memory) if works else ()
+        cautions = self.workspace.entry.cautions(self.name)
         look = read_look(facts)
         held = look.container(self.name)
         reference = self._reference
         if held is None or held.reference != reference or look.image(reference) in ("", held.image):
-            return beyond
+            return cautions
         return (
-            *beyond,
+            *cautions,
             f"workspace {self.name} stays on the image that {reference} named when it was made ({held.image[7:19]}); "
             "the name is another image's on this host now",
         )

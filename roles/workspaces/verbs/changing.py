@@ -155,12 +155,14 @@ def change(
         was = declared_entry(fleet.path, host, name)
         wanted = entry(was) if entry is not None else None
         before, after = edited(fleet.path, host, name, wanted)
-        checked(fleet.path, host, after)
+        declared = checked(fleet.path, host, after).containers.get(name)
         written(fleet.path, before, after)
     show_written(file, before, after, quiet=as_json)
     if was is not None and wanted is not None and (fields := list(field_changes(was, wanted))):
         sentence = f"{name} changes: {', '.join(fields)}; all else of it stays"
         _say(sentence, quiet=as_json)
+    for sentence in declared.cautions(name) if declared else ():
+        warn(sentence)
     if not provision:
         return 0
     chosen = Selection(host, selection.inventory, selection.var, ROLE)

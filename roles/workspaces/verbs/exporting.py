@@ -8,7 +8,6 @@ from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
-from hostwright.standard.roles.workspaces.declared.forms import beyond_memory
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.compose import compose, compose_runtime
 from hostwright.standard.roles.workspaces.export.inside import hosts_checked
@@ -32,7 +31,7 @@ def export(selection: Selection, name: str, form: str, *, nodes: int = 1, storag
         raise InputError("a Compose file is for one host", "--nodes")
     hosts_checked(space, nodes)
     text = forms[form](space)
-    told = list(beyond_memory(f"workspace {name}", space.entry.shm, space.entry.memory)) if form != "slurm" else []
+    told = list(space.entry.cautions(name)) if form != "slurm" else []
     if form == "kubernetes" and dns_name(name) != name:
         why = "a name in Kubernetes begins with a letter and does not end with a hyphen"
         told.append(f"{name} is called {dns_name(name)} there: {why}")

@@ -202,6 +202,29 @@ def reboot(desk: Desk) -> None:
 # --- taken away
 
 
+def test_a_variable_is_the_text_that_was_given_and_limits_that_do_not_go_together_are_said(desk: Desk) -> None:
+    given = {"MODE": "0644", "DEBUG": "yes", "N": "1e3", "V": "1.10", "AT": "12:30", "NONE": "null", "EMPTY": ""}
+    variables = [word for name, value in given.items() for word in ("--env", f"{name}={value}")]
+    limits = ("--shm", "4g", "--memory", "1g")
+    made = desk(
+        "workspace.up", "--host", HOST, "--user", "bob", "--name", "values", "--image", IMAGE, *limits, *variables
+    )
+    said = " ".join((made.stdout + made.stderr).split())
+    assert made.returncode == 0, said
+    assert "has 4g of shared memory (shm) and 1g of memory, against which it counts" in said
+    shown = desk.done("workspace.exec", "--name", "values", "--command", "env; df -m /dev/shm").splitlines()
+    assert {name: value for name, _, value in (line.partition("=") for line in shown) if name in given} == given
+    assert shown[-1].split()[1] == "4096"
+    path = desk.inventory / "workspaces.yml"
+    before = path.read_text()
+    path.write_text(before.replace('"0644"', "0644"))
+    refused = desk("plan", "--hosts", HOST, "--roles", "workspaces")
+    assert 'put it in quotes: MODE: "0644"' in " ".join(refused.stderr.split())
+    path.write_text(before)
+    desk.done("workspace.down", "--host", HOST, "--name", "values", "--force")
+    desk.on("rm -rf /srv/workspaces/bob/values")
+
+
 def test_down_takes_one_and_leaves_its_files(desk: Desk) -> None:
     others = {name: desk.inspect(name, ".Id") for name in ("alice-lab", "alice-box")}
     desk.well("bob-lab", "echo bobs >/workspace/notebook")

@@ -80,6 +80,16 @@ def test_a_workspace_of_several_lines_keeps_them_and_their_comments(inventory: P
     assert up(inventory, "alice-run", memory="64g") == ["+          memory: 64g"]
 
 
+def test_shared_memory_that_is_larger_than_the_memory_is_said(
+    inventory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    up(inventory, "alice-lab", shm="4g", memory="1g")
+    said = " ".join(capsys.readouterr().err.split())
+    assert "workspace alice-lab has 4g of shared memory (shm) and 1g of memory, against which it counts" in said
+    up(inventory, "alice-lab", memory="4g")
+    assert "shared memory" not in capsys.readouterr().err
+
+
 def test_what_is_said_already_changes_nothing(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert up(inventory, "alice-run", cpus="8", user="alice", kind="batch") == []
     out = capsys.readouterr().out
