@@ -7,6 +7,7 @@ hosts can run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -25,7 +26,7 @@ from hostwright.standard.roles.container.images.archives.parts import (
 )
 
 INDEX = "index.json"
-_BLOBS = "blobs/sha256/"
+_BLOB = re.compile("blobs/sha256/([0-9a-f]{64})")
 MOST_DEPTH = 4  #: indexes in indexes
 MOST_LISTED = 10_000  #: our choice, of all that its indexes list
 MOST_IMAGES = 100  #: our choice, of one archive
@@ -80,9 +81,9 @@ class _Found:
 def images_of_layout(archive: Archive, *, unnamed: bool = False) -> list[ListedImage]:
     """The images for our hosts; with ``unnamed``, without the names that they have. Raises ``NoArchive``."""
     for place, part in archive.parts.items():
-        if place.startswith(_BLOBS) and place != f"{_BLOBS}{part.sha256}":
-            digest = place.removeprefix(_BLOBS)
-            raise NoArchive(f"the blob sha256:{short(digest)} was altered: its bytes have the checksum {part.sha256}")
+        blob = _BLOB.fullmatch(place)
+        if blob and blob[1] != part.sha256:
+            raise NoArchive(f"the blob sha256:{blob[1]} was altered: its bytes have the checksum {part.sha256}")
     walk = _Walk(archive)
     found: list[_Found] = []
     lowest: dict[str, str] = {}
@@ -167,7 +168,7 @@ class _Walk:
 def _blob(archive: Archive, descriptor: _Descriptor) -> str:
     """The name of what a descriptor describes, which must be there as described."""
     digest = descriptor.digest
-    name = f"{_BLOBS}{digest.removeprefix('sha256:')}"
+    name = f"blobs/sha256/{digest.removeprefix('sha256:')}"
     part = archive.parts.get(name)
     if part is None:
         raise NoArchive(f"the blob {digest} is missing")
