@@ -61,7 +61,6 @@ ALLOWED = {
             "roles/cuda/__init__.py",
             "roles/cudnn/section.py",
             "roles/driver/rules.py",
-            "roles/container/images/contents.py",  # the operator's archive: names of at most 512 characters
             "roles/container/images/loaded.py",
             "roles/serving/models/directory.py",  # the operator's model
             "roles/container/images/scanning.py",  # a size that was read as a number

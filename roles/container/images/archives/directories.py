@@ -6,7 +6,6 @@ The same directory gives the same archive, byte by byte, so that a push which wa
 from __future__ import annotations
 
 import os
-import re
 import stat
 import tarfile
 import tempfile
@@ -16,11 +15,12 @@ from pathlib import Path
 
 from hostwright.common.errors import InputError
 from hostwright.common.text import short
+from hostwright.common.untrusted import Pattern
 from hostwright.standard.roles.container.images.archives.archive import MOST_MEMBERS
 from hostwright.standard.roles.container.images.archives.layouts import INDEX
 
 _BLOBS = "blobs/sha256"
-_BLOB = re.compile("[0-9a-f]{64}")
+_BLOB = Pattern("[0-9a-f]{64}")
 
 
 @contextmanager

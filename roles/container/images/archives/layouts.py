@@ -7,7 +7,6 @@ hosts can run.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -15,6 +14,7 @@ from typing import Annotated
 from pydantic import Field
 
 from hostwright.common.text import short
+from hostwright.common.untrusted import Pattern
 from hostwright.standard.roles.container.images.archives.archive import Archive
 from hostwright.standard.roles.container.images.archives.names import NoArchive
 from hostwright.standard.roles.container.images.archives.parts import (
@@ -26,7 +26,7 @@ from hostwright.standard.roles.container.images.archives.parts import (
 )
 
 INDEX = "index.json"
-_BLOB = re.compile("blobs/sha256/([0-9a-f]{64})")
+_BLOB = Pattern("blobs/sha256/([0-9a-f]{64})")
 MOST_DEPTH = 4  #: indexes in indexes
 MOST_LISTED = 10_000  #: our choice, of all that its indexes list
 MOST_IMAGES = 100  #: our choice, of one archive

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -10,13 +9,14 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.text import short
+from hostwright.common.untrusted import Pattern
 from hostwright.standard.roles.container.images.archives.archive import DAMAGED, Archive, ArchivedFile
 from hostwright.standard.roles.container.images.archives.names import NoArchive, inside
 from hostwright.standard.roles.container.images.reference import read_image_name
 
 OURS = ("linux", "amd64")  #: the system and processor of hosts
-_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
-_BY_SUM = re.compile(r"(?:.*/)?([0-9a-f]{64})(?:\.json|\.tar)?")  #: a file that is named after its checksum
+_DIGEST = Pattern(r"sha256:([0-9a-f]{64})")
+_BY_SUM = Pattern(r"(?:.*/)?([0-9a-f]{64})(?:\.json|\.tar)?")  #: a file that is named after its checksum
 _T = TypeVar("_T")
 
 
