@@ -22,10 +22,10 @@ CONTAINERS = Snippet.beside(__file__, "audit_root.sh", "workspaces", root=True)
 def audit_values(v: Workspaces, host: Wanted) -> Iterator[AuditValue]:
     """Whether other hosts are kept out; of each declared workspace, that it runs, what it was made from, and its image,
     which others may have otherwise."""
-    yield AuditValue("other hosts", NETWORKS.line("other hosts"), "kept out")
     for runs in runs_of(v, host):
         name = runs.name
         if runs.workspace.entry.kind != "batch":
             yield AuditValue(name, CONTAINERS.line(name), "running")
         yield AuditValue(f"{name} definition", CONTAINERS.line(f"{name} definition"), digest(runs.definition))
         yield AuditValue(f"{name} image", CONTAINERS.line(f"{name} image"))
+    yield AuditValue("other hosts", NETWORKS.line("other hosts"), "kept out", derive=lambda text: text or None)

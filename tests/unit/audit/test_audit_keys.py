@@ -57,6 +57,9 @@ KEYS: tuple[tuple[str, dict[str, str | None]], ...] = (
     ("driver", {
         "kernel fits": None,
     }),
+    ("container", {
+        "firewall rules": "there",
+    }),
     ("gpu", {
         "models": None, "count": None, "vbios": None, "memory": None, "ecc": None, "mig": None, "power limit": None,
     }),
@@ -67,4 +70,4 @@ def test_the_values_of_a_host_are_these_in_this_order():
     read = readings(look(said(GREEN), said(ROOT), gpus=(T4, replace(T4, index=1))), VALUES)
     expected = [(layer, name, want) for layer, names in KEYS for name, want in names.items()]
     assert [(reading.layer, reading.name, reading.want) for reading in read] == expected
-    assert len([reading for reading in read if reading.layer != "gpu"]) == 77
+    assert len([reading for reading in read if reading.layer != "gpu"]) == 78

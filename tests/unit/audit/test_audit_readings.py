@@ -41,7 +41,11 @@ GREEN = {
     **{VenvVersion(VENV, name).line: version for name, version in DISTS.items()},
     **OURS,
 }
-ROOT = {"docker default runtime": "runc", "docker cgroup driver": "systemd", "complete": "yes"}
+RULES = "docker firewall rules"
+ROOT = {
+    "docker default runtime": "runc", "docker cgroup driver": "systemd", RULES: "there",
+    "complete": "yes",
+}  # fmt: skip
 VALUES = wanted(STACK).audit_values
 T4 = Gpu(0, "0000:3b:00.0", model="Tesla T4", vbios="90.04", memory_bytes=15360 << 20, ecc=True, power_limit=70.0)
 
@@ -89,7 +93,9 @@ def test_a_missing_value_is_read_as_empty():
 
 def test_what_could_not_be_asked_gives_no_reading():
     assert readings(look(None), VALUES) == ()
-    assert {one.name for one in readings(look(None, said(ROOT)), VALUES)} == {"default runtime", "cgroup driver"}
+    names = {one.name for one in readings(look(None, said(ROOT)), VALUES)}
+    assert names == {"default runtime", "cgroup driver", "firewall rules"}
+    assert "firewall rules" not in {one.name for one in readings(look(None, said({**ROOT, RULES: ""})), VALUES)}
     assert "container default runtime" not in read(said(GREEN))
 
 
