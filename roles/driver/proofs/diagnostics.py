@@ -79,7 +79,8 @@ def cards(text: str) -> "dict[str, str]":
         if key == "Name":
             name = plain(value.strip())
         elif key == "Device UUID" and number:
-            found[number] = f"{plain(value.strip())} ({name})"
+            uuid = plain(value.strip())
+            found[number] = uuid if name.startswith("<<<") else f"{uuid} ({name})"  # <<<NULL>>>: DCGM cannot tell
     return found
 
 
@@ -125,6 +126,8 @@ def main(arguments: str) -> int:
         return say({"not run": "DCGM does not test this model of card"})
     if "unable to establish a connection" in text.lower():
         return say({"not run": "DCGM's host engine does not answer: is nvidia-dcgm running?"})
+    if "{" not in text and own_error(text):
+        return say({"not run": "DCGM: " + own_error(text)})
     try:
         every = list(rows(diagnosis(text), devices))
         if not every:
@@ -135,6 +138,12 @@ def main(arguments: str) -> int:
     if all(row["value"] == "skip" for row in every if not row["measure"].endswith(" warning")):
         return say({"not run": "DCGM skipped every test: it does not test this model of card"})
     return say(*every[:MOST_ROWS])
+
+
+def own_error(text: str) -> str:
+    """What dcgmi says itself of why it runs no test; empty where it ended without a word, or with a crash."""
+    lines = (line.strip() for line in text.splitlines())
+    return next((plain(line) for line in lines if line.lower().startswith("error")), "")
 
 
 def say(*lines: "dict[str, Any]") -> int:

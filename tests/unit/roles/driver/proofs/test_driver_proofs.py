@@ -19,6 +19,7 @@ from hostwright.prove.model import Expected, Measurements
 from hostwright.prove.reading import Printed, read
 from hostwright.standard.roles.driver import Driver
 from hostwright.standard.roles.driver.proofs import WATCH, judges, proofs
+from hostwright.standard.roles.driver.proofs.diagnostics import cards as cards_of_dcgm
 
 EXPECTED = Expected("gpu01")
 PLACEMENT, DIAGNOSTICS = proofs(Driver(), None)  # type: ignore[arg-type]  # they ask nothing of the host
@@ -159,6 +160,8 @@ def test_an_unknown_word_is_no_pass(tmp_path: Path, status: str, severity: str) 
             "DCGM's host engine does not answer",
         ),
         ("Error: Unable to run diagnostic on unsupported GPU 0.\n{}", "DCGM does not test this model of card"),
+        # NVIDIA/dcgm-exporter#324: an installation without the programs that test
+        ("Error when executing the diagnostic: The NVVS binary was not found", "DCGM: Error when executing the diag"),
         (document("DCGM Diagnostic", {"name": "a", "results": [{"status": "Skip"}]}), "DCGM skipped every test"),
     ],
 )
@@ -167,6 +170,13 @@ def test_what_dcgm_does_not_test_is_neither_passed_nor_failed(tmp_path: Path, te
     assert printed.ended
     assert printed.not_run.startswith(sentence)
     assert len(printed.measurements) == 0
+
+
+def test_a_card_whose_name_dcgm_cannot_tell_has_no_made_up_model() -> None:
+    """NVIDIA/DCGM#229: twins are told by their model."""
+    row = "| 0      | {:<68} |\n".format
+    text = row("Name: <<<NULL>>>") + row("PCI Bus ID: 00000000:4C:00.0") + row("Device UUID: GPU-d6a2c177")
+    assert cards_of_dcgm(text) == {"0": "GPU-d6a2c177"}
 
 
 def test_a_host_without_dcgm_is_not_diagnosed(tmp_path: Path) -> None:
