@@ -26,14 +26,18 @@ class NoDiagnosis(Exception):
 
 
 def diagnosis(text: str) -> "dict[str, Any]":
-    """The diagnosis in dcgmi's output, without the lines around its JSON. Raises ``NoDiagnosis``."""
+    """The diagnosis in dcgmi's output, without the lines around its JSON. Raises ``NoDiagnosis``, also for one
+    that was begun and not ended."""
     try:
         whole = json.loads(text[text.index("{") : text.rindex("}") + 1])
         root = next(whole[name] for name in ROOTS if name in whole)
     except (ValueError, RecursionError, StopIteration, TypeError):
         raise NoDiagnosis("dcgmi printed no diagnosis but: " + plain(text)[:80]) from None
-    if not isinstance(root, dict) or root.get("runtime_error"):
-        raise NoDiagnosis("DCGM: " + plain(root["runtime_error"] if isinstance(root, dict) else root))
+    if not isinstance(root, dict):
+        raise NoDiagnosis("DCGM: " + plain(root))
+    begun = any(items(category.get("tests")) for category in items(root.get("test_categories")))
+    if begun and root.get("runtime_error"):
+        raise NoDiagnosis("DCGM: " + plain(root["runtime_error"]))
     return root
 
 
@@ -122,12 +126,8 @@ def main(arguments: str) -> int:
         return say({"not run": "DCGM is not installed"})
     devices = cards(output("dcgmi", "discovery", "-l"))
     text = output("dcgmi", "diag", "-r", str(level), "-j")
-    if "unsupported gpu" in text.lower():
-        return say({"not run": "DCGM does not test this model of card"})
-    if "unable to establish a connection" in text.lower():
-        return say({"not run": "DCGM's host engine does not answer: is nvidia-dcgm running?"})
-    if "{" not in text and own_error(text):
-        return say({"not run": "DCGM: " + own_error(text)})
+    if refusal(text):
+        return say({"not run": refusal(text)})
     try:
         every = list(rows(diagnosis(text), devices))
         if not every:
@@ -140,10 +140,18 @@ def main(arguments: str) -> int:
     return say(*every[:MOST_ROWS])
 
 
-def own_error(text: str) -> str:
-    """What dcgmi says itself of why it runs no test; empty where it ended without a word, or with a crash."""
-    lines = (line.strip() for line in text.splitlines())
-    return next((plain(line) for line in lines if line.lower().startswith("error")), "")
+def refusal(text: str) -> str:
+    """Why DCGM tested nothing, as it says itself; empty where it did, or where it ended without a word."""
+    if "unsupported gpu" in text.lower():
+        return "DCGM does not test this model of card"
+    if "unable to establish a connection" in text.lower():
+        return "DCGM's host engine does not answer: is nvidia-dcgm running?"
+    try:
+        said = diagnosis(text).get("runtime_error")
+    except NoDiagnosis:
+        lines = [] if "{" in text else [line.strip() for line in text.splitlines()]
+        said = next((line for line in lines if line.lower().startswith("error")), "")
+    return "DCGM: " + plain(said) if said else ""
 
 
 def say(*lines: "dict[str, Any]") -> int:

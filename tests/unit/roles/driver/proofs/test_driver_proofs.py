@@ -160,6 +160,13 @@ def test_an_unknown_word_is_no_pass(tmp_path: Path, status: str, severity: str) 
             "DCGM's host engine does not answer",
         ),
         ("Error: Unable to run diagnostic on unsupported GPU 0.\n{}", "DCGM does not test this model of card"),
+        (document("DCGM Diagnostic", runtime_error="nvvs\x1b[31m died"), "DCGM: nvvs [31m died"),
+        # NVIDIA/DCGM#57
+        (
+            "WARNING: a variable is missing\n"
+            + document("DCGM GPU Diagnostic", runtime_error="Unable to get the driver version: Host engine connection"),
+            "DCGM: Unable to get the driver version",
+        ),
         # NVIDIA/dcgm-exporter#324: an installation without the programs that test
         ("Error when executing the diagnostic: The NVVS binary was not found", "DCGM: Error when executing the diag"),
         (document("DCGM Diagnostic", {"name": "a", "results": [{"status": "Skip"}]}), "DCGM skipped every test"),
@@ -195,7 +202,10 @@ def test_a_host_without_dcgm_is_not_diagnosed(tmp_path: Path) -> None:
         ('{"DCGM Diagnostic": []}', "DCGM: []"),
         ('{"DCGM Diagnostic": {}}', "DCGM's diagnosis holds no test:"),
         ('{"DCGM Diagnostic": {"test_categories": 7}}', "DCGM's diagnosis holds no test:"),
-        (document("DCGM Diagnostic", runtime_error="nvvs\x1b[31m died"), "DCGM: nvvs [31m died"),
+        (
+            document("DCGM Diagnostic", {"name": "a", "results": [{"status": "Pass"}]}, runtime_error="nvvs died"),
+            "DCGM: nvvs died",
+        ),
     ],
 )
 def test_what_is_no_diagnosis_is_an_error_with_what_it_is(tmp_path: Path, text: str, sentence: str) -> None:
