@@ -149,8 +149,8 @@ class Busy(OneHost):
 
     def _at_work(self, *, batch: bool) -> bool:
         """Whether the host itself sees who is at work, each in a program of their own."""
-        inside = self.on(f"docker top workspace-{LAB} -eo comm; docker top workspace-{BOX} -eo args")
-        ran = ["docker", "top", f"workspace-{RUN}", "-eo", "args"]
+        inside = self.on(f"docker top workspace-{LAB} -eo pid,comm; docker top workspace-{BOX} -eo pid,args")
+        ran = ["docker", "top", f"workspace-{RUN}", "-eo", "pid,args"]
         begun = not batch or "sleep 36000" in exec_in(self.machine, ran).stdout
         return begun and "bash" in inside and "sleep 35999" in inside
 
