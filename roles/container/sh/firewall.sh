@@ -9,9 +9,13 @@ lost_rules() {
   esac
   ! grep -Eqs '"iptables"[[:space:]]*:[[:space:]]*false|"firewall-backend"[[:space:]]*:[[:space:]]*"nftables"' \
     /etc/docker/daemon.json || return 0
-  there=$(iptables -w -t nat -S PREROUTING 2>/dev/null) || return 0
-  printf '%s\n' "$there" | grep -q -e '-j DOCKER$' || echo nat
+  nat=$(iptables -w -t nat -S 2>/dev/null) || return 0
+  there=$(iptables -w -S 2>/dev/null) || return 0
+  printf '%s\n' "$nat" | grep -q -e '^-A PREROUTING .*-j DOCKER$' || echo nat
   # DOCKER-USER is there for others, and may be set by them
-  there=$(iptables -w -S FORWARD 2>/dev/null) || return 0
-  printf '%s\n' "$there" | grep -e '-j DOCKER' | grep -qv -e '-j DOCKER-USER$' || echo filter
+  printf '%s\n' "$there" | grep -e '^-A FORWARD .*-j DOCKER' | grep -qv -e '-j DOCKER-USER$' || { echo filter; return 0; }
+  # a network that is made after a flush brings rules of its own alone
+  for bridge in $(printf '%s\n' "$nat" | sed -n 's/^-A POSTROUTING .* ! -o \([^ ]*\) -j MASQUERADE$/\1/p'); do
+    [ ! -e "/sys/class/net/$bridge" ] || printf '%s\n' "$there" | grep -qF -e " -o $bridge " || { echo filter; return 0; }
+  done
 }

@@ -223,3 +223,16 @@ def test_a_firewall_that_was_flushed_is_told_and_closed_again_while_work_goes_on
     up = f"http://127.0.0.1:{busy.port('alice-lab')}/alice/alice-lab/api"
     busy.await_(f"curl -q -s -f --noproxy '*' {up}", "alice's Jupyter is not up again")
     assert busy.on("iptables -S DOCKER-USER").count("-o hww-+") == 1
+
+
+# --- a resolver that is gone
+
+
+def test_a_host_whose_list_of_name_servers_is_gone_is_told(busy: Desk) -> None:
+    busy.on("mv /etc/resolv.conf /run/resolv.conf.was; ln -s /run/nowhere/resolv.conf /etc/resolv.conf")
+    try:
+        said = " ".join(busy("doctor", "--hosts", HOST).stdout.split())
+    finally:
+        busy.on("rm /etc/resolv.conf; mv /run/resolv.conf.was /etc/resolv.conf")
+    assert "/etc/resolv.conf is a link to /run/nowhere/resolv.conf, which is not there" in said
+    assert "/run/nowhere" not in busy("doctor", "--hosts", HOST).stdout

@@ -116,6 +116,17 @@ def test_a_flush_is_seen(host: Host, chains: str, nat: str, gone: list[str]) -> 
     assert host.lost(chains, nat) == gone
 
 
+@pytest.mark.parametrize(
+    ("bridge", "rule", "gone"),
+    [("lo", "", ["filter"]), ("lo", "-A DOCKER-BRIDGE -o lo -j DOCKER\n", []), ("br-gone", "", [])],
+)
+def test_a_network_that_was_made_after_a_flush_does_not_hide_it(
+    host: Host, bridge: str, rule: str, gone: list[str]
+) -> None:
+    masked = f"{NAT}-A POSTROUTING -s 172.18.0.0/16 ! -o {bridge} -j MASQUERADE\n"
+    assert host.lost(CHAINS["28"] + rule, masked) == gone
+
+
 @pytest.mark.parametrize("text", ['{"iptables": false}', '{ "firewall-backend" : "nftables" }'])
 def test_a_docker_that_does_without_iptables_has_lost_nothing(host: Host, text: str) -> None:
     assert host.lost(OURS, "", daemon_json=text) == []
