@@ -136,6 +136,13 @@ def test_audit_reads_both_and_finds_nothing(door: Door):
     assert {"libnccl2_2.8.4-1+cuda11.2_amd64.deb", "cuda-nvrtc-11-1_11.1.105-1_amd64.deb"} <= set(audit["stand_ins"])
 
 
+def test_the_proof_of_nccl_is_compiled_and_a_card_that_computes_nothing_fails(door: Door):
+    told = json.loads(door.run("prove", "--hosts", HOST, "--proofs", "nccl", "--json", status=3))
+    (result,) = told["hosts"][0]["results"]
+    assert (result["proof"], result["outcome"]) == ("nccl.allreduce", "failed")
+    assert "CUDA sees none of 1 cards" in result["sentence"]
+
+
 @pytest.mark.parametrize(
     "damage",
     [pytest.param(one, marks=() if number == 0 else pytest.mark.long) for number, one in enumerate(DAMAGES)],

@@ -9,25 +9,26 @@ from pathlib import Path
 _BEGIN, _END = '#include "', '.h"\n'
 
 
-def source(module: str, file: str) -> str:
+def source(module: str, file: str, *others: str) -> str:
     """A file beside a module (its ``__file__``). Each header in quotes is put in its place once: one that lies beside
-    the module, else one of those here. Raises ``FileNotFoundError`` for a header that is in neither place."""
-    return _whole(Path(module).parent, file)
+    the module, else beside one of the others, else one of those here. Raises ``FileNotFoundError`` for a header that is
+    in none of these places."""
+    return _whole(tuple(Path(name).parent for name in (module, *others, __file__)), file)
 
 
 @cache
-def _whole(folder: Path, file: str) -> str:
-    return "".join(_lines(folder, folder / file, set()))
+def _whole(folders: tuple[Path, ...], file: str) -> str:
+    return "".join(_lines(folders, folders[0] / file, set()))
 
 
-def _lines(folder: Path, path: Path, known: set[str]) -> Iterator[str]:
+def _lines(folders: tuple[Path, ...], path: Path, known: set[str]) -> Iterator[str]:
     """The lines of a file, those of its headers among them; ``known`` are the headers that are there already."""
     for line in path.read_text("utf-8").splitlines(keepends=True):
         if line.startswith(_BEGIN) and line.endswith(_END):
             name = line.removeprefix(_BEGIN).removesuffix('"\n')
             if name not in known:
                 known.add(name)
-                place = folder / name if (folder / name).exists() else Path(__file__).parent / name
-                yield from _lines(folder, place, known)
+                places = [folder / name for folder in folders]
+                yield from _lines(folders, next((place for place in places if place.exists()), places[-1]), known)
         elif line != "#pragma once\n":
             yield line

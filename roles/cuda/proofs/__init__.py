@@ -17,14 +17,19 @@ BURN_IN_S = 180
 
 def proofs(_variables: Cuda, host: Wanted) -> tuple[Proof, ...]:
     """Bandwidth, a memory test and a burn-in, of every card."""
-    wanted = host.section(CudaSection)
-    script = OLDER_GCC + sh_file(__file__, "compile.sh", toolkit=wanted.prefix, compiler=wanted.compiler)
-    compiler = ("sh", "-c", script, "compile", "{source}", "{program}")
-    copies = Program("bandwidth.cu", source(__file__, "bandwidth.cu"), compiler=compiler)
-    memory = Program("memory.cu", source(__file__, "memory.cu"), compiler=compiler)
-    burn_in = Program("burnin.cu", source(__file__, "burnin.cu"), compiler=compiler, arguments={"seconds": BURN_IN_S})
+    nvcc = compiler(host)
+    copies = Program("bandwidth.cu", source(__file__, "bandwidth.cu"), compiler=nvcc)
+    memory = Program("memory.cu", source(__file__, "memory.cu"), compiler=nvcc)
+    burn_in = Program("burnin.cu", source(__file__, "burnin.cu"), compiler=nvcc, arguments={"seconds": BURN_IN_S})
     return (
         Proof("bandwidth", "cuda", copies, judges.bandwidth, "quick", 300),
         Proof("memory", "cuda", memory, judges.memory, "quick", 600),
         Proof("burnin", "cuda", burn_in, judges.burn_in, "full", BURN_IN_S + 300),
     )
+
+
+def compiler(host: Wanted, libraries: str = "") -> tuple[str, ...]:
+    """The words with which the host's own nvcc makes a program; ``libraries`` are the linker's: ``-lnccl``."""
+    wanted = host.section(CudaSection)
+    values = {"toolkit": wanted.prefix, "compiler": wanted.compiler, "libraries": libraries}
+    return ("sh", "-c", OLDER_GCC + sh_file(__file__, "compile.sh", **values), "compile", "{source}", "{program}")

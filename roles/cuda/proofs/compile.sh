@@ -3,9 +3,13 @@
 # nvcc's own choice of architecture is its lowest: the driver compiles that for the card, before anything is timed.
 : "${toolkit:?}"
 : "${compiler?}"
+: "${libraries?}"
 source=$1
 program=$2
-build() { "$toolkit/bin/nvcc" -std=c++14 -O2 -Xcompiler -pthread "$@" -o "$program" "$source" >"$program.log" 2>&1; }
+build() {
+    "$toolkit/bin/nvcc" -std=c++14 -O2 -Xcompiler -pthread "$@" -o "$program" "$source" ${libraries:+"$libraries"} \
+        >"$program.log" 2>&1
+}
 
 build ${compiler:+-ccbin "$compiler"} && exit
 newest=$(sed -n 's/.*gcc versions later than \([0-9]*\) are not supported.*/\1/p' "$program.log" | head -n 1)

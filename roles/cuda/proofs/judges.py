@@ -25,8 +25,8 @@ _HOST = ("host to device", "device to host")
 def bandwidth(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
     """Whether all cards are there, bytes arrive as they were sent, and copies are as fast as for the model of card."""
     return (
-        *_missing(measured, expected),
-        *_not_zero(measured, "wrong bytes", "bytes that went to the card and back came back changed"),
+        *missing(measured, expected),
+        *not_zero(measured, "wrong bytes", "bytes that went to the card and back came back changed"),
         *_limits(measured),
         *_neighbours(measured, (*_HOST, "within the card")),
     )
@@ -35,23 +35,23 @@ def bandwidth(measured: Measurements, expected: Expected) -> tuple[ProofFinding,
 def memory(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
     """Whether every word of the cards' memory keeps what is written to it."""
     places = {one.device: f" (first at {one.value})" for one in measured.named("first wrong word")}
-    wrong = _not_zero(measured, "wrong words", "the card's memory does not keep what is written to it", places)
-    return (*_missing(measured, expected), *wrong, *_neighbours(measured, ("patterns through memory",)))
+    wrong = not_zero(measured, "wrong words", "the card's memory does not keep what is written to it", places)
+    return (*missing(measured, expected), *wrong, *_neighbours(measured, ("patterns through memory",)))
 
 
 def burn_in(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
     """Whether the cards compute the same under load again and again, correctly, and keep their clocks."""
     return (
-        *_missing(measured, expected),
-        *_not_zero(measured, "wrong results", "the same product came out differently under load"),
-        *_not_zero(measured, "differs from the processor", "the card computes other results than the processor"),
+        *missing(measured, expected),
+        *not_zero(measured, "wrong results", "the same product came out differently under load"),
+        *not_zero(measured, "differs from the processor", "the card computes other results than the processor"),
         *_slowed_down(measured),
         *_lost(measured),
         *_neighbours(measured, ("products",)),
     )
 
 
-def _missing(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
+def missing(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
     """Cards on the bus that CUDA does not use. How many there should be is the audit's question."""
     for one in measured.named("cards"):
         wanted = max(expected.cards_on_bus, expected.gpus or 0)
@@ -60,9 +60,10 @@ def _missing(measured: Measurements, expected: Expected) -> Iterator[ProofFindin
             yield ProofFinding(sentence, one.device, "failed", f"{one.number:g}", f"{wanted}")
 
 
-def _not_zero(
+def not_zero(
     measured: Measurements, name: str, sentence: str, more: dict[str, str] | None = None
 ) -> Iterator[ProofFinding]:
+    """A finding for each device whose value of this name is not 0."""
     for one in measured.named(name):
         if one.number != 0:
             place = (more or {}).get(one.device, "")
