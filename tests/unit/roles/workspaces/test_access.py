@@ -347,7 +347,7 @@ shift 2
 [ -e "$RULES" ] || { echo 'iptables: the kernel has no table' >&2; exit 3; }
 case $action in
 -N) ! grep -qx -e "$chain" "$RULES" || exit 1; echo "$chain" >>"$RULES" ;;
--C) grep -qxF -e "$chain $*" "$RULES" ;;
+-C) grep -xF -e "$chain $*" "$RULES" ;; # it prints the rule, as iptables 1.8.9 over nftables does
 -I) case $chain in FORWARD) ;; *) grep -qx -e "$chain" "$RULES" || exit 1 ;; esac; echo "$chain $*" >>"$RULES" ;;
 -D) sed -i "$(grep -nxF -m 1 -e "$chain $*" "$RULES" | cut -d: -f1)d" "$RULES" ;;
 esac
