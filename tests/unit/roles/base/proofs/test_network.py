@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
 import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,11 +24,13 @@ DEVICE = "network eth0 (10000 Mb/s)"
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of this machine on which nobody listens."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
+    """Ports of this machine on which nobody listens, and which no other program's connection is given meanwhile."""
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.randrange(lowest // 2, lowest)  # noqa: S311 - no secret
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            ports.append(port)
     return ports
 
 
