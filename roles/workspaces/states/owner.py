@@ -8,6 +8,7 @@ from hostwright.plan.model import Facts, Probe
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 FIRST = 1000  #: ids below are the system's
+LAST = 2**31 - 2  #: as for those of the inventory: runc starts nothing with an id of 2**31 and more
 
 
 def _account(key: object) -> Probe:
@@ -32,13 +33,23 @@ def owner_of(space: Workspace, facts: Facts) -> tuple[int, int] | str:
             return (
                 f"the account {space.owner} is one of the system's (uid {uid}); nobody's workspace runs with its rights"
             )
-        return uid, gid
+        return _sound(space, uid, gid)
     if name and name != space.owner:
         return (
             f"uid {space.user.uid}, which workspaces_users gives {space.owner}, is {name}'s on this host, who would "
             "have the files: give another"
         )
-    return space.user.uid, space.user.gid if space.user.gid is not None else gid or space.user.uid
+    return _sound(space, space.user.uid, space.user.gid if space.user.gid is not None else gid or space.user.uid)
+
+
+def _sound(space: Workspace, uid: int, gid: int) -> tuple[int, int] | str:
+    """The ids, if a container can run with them."""
+    if max(uid, gid) <= LAST:
+        return uid, gid
+    return (
+        f"{space.owner} has uid {uid} and gid {gid} on this host, and no container runs with an id above {LAST}: give "
+        f"the account others, or both in workspaces_users ({space.owner}: {{uid: 2001, gid: 2001}})"
+    )
 
 
 def _entry(line: str) -> tuple[str, int | None, int | None]:

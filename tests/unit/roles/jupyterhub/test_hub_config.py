@@ -289,3 +289,14 @@ class TestFiles:
         accounts["bob"].pw_uid = 33
         with pytest.raises(hub.Refused, match="no user id"):
             hub.ids("bob")
+
+    @pytest.mark.parametrize("given", [(2**31, 100), (1885580785, 2**32 - 2)])
+    def test_ids_with_which_no_container_runs(
+        self, hub: Any, monkeypatch: pytest.MonkeyPatch, given: tuple[int, int]
+    ) -> None:
+        """moby#5419: ids of a directory service; runc starts nothing with one of 2**31 and more."""
+        account = SimpleNamespace(pw_name="bob", pw_uid=given[0], pw_gid=given[1])
+        pwd = SimpleNamespace(getpwnam=lambda _: account, getpwuid=lambda _: account)
+        monkeypatch.setitem(hub.ids.__globals__, "pwd", pwd)
+        with pytest.raises(hub.Refused, match="No container runs with your ids"):
+            hub.ids("bob")

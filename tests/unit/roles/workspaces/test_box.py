@@ -115,6 +115,19 @@ def test_what_an_image_prints_to_people_is_not_printed_to_programs(tmp_path: Pat
         )
 
 
+def test_logins_of_large_ids_make_no_large_file(tmp_path: Path) -> None:
+    """moby#5419: sshd writes at uid * 292 bytes of lastlog, half a terabyte for 1885580785, but not in a directory."""
+    image = next(state for state in states() if isinstance(state, ImageBuilt))
+    (line,) = (line for line in dict(image.files)["Dockerfile"].splitlines() if "faillog" in line and "RUN" in line)
+    for folder, files in ((tmp_path / "none", ()), (tmp_path / "both", ("lastlog", "faillog"))):
+        folder.mkdir()
+        for name in files:
+            (folder / name).write_text("old")
+        step = line.removeprefix("RUN ").replace("/var/log", str(folder))
+        subprocess.run(("sh", "-euc", step), check=True)
+        assert [(path.name, path.is_dir()) for path in folder.iterdir()] == [("lastlog", True)]
+
+
 @pytest.mark.parametrize("usable", [False, True])
 def test_a_build_that_fails_for_want_of_a_name_server_says_so(tmp_path: Path, *, usable: bool) -> None:
     """moby#49665: apt's last line alone says that a package has no installation candidate."""

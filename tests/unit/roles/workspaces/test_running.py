@@ -390,6 +390,11 @@ def test_users_of_the_host_and_of_the_inventory() -> None:
     assert "--user 1005:1006" in text
     system = {"bob": "bob:x:105:106::/:/bin/false\n"}
     assert "one of the system's" in refusal(planned(more, answers(**system)), "bob-lab")[1]
+    large = {"bob": "bob:x:1885580785:1885580785::/:/bin/sh\n"}  # moby#5419: as a directory service has them
+    assert "--user 1885580785:1885580785" in script(planned(more, answers(**large)), "workspace bob-lab")
+    for ids in ("2147483648:100", "1005:4294967294"):
+        beyond = {"bob": f"bob:x:{ids}::/:/bin/sh\n"}
+        assert "no container runs with an id above 2147483646" in refusal(planned(more, answers(**beyond)), "bob-lab")[1]
     theirs = {**answers(), "getent passwd -- 2002": "eve:x:2002:2002::/home/eve:/bin/bash\n"}
     assert "is eve's on this host" in refusal(planned(replies=theirs), "bob-lab")[1]
 
