@@ -37,6 +37,9 @@ TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"
 SERVING = "tensorflow/serving:2.9.0"  #: with GPUs, its tag ends with -gpu
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"}
 _ITSELF = "localhost,127.0.0.1,::1"
+MOST_WORD_BYTES = 2**17 - 1  #: of an argument: Linux's own (MAX_ARG_STRLEN, which counts the NUL at its end, too)
+MOST_WORDS_BYTES = 2**20  #: our choice, of a command: Linux takes 2 MiB with the environment, and Docker adds its own
+_POINTER_BYTES = 9  #: what Linux keeps of each word beside its text
 NOBODY = "nobody"  #: whose a model server may be, beside people
 
 
@@ -118,8 +121,18 @@ class WorkspaceEntry:
     def _batch(self) -> str:
         given = [name for name in ("command", "script") if getattr(self, name)]
         if self.kind == "batch":
-            return "" if len(given) == 1 else "a batch workspace runs either a command or a script: give one of them"
+            one = len(given) == 1
+            return self._too_long() if one else "a batch workspace runs either a command or a script: give one of them"
         return f"{given[0]} is for the kind batch, and this is {self.kind}" if given else ""
+
+    def _too_long(self) -> str:
+        sizes = [len(word.encode(errors="replace")) for word in self.command]
+        instead = "put the text into a file among its files, or give a script"
+        if sizes and max(sizes) > MOST_WORD_BYTES:
+            return f"its command has a word of {max(sizes):,} bytes, and Linux takes {MOST_WORD_BYTES:,}: {instead}"
+        if (size := sum(sizes) + _POINTER_BYTES * len(sizes)) > MOST_WORDS_BYTES:
+            return f"its command takes {size:,} bytes, and at most {MOST_WORDS_BYTES:,} can be handed over: {instead}"
+        return ""
 
     def _when_idle(self) -> str:
         if not self.when_idle:

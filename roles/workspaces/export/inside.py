@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hostwright.common.errors import InputError
+from hostwright.standard.roles.workspaces.declared.entries import MOST_WORD_BYTES
 from hostwright.standard.roles.workspaces.declared.forms import HOME
 from hostwright.standard.roles.workspaces.declared.gpus import is_mig
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
@@ -12,13 +13,21 @@ PORTS = {"jupyter": 8888, "tensorboard": 6006}
 
 
 def command_inside(workspace: Workspace) -> tuple[str, ...]:
-    """The words of the command. Jupyter makes a token of its own there, and prints it."""
+    """The words of the command. Jupyter makes a token of its own there, and prints it.
+
+    Raises ``InputError`` for a script that is too long for a word, as which it is handed over where no file is at hand.
+    """
     entry = workspace.entry
     port = str(PORTS.get(entry.kind, 0))
     if entry.kind == "jupyter":
         return ("jupyter", "notebook", "--ip=0.0.0.0", f"--port={port}", "--no-browser", f"--notebook-dir={HOME}")
     if entry.kind == "tensorboard":
         return ("tensorboard", f"--logdir={entry.log_directory}", "--host=0.0.0.0", f"--port={port}")
+    if (size := len(entry.script.encode())) > MOST_WORD_BYTES:
+        raise InputError(
+            f"{workspace.name} has a script of {size:,} bytes, and an export hands it over as one argument, which "
+            f"Linux takes up to {MOST_WORD_BYTES:,}: put it among the workspace's files, and let a short script start it"
+        )
     return entry.command or _script(entry.script)
 
 
@@ -41,6 +50,11 @@ def hosts_checked(workspace: Workspace, hosts: int) -> None:
         raise InputError(f"a workspace runs on at least one host, not on {hosts}")
     if hosts > 1 and workspace.entry.kind != "batch":
         raise InputError(f"{workspace.name} is a {workspace.entry.kind} workspace: only batch runs on several hosts")
+    if hosts > 1 and "TF_CONFIG" in workspace.entry.environment:
+        raise InputError(
+            f"{workspace.name} has a TF_CONFIG in its environment, and each of several hosts gets one of its own, "
+            "which says who the others are: take it out of the environment, and export it then"
+        )
 
 
 def cards_checked(workspace: Workspace) -> None:

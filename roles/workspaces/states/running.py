@@ -30,6 +30,7 @@ from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_pr
 from hostwright.standard.roles.workspaces.states.undeclared import ENDS_WORK, Undeclared, told
 
 UNABLE = "not possible"
+_LINE_CHARACTERS = 160  #: of a line of what a change of a definition is
 PATIENCE_S = 120  #: for a program to answer after its start: Jupyter with TensorFlow's image on a busy disk
 LOADING_S = 600  #: for a model server, which answers when its models are loaded: gigabytes from such a disk
 
@@ -281,9 +282,16 @@ def _ended(held: SpaceContainer) -> str:
 
 
 def _difference(before: object, runs: WorkspaceRuns) -> str:
-    old = json.dumps(before or {}, indent=2).splitlines()
-    new = json.dumps(json.loads(runs.definition), indent=2).splitlines()
+    old = [_bounded(line) for line in json.dumps(before or {}, indent=2).splitlines()]
+    new = [_bounded(line) for line in json.dumps(json.loads(runs.definition), indent=2).splitlines()]
     return "\n".join(difflib.unified_diff(old, new, "before", "after", lineterm="", n=0))
+
+
+def _bounded(line: str) -> str:
+    """A line for people: a script is one line, and another one after a change of any part of it."""
+    if len(line) <= _LINE_CHARACTERS:
+        return line
+    return f"{line[:_LINE_CHARACTERS]}… ({len(line):,} characters, SHA-256 {digest(line)})"
 
 
 def _step(script: str) -> Step:

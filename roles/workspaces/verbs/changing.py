@@ -17,7 +17,7 @@ from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import HostError, InputError
 from hostwright.common.input.nearest import suggestion
-from hostwright.common.text import printable, short
+from hostwright.common.text import count, printable, short
 from hostwright.standard.roles.workspaces.verbs.edit import (
     ROLE,
     alone,
@@ -32,6 +32,7 @@ from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key
 from hostwright.standard.roles.workspaces.verbs.looking import one_workspace
 
 DEFAULT_KIND = "jupyter"
+_SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400  #: of what was written to the file: a script may be a megabyte
 
 
 def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"{entry['command']!r} is no command line: {error}", "--command") from error
     if "script" in entry:
         try:
-            entry["script"] = Path(entry["script"]).read_text("utf-8")
+            entry["script"] = Path(entry["script"]).read_bytes().decode("utf-8")  # a carriage return stays one
         except (OSError, UnicodeError) as error:
             raise InputError(f"it cannot be read: {error}", entry["script"]) from error
     if "mount" in entry:
@@ -209,6 +210,9 @@ def show_written(path: Path, before: str, after: str, *, quiet: bool) -> None:
     out = console.make_console(stderr=quiet)
     lines = list(changed_lines(before, after))
     out.print(f"{path}: {'written' if lines else 'says so already'}", markup=False, highlight=False)
-    for line in lines:
-        out.print(f"  {printable(line)}", markup=False, highlight=False, soft_wrap=True)
+    for line in lines[:_SHOWN_LINES]:
+        cut = line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}… ({len(line):,} characters)"
+        out.print(f"  {printable(cut)}", markup=False, highlight=False, soft_wrap=True)
+    if len(lines) > _SHOWN_LINES:
+        out.print(f"  … and {count(len(lines) - _SHOWN_LINES, 'line')} more", markup=False, highlight=False)
     sys.stdout.flush()

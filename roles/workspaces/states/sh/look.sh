@@ -3,7 +3,8 @@
 # "children PID NUMBER" of the containers' programs by their first process, "killed PID" of those in which the kernel
 # ended a program for want of memory (Docker may say so only of what has ended), "definition NAME JSON", "batch NAME" of
 # one in the queue, "waits NAME WHY" of one in it and of one that Docker did not start, "lately TIME": Docker takes a
-# program that has run for ten seconds as one that works. It needs `children` of children.sh.
+# program that has run for ten seconds as one that works. Of a definition, each of whose fields is a line, what is as long
+# as a script may be is left out. It needs `children` of children.sh.
 : "${state:?}"
 : "${format:?}"
 : "${batch:?}"
@@ -11,7 +12,7 @@ for folder in "$state"/*/; do
   [ -d "$folder" ] || continue
   name=${folder%/}
   printf 'definition %s ' "${name##*/}"
-  head -c 65536 -- "$folder/definition.json" 2>/dev/null | tr '\n' ' '
+  awk 'length($0) < 4096 || !/,$/' "$folder/definition.json" 2>/dev/null | head -c 65536 | tr '\n' ' '
   echo
 done
 systemctl list-units --plain --no-legend 'hostwright-batch@*.service' 2>/dev/null |

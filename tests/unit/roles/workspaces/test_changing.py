@@ -199,3 +199,17 @@ def test_a_mistake_at_a_neighbour_names_no_option_that_nobody_gave(inventory: Pa
         checked(inventory, "gpu01", after)
     place = f"{inventory}/workspaces.yml"
     assert str(caught.value).startswith(f"{place}: desk: GPU 0 is promised twice: carded has it too")
+
+
+def test_a_long_script_is_written_as_it_is_and_not_shown_whole(
+    inventory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A carriage return alone is no line's end: progress bars print it."""
+    text = "#!/bin/sh\nprintf 'a\rb'\n" + "QUJD" * 50_000 + "\n" + "\n".join("x" * 200 for _ in range(1000)) + "\n"
+    (tmp_path / "long.sh").write_bytes(text.encode())
+    up(inventory, "alice-run", script=str(tmp_path / "long.sh"))
+    said = capsys.readouterr().out
+    assert len(said) < 20_000
+    assert "more" in said
+    written = (inventory / "workspaces.yml").read_text()
+    assert checked(inventory, "gpu01", written).containers["alice-run"].script == text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hostwright.common.errors import InputError
 from hostwright.inventory import bind, load
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared import zones
-from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
+from hostwright.standard.roles.workspaces.declared.entries import MOST_WORD_BYTES, WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.promises import PortRange, ports_of
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
 from tests.unit.roles.workspaces.spaces import AMBIGUOUS
@@ -281,3 +282,16 @@ def test_a_port_that_is_given_is_not_given_again(tmp_path: Path) -> None:
     v = read(tmp_path, f"alice-lab: {{user: alice, kind: jupyter}}\nb: {{user: bob, kind: jupyter, port: {home}}}")
     ports = {space.name: space.port for space in workspaces_of(v.containers, v.users, v.directory, v.ports)}
     assert ports["b"] == home != ports["alice-lab"]
+
+
+def test_a_command_that_linux_does_not_take_is_refused() -> None:
+    """argo-workflows#7586: `argument list too long` of a program that nobody knew. What is taken, Linux takes."""
+    longest = "x" * MOST_WORD_BYTES
+    WorkspaceEntry("bob", "batch", command=("echo", longest))
+    subprocess.run(("true", longest), check=True)
+    with pytest.raises(ValueError, match=r"a word of 131,072 bytes, and Linux takes 131,071: put the text into a file"):
+        WorkspaceEntry("bob", "batch", command=("echo", f"{longest}x"))
+    with pytest.raises(OSError, match="Argument list too long"):
+        subprocess.run(("true", f"{longest}x"), check=True)
+    with pytest.raises(ValueError, match="at most 1,048,576 can be handed over"):
+        WorkspaceEntry("bob", "batch", command=("x" * 11,) * 60_000)

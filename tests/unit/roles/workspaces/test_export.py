@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 
 from hostwright.cli.arguments import Selection
 from hostwright.common.errors import InputError
-from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
+from hostwright.standard.roles.workspaces.declared.entries import MOST_WORD_BYTES, WorkspaceEntry, WorkspaceUser
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.compose import compose, compose_runtime
 from hostwright.standard.roles.workspaces.export.kubernetes import kubernetes
@@ -283,6 +283,48 @@ def test_a_script_runs_as_on_its_host(tools: Path, script: str, prints: str) -> 
     image = next(number for number, word in enumerate(seen) if word.startswith("docker://"))
     ran = subprocess.run(seen[image + 1 :], capture_output=True, text=True, check=False, timeout=30)
     assert (ran.stdout, ran.stderr) == (prints, "")
+
+
+@pytest.mark.parametrize("form", [compose, compose_runtime, slurm, kubernetes])
+def test_a_script_is_handed_over_whole_or_refused(form: Any, tools: Path) -> None:
+    """argo-workflows#7586: Linux takes no argument of 128 KiB, and what failed was a program that nobody knew."""
+    longest = "echo ran\n".ljust(MOST_WORD_BYTES, "#")
+    whole = workspace(WorkspaceEntry(user="alice", kind="batch", script=longest))
+    text = form(whole)
+    if form is slurm:
+        [(seen, _)] = run(text, tools)
+        assert subprocess.run(seen[-4:], capture_output=True, text=True, check=True).stdout == "ran\n"
+    for script in (f"{longest}#", f"#!/bin/sh\n{'é' * 65536}", "x" * 900_000):
+        with pytest.raises(InputError, match=r"script of [0-9,]+ bytes, .* which Linux takes up to 131,071"):
+            form(workspace(WorkspaceEntry(user="alice", kind="batch", script=script)))
+
+
+@pytest.mark.parametrize("form", [slurm, kubernetes])
+def test_who_works_together_is_said_by_the_cluster_alone(form: Any) -> None:
+    """trainer#1563: the operator puts its TF_CONFIG beside one that is there, and Apptainer prefers the workspace's."""
+    own = replace(TRAIN, environment={"TF_CONFIG": "{}"})
+    assert "TF_CONFIG" in form(workspace(own))
+    with pytest.raises(InputError, match="has a TF_CONFIG in its environment, and each of several hosts gets one"):
+        form(workspace(own), hosts=2)
+
+
+@pytest.mark.parametrize("hosts", [2, 4])
+def test_a_tf_job_is_what_the_operator_takes(hosts: int) -> None:
+    """trainer#1563: what its validation asks beyond the schema; else nothing runs, and only its log says so."""
+    name = "a" * 31
+    job = manifests(kubernetes(workspace(replace(TRAIN, gpus=("0", "1")), name), hosts=hosts))["TFJob"]
+    replicas = job["spec"]["tfReplicaSpecs"]
+    assert set(replicas) <= {"Chief", "Master", "Worker", "PS", "Evaluator"}
+    assert sum(replica["replicas"] for replica in replicas.values()) == hosts
+    for kind, replica in replicas.items():
+        assert replica["restartPolicy"] == "Never"
+        (container,) = replica["template"]["spec"]["containers"]
+        assert container["name"] == "tensorflow"
+        assert container["image"] == TRAIN.image
+        assert not container.get("ports"), "it adds its own, tfjob-port"
+        assert container["resources"]["limits"] == {"nvidia.com/gpu": "2"}
+        assert "TF_CONFIG" not in [variable["name"] for variable in container.get("env", [])]
+        assert len(f"{job['metadata']['name']}-{kind.lower()}-{hosts - 1}") <= 63
 
 
 @pytest.mark.parametrize("form", [compose, compose_runtime])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import stat
 import subprocess
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from hostwright.plan.model import Change, Deferred, Refusal, users_of
 from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
+from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
 from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.running import CLOSED, WorkspaceRuns
@@ -394,7 +396,9 @@ def test_users_of_the_host_and_of_the_inventory() -> None:
     assert "--user 1885580785:1885580785" in script(planned(more, answers(**large)), "workspace bob-lab")
     for ids in ("2147483648:100", "1005:4294967294"):
         beyond = {"bob": f"bob:x:{ids}::/:/bin/sh\n"}
-        assert "no container runs with an id above 2147483646" in refusal(planned(more, answers(**beyond)), "bob-lab")[1]
+        assert (
+            "no container runs with an id above 2147483646" in refusal(planned(more, answers(**beyond)), "bob-lab")[1]
+        )
     theirs = {**answers(), "getent passwd -- 2002": "eve:x:2002:2002::/home/eve:/bin/bash\n"}
     assert "is eve's on this host" in refusal(planned(replies=theirs), "bob-lab")[1]
 
@@ -488,6 +492,50 @@ def test_the_look_answers_without_docker_and_with_a_silent_one(tmp_path: Path) -
             ["/bin/sh", "-c", LOOK.script], env=environment, capture_output=True, text=True, check=True
         )
         assert done.stdout.splitlines()[-2:] == [f"docker {answer}", "end"]
+
+
+LONG = "#!/bin/sh\nbase64 -d <<'END'\n" + "QUJD'\"$é\\r\n" * 100_000 + "END\n"  #: 1.2 MB, of all that shells read
+
+
+def test_a_long_script_leaves_a_definition_that_is_read(tmp_path: Path) -> None:
+    """argo-workflows#7586: one of more than 64 KiB was cut, so that every plan wanted it written again."""
+    run = replace(ENTRIES["b-run"], script=LONG)
+    state = next(each for each in states(variables(b_run=run)) if getattr(each, "name", "") == "b-run")
+    assert isinstance(state, WorkspaceRuns)
+    (tmp_path / "b-run").mkdir()
+    (tmp_path / "b-run" / "definition.json").write_text(state.definition)
+    environment = stub(tmp_path, docker="exit 1")
+    text = LOOK.script.replace("/var/lib/hostwright/workspaces", str(tmp_path))
+    done = subprocess.run(["/bin/sh", "-c", text], env=environment, capture_output=True, text=True, check=True)
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("definition b-run "))
+    assert len(line) < 4096
+    had = json.loads(state.definition)
+    del had["script"]
+    assert json.loads(line.split(" ", 2)[2]) == had
+
+    moved = replace(variables(), containers={"b-run": replace(run, shm="2g")})
+    look = recorded(b_run={"definition": "of before"}).replace("definition b-run", "definition other")
+    change = planned(moved, answers(f"{line}\n{look}"))["workspace b-run"]
+    assert isinstance(change, Change)
+    assert '"shm": "2g"' in change.diff
+    assert len(change.diff) < 1000
+
+
+@pytest.mark.parametrize("shell", ["/bin/dash", "/bin/bash"])
+def test_a_long_script_is_on_the_host_with_its_bytes(tmp_path: Path, shell: str) -> None:
+    """No program gets it as an argument: it is in the text of the step, and only the shell itself writes it."""
+    (tmp_path / "srv").mkdir()
+    (tmp_path / "state").mkdir()
+    entry = WorkspaceEntry("bob", "batch", image=IMAGE, script=LONG)
+    v = replace(variables(), directory=f"{tmp_path}/srv", containers={"long": entry})
+    made = script(planned(v), "workspace long").replace("/var/lib/hostwright/workspaces", f"{tmp_path}/state")
+    step = tmp_path / "step"
+    step.write_text(made.partition("\nmake_network\n")[0].replace(CLOSED, "true"))
+    environment = stub(tmp_path, docker='[ "$1" = image ]', chown="exit 0")
+    subprocess.run([shell, "-eu", str(step)], env=environment, check=True)
+    assert (tmp_path / "state" / "long" / "script").read_bytes() == LONG.encode()
+    (workspace,) = workspaces_of(v.containers, v.users, v.directory, v.ports)
+    assert len(" ".join(docker_arguments(workspace, PLACED))) < 4096
 
 
 def made_for(tmp_path: Path, owners: tuple[int, ...]) -> list[tuple[str, bool]]:
