@@ -17,6 +17,8 @@ from hostwright.standard.roles.workspaces.states.look import PREFIX
 Run = Callable[..., CommandResult]
 #: a value of each type, of which a request is made
 SAMPLES: dict[str, Any] = {"DT_STRING": "", "DT_BOOL": False, "DT_FLOAT": 0.0, "DT_DOUBLE": 0.0}
+#: what TensorFlow says of an operation that the server does not have, whatever it is asked
+LACKING = ("Op type not registered", "No OpKernel was registered", "No registered '")
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +68,12 @@ def sample(info: dict[str, Any]) -> Any:
     return value
 
 
+def said_by_the_model(answer: dict[str, Any]) -> bool:
+    """Whether an answer is an error of the model itself about what it was asked, and not of a server that lacks a part."""
+    error = str(answer.get("error", ""))
+    return bool(error) and not any(sign in error for sign in LACKING)
+
+
 def test_predictions_are_computed(root_run, servers):
     """Each version computes an answer, or the model itself says why not: it may not take zeros."""
     for space in servers:
@@ -79,7 +87,7 @@ def test_predictions_are_computed(root_run, servers):
             request = {"signature_name": name, "inputs": inputs}
             status, answer = asked(root_run, space, f"/versions/{version}:predict", request)
             assert status in {"200", "400", "500"}, f"{space.name} version {version}: {status} {answer}"
-            assert "outputs" in answer or answer.get("error"), f"{space.name} version {version}: {answer}"
+            assert "outputs" in answer or said_by_the_model(answer), f"{space.name} version {version}: {answer}"
 
 
 def test_files_are_what_was_brought(root_run, servers):

@@ -26,7 +26,7 @@ def command_inside(workspace: Workspace) -> tuple[str, ...]:
     if (size := len(entry.script.encode())) > MOST_WORD_BYTES:
         raise InputError(
             f"{workspace.name} has a script of {size:,} bytes, and an export hands it over as one argument, which "
-            f"Linux takes up to {MOST_WORD_BYTES:,}: put it among the workspace's files, and let a short script start it"
+            f"Linux takes up to {MOST_WORD_BYTES:,}: put it among the workspace's files, and start it from there"
         )
     return entry.command or _script(entry.script)
 

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hostwright.fleet import Fleet
 from hostwright.plan.model import Change, Deferred, Facts, Refusal
 from hostwright.plan.testing import facts_for
@@ -14,6 +16,7 @@ from hostwright.standard.roles.serving.states.served import ModelServed, config_
 from hostwright.standard.roles.serving.states.unserved import Unserved
 from hostwright.standard.roles.workspaces.declared.entries import SERVING
 from lab.serving.config import read_config
+from tests.layers.test_serving import said_by_the_model
 
 A, B = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 ONE = ModelServed("half", 20001, ((1, A),), 1)
@@ -148,3 +151,17 @@ def test_audits_compare_versions_files_and_which_one_is_live(tmp_path: Path) -> 
     (member,) = Fleet.load([tmp_path / "hosts.yml"]).members("gpu01")
     wanted = {value.name: value.want for value in member.audit_values if value.layer == "serving"}
     assert wanted == {"half versions": "1,2", "half live": "2", "half version 1": A, "half version 2": B}
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("", False),
+        ("Op type not registered 'SentencepieceOp' in binary running on 5f3d. Make sure the Op and Kernel", False),
+        ("No OpKernel was registered to support Op 'NoSuchOp' used by {{node x}} with these attrs", False),
+        ("Tried to convert 'x' to a tensor and failed", True),
+    ],
+)
+def test_an_operation_that_a_server_lacks_is_no_answer_of_the_model(error: str, *, said: bool) -> None:
+    """serving#1490: newer servers load such a model, and each prediction ends with that error."""
+    assert said_by_the_model({"error": error}) is said
