@@ -188,6 +188,18 @@ class WorkspaceEntry:
         return () if self.kind in UNATTENDED else beyond_memory(f"workspace {name}", self.shm, self.memory)
 
     @property
+    def card_variables(self) -> Mapping[str, str]:
+        """What its programs are told of GPUs, as far as its environment does not say so itself.
+
+        CUDA begins with the fastest card unless it is told to count as nvidia-smi does, and TensorFlow takes all of a
+        card's memory when it begins, so that whoever shares the card finds none.
+        """
+        told = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if self.gpus else {}
+        if self.gpus and (self.share or self.when_idle):
+            told["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
+        return {name: value for name, value in told.items() if name not in self.environment}
+
+    @property
     def log_directory(self) -> str:
         """Where TensorBoard reads, as the workspace sees it."""
         return self.logs if self.logs.startswith("/") else f"{HOME}/{self.logs or 'logs'}"

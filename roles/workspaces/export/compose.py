@@ -73,9 +73,9 @@ def _plain(text: str) -> str:
 
 
 def _variables(entry: WorkspaceEntry) -> dict[str, str]:
-    """An image may ask for all cards, and CUDA counts them in an order of its own: neither is left to them."""
-    cards = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if entry.gpus else {"NVIDIA_VISIBLE_DEVICES": "void"}
-    return cards | {name: _plain(value) for name, value in entry.variables.items()}
+    """An image may ask for all cards, which is not left to it."""
+    cards = entry.card_variables if entry.gpus else {"NVIDIA_VISIBLE_DEVICES": "void"}
+    return {**cards, **{name: _plain(value) for name, value in entry.variables.items()}}
 
 
 def _text(workspace: Workspace, service: dict[str, Any], head: dict[str, Any], tool: str) -> str:

@@ -71,7 +71,7 @@ def docker_arguments(space: Workspace, placed: Placed) -> tuple[str, ...]:
         *_labels(space, placed),
         *_limits(space),
         *_rights(space, placed),
-        *_devices(placed),
+        *_devices(space, placed),
         *_network(space),
         *_mounts(space),
         *_LOGS,
@@ -122,16 +122,13 @@ def _rights(space: Workspace, placed: Placed) -> Iterator[str]:
         yield from ("--group-add", str(group))
 
 
-#: CUDA begins with the fastest card unless it is told to count as nvidia-smi does.
-CARD_ORDER = ("--env", "CUDA_DEVICE_ORDER=PCI_BUS_ID")
-
-
-def _devices(placed: Placed) -> tuple[str, ...]:
+def _devices(space: Workspace, placed: Placed) -> tuple[str, ...]:
     """The cards by UUID. ``void`` and not nothing: an image may ask for all of them."""
     if not placed.uuids:
         return ("--env", "NVIDIA_VISIBLE_DEVICES=void")
     visible = f"NVIDIA_VISIBLE_DEVICES={','.join(placed.uuids)}"
-    return ("--runtime", "nvidia", "--env", visible, "--env", "NVIDIA_DRIVER_CAPABILITIES=compute,utility", *CARD_ORDER)
+    told = (word for name, value in space.entry.card_variables.items() for word in ("--env", f"{name}={value}"))
+    return ("--runtime", "nvidia", "--env", visible, "--env", "NVIDIA_DRIVER_CAPABILITIES=compute,utility", *told)
 
 
 def _network(space: Workspace) -> Iterator[str]:

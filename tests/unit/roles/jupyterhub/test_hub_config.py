@@ -200,6 +200,13 @@ class TestContainers:
         assert self.spawner(hub).variables([])["NVIDIA_VISIBLE_DEVICES"] == "void"
         assert self.spawner(hub).variables([CARD, OTHER])["NVIDIA_VISIBLE_DEVICES"] == f"{CARD},{OTHER}"
 
+    @pytest.mark.parametrize("shared", [False, True])
+    def test_who_shares_a_card_does_not_take_all_of_it(self, hub: Any, *, shared: bool) -> None:
+        """tensorflow/serving#249: TensorFlow takes all of a card's memory when it begins."""
+        hub.SETTINGS["shared"] = shared
+        assert ("TF_FORCE_GPU_ALLOW_GROWTH" in self.spawner(hub).variables([CARD])) is shared
+        assert "TF_FORCE_GPU_ALLOW_GROWTH" not in self.spawner(hub).variables([])
+
     def test_a_full_disk_of_somebodys_keeps_no_server_from_starting(self, hub: Any) -> None:
         assert self.spawner(hub).variables([])["JUPYTER_RUNTIME_DIR"].startswith("/tmp/")  # noqa: S108 - of its container
         assert hub.c.Spawner.args == ["--FileContentsManager.delete_to_trash=False"]

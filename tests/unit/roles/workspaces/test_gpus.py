@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from hostwright.common.errors import InputError
 from hostwright.plan.model import Answer, Change, Deferred, Planned, Refusal
-from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
+from hostwright.standard.roles.workspaces.declared.entries import SERVING, WorkspaceEntry
 from hostwright.standard.roles.workspaces.export.compose import compose
 from hostwright.standard.roles.workspaces.export.kubernetes import kubernetes
 from hostwright.standard.roles.workspaces.export.slurm import slurm
+from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments
 from hostwright.standard.roles.workspaces.states.cards import parts_of
 from tests.layers.test_workspaces import gpus_in
 from tests.unit.roles.workspaces.spaces import DECLARED, IMAGE, RECORDED, answers, planned, space
@@ -155,3 +157,27 @@ def test_a_cluster_is_not_asked_for_a_uuid() -> None:
     for form in (slurm, kubernetes):
         with pytest.raises(InputError, match=r"by their profile"):
             form(part)
+
+
+def test_who_shares_a_card_does_not_take_all_of_it_unless_told_so() -> None:
+    """tensorflow/serving#249: TensorFlow takes all of a card's memory when it begins, and the second server finds none."""
+
+    def told(entry: WorkspaceEntry) -> list[str]:
+        arguments = docker_arguments(space(entry), Placed(2001, 2001, tuple(CARDS[: len(entry.gpus)]), "i", "r", "d"))
+        words = [word for word in arguments if word.startswith(("TF_FORCE", "CUDA_DEVICE_ORDER"))]
+        service = yaml.safe_load(compose(space(entry)))["services"]["x"] if entry.kind != "serving" else None
+        if service is not None:
+            exported = service["environment"].items()
+            assert {f"{name}={value}" for name, value in exported if name.startswith(("TF_", "CUDA"))} == set(words)
+        return words
+
+    order, grows = "CUDA_DEVICE_ORDER=PCI_BUS_ID", "TF_FORCE_GPU_ALLOW_GROWTH=true"
+    server = WorkspaceEntry("bob", "serving", gpus=("0",), image=SERVING, versions={1: "sha256:1"}, live=1)
+    run = WorkspaceEntry("bob", "batch", gpus=("0",), image=IMAGE, command=("true",))
+    for entry in (server, jupyter("0")):
+        assert told(entry) == [order]
+        assert told(replace(entry, share=True)) == [order, grows]
+        assert told(replace(entry, share=True, gpus=())) == []
+        own = {"TF_FORCE_GPU_ALLOW_GROWTH": "false", "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}
+        assert told(replace(entry, share=True, environment=own)) == [f"{name}={own[name]}" for name in own]
+    assert told(replace(run, when_idle=True)) == [order, grows]
