@@ -76,6 +76,21 @@ def read_image_name(text: str) -> ImageName:
     return ImageName(registry, path, tag, digest)
 
 
+def absent_because(text: str) -> str:
+    """That a host lacks an image, and how to bring it, as the end of a sentence whose subject is the image.
+
+    >>> absent_because("debian:11")
+    'which is not on this host: bring it with images.push'
+    """
+    name = read_image_name(text)
+    if not name.digest:
+        return "which is not on this host: bring it with images.push"
+    return (
+        "which this host does not have by that digest: it is a registry's, and no archive carries it, so that "
+        f"images.push brings the image by its tag alone; write that ({name.repository}:{name.tag or 'TAG'})"
+    )
+
+
 def _registry(text: str) -> tuple[str, str]:
     """The registry and what follows: a first part with a dot, a port or a capital is one, and ``localhost`` is."""
     first, slash, rest = text.partition("/")

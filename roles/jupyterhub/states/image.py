@@ -10,6 +10,7 @@ from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refus
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.packages.packages import MIRROR_TRIES
+from hostwright.standard.roles.container.images.reference import absent_because
 from hostwright.standard.roles.jupyterhub.states.look import IMAGES
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 
@@ -46,8 +47,8 @@ class HubImage:
             return Deferred(what, f"Docker is {look.docker}", want, "Docker answers")
         if not look.image(self.base) and not self.pull:
             sentence = (
-                f"JupyterHub wants the image {self.base}, which is not on this host: bring it with images.push, or let "
-                "the host pull it (jupyterhub_pull: true)"
+                f"JupyterHub wants the image {self.base}, {absent_because(self.base)}, or let the host pull it "
+                "(jupyterhub_pull: true)"
             )
             return Refusal(what, ABSENT, want, "jupyterhub-image", sentence)
         script = sh_file(

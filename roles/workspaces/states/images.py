@@ -12,6 +12,7 @@ from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.packages.packages import MIRROR_TRIES
 from hostwright.standard.roles.container.engine import NAME_SERVERS_SH
+from hostwright.standard.roles.container.images.reference import absent_because
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.undeclared import BUILT
 
@@ -42,9 +43,7 @@ class ImageBuilt:
         if look.docker:
             return Deferred(what, look.trouble, want, "Docker answers")
         if not look.image(self.base) and not self.pull:
-            sentence = (
-                f"the image {self.base} is not on this host, from which {self.tag} is built: bring it with images.push"
-            )
+            sentence = f"{self.tag} is built from the image {self.base}, {absent_because(self.base)}"
             return Refusal(what, ABSENT, want, "workspace-image", sentence, alone=True)
         files = [part for file in self.files for part in file]
         script = NAME_SERVERS_SH + sh_file(

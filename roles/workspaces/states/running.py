@@ -14,6 +14,7 @@ from hostwright.common.text import count
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
+from hostwright.standard.roles.container.images.reference import absent_because
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.declared.zones import zone_of
 from hostwright.standard.roles.workspaces.states.access import CLOSED
@@ -71,7 +72,8 @@ class WorkspaceRuns:
         if not isinstance(placed, Placed):
             return placed
         if held is None:
-            return self._taken(look) or replace(self._created(placed, ABSENT), warnings=tuple(self._new_key(look)))
+            told = (*self._gone(look), *self._new_key(look))
+            return self._taken(look) or replace(self._created(placed, ABSENT), warnings=told)
         if held.definition != placed.definition or held.uuids != placed.uuids:
             have = "another definition" if held.definition != placed.definition else f"GPU {held.gpus}"
             diff = _difference(look.definitions.get(self.name), self)
@@ -168,6 +170,14 @@ class WorkspaceRuns:
         )  # fmt: skip
         script = self._network() + script + self._start() + self._finish()
         return self._change(have, self._want(), script, diff)
+
+    def _gone(self, look: WorkspaceFacts) -> Iterator[str]:
+        """A Docker that keeps its images in another store than before shows nothing of the former one."""
+        if look.definitions.get(self.name):
+            yield (
+                f"workspace {self.name} was made on this host before, and its container is gone: somebody removed it, "
+                "or Docker has another store now (docker info: Storage Driver) and shows nothing of the former one"
+            )
 
     def _new_key(self, look: WorkspaceFacts) -> Iterator[str]:
         """A box keeps its SSH host key as long as root's files of it are there, and it is the same person's."""
@@ -269,8 +279,8 @@ def image_of(reference: str, look: WorkspaceFacts, held: SpaceContainer | None) 
 
 def _no_image(space: Workspace) -> str:
     return (
-        f"workspace {space.name} wants the image {space.entry.image}, which is not on this host: bring it with "
-        "images.push, or let the host pull it (pull: true)"
+        f"workspace {space.name} wants the image {space.entry.image}, {absent_because(space.entry.image)}, or let the "
+        "host pull it (pull: true)"
     )
 
 

@@ -160,7 +160,7 @@ def test_a_cluster_is_not_asked_for_a_uuid() -> None:
 
 
 def test_who_shares_a_card_does_not_take_all_of_it_unless_told_so() -> None:
-    """tensorflow/serving#249: TensorFlow takes all of a card's memory when it begins, and the second server finds none."""
+    """tensorflow/serving#249: TensorFlow takes all of a card's memory when it begins, so that the next finds none."""
 
     def told(entry: WorkspaceEntry) -> list[str]:
         arguments = docker_arguments(space(entry), Placed(2001, 2001, tuple(CARDS[: len(entry.gpus)]), "i", "r", "d"))

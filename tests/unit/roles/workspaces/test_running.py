@@ -353,6 +353,39 @@ def test_an_image_that_is_not_there_says_how_to_bring_it() -> None:
     assert "pull=yes" in pulled
 
 
+def test_an_image_that_is_asked_for_by_its_digest() -> None:
+    """moby#22011: docker load keeps no digest of a registry, and what has just been pushed need not be pushed again."""
+    one, two = (f"sha256:{digit * 64}" for digit in "12")
+    ident = "4bebe48d5f498625c0ab597970cbf0db7f1d0330ca3e88d457b614f53dd775f9"
+    for name, tag in (("lab/jupyter:1", "lab/jupyter:1"), ("lab/jupyter", "lab/jupyter:TAG")):
+        pinned = variables(bob_lab=replace(ENTRIES["bob-lab"], image=f"{name}@{one}", memory="1g"))
+        for digest in ("<none>", two):
+            look = RECORDED.replace(" lab/jupyter:1 lab/jupyter@<none>", f" lab/jupyter:1 lab/jupyter@{digest}")
+            rule, sentence = refusal(planned(pinned, answers(look)), "bob-lab")
+            assert rule == "workspace-image"
+            assert "no archive carries it" in sentence
+            assert f"write that ({tag}), or let the host pull it" in sentence
+            assert "bring it with images.push" not in sentence
+        look = RECORDED.replace(" lab/jupyter:1 lab/jupyter@<none>", f" lab/jupyter:1 lab/jupyter@{one}")
+        assert f"sha256:{ident}" in script(planned(pinned, answers(look)), "workspace bob-lab")
+
+    box = variables(alice_box=replace(ENTRIES["alice-box"], image=f"lab/jupyter:2@{one}"))
+    built = next(plan for what, plan in planned(box).items() if what.startswith("image "))
+    assert isinstance(built, Refusal)
+    assert "write that (lab/jupyter:2)" in built.sentence
+
+
+def test_a_container_that_is_gone_while_its_definition_is_there_is_told() -> None:
+    """moby#22011: in another store of images, Docker shows no container of the former one, and all are made anew."""
+    change = planned(replies=answers(recorded(bob_lab={}).replace(":21615", ":21616")))["workspace bob-lab"]
+    assert isinstance(change, Change)
+    (warning,) = change.warnings
+    assert "was made on this host before, and its container is gone" in warning
+    new = planned(variables(carol=ENTRIES["bob-lab"]))["workspace carol"]
+    assert isinstance(new, Change)
+    assert new.warnings == ()
+
+
 def test_an_image_stays_when_its_tag_moves_on() -> None:
     moved = RECORDED.replace(" lab/jupyter:1 lab/jupyter@<none>", " <none>:<none> <none>@<none>")
     moved = moved.replace("lab/base:1", "lab/jupyter:1")
