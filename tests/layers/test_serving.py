@@ -69,7 +69,7 @@ def sample(info: dict[str, Any]) -> Any:
 
 
 def said_by_the_model(answer: dict[str, Any]) -> bool:
-    """Whether an answer is the model's own error about what it was asked, and not that of a server that lacks a part."""
+    """Whether an answer is the model's own error about what it was asked, not that of a server that lacks a part."""
     error = str(answer.get("error", ""))
     return bool(error) and not any(sign in error for sign in LACKING)
 
