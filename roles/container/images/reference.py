@@ -86,8 +86,8 @@ def absent_because(text: str) -> str:
     if not name.digest:
         return "which is not on this host: bring it with images.push"
     return (
-        "which this host does not have by that digest: it is a registry's, and no archive carries it, so that "
-        f"images.push brings the image by its tag alone; write that ({name.repository}:{name.tag or 'TAG'})"
+        "which this host does not have by that digest: archives carry no digest of a registry, so that images.push "
+        f"brings the image by its tag alone; write that ({name.repository}:{name.tag or 'TAG'})"
     )
 
 

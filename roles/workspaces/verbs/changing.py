@@ -40,6 +40,8 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
     entry: dict[str, Any] = {name: value for name, value in options.items() if value not in ("", None, [], False)}
     if "gpus" in entry:
         numbers = [part.strip() for part in entry["gpus"].split(",") if part.strip()]
+        if not numbers:
+            raise InputError(f"{entry['gpus']!r} names no GPU: give numbers or UUIDs, such as 0,1", "--gpus")
         entry["gpus"] = [int(number) if number.isdecimal() else number for number in numbers]
     for name in ("cpus", "pids", "port"):
         if name in entry:

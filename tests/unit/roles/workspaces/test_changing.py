@@ -213,3 +213,19 @@ def test_a_long_script_is_written_as_it_is_and_not_shown_whole(
     assert "more" in said
     written = (inventory / "workspaces.yml").read_text()
     assert checked(inventory, "gpu01", written).containers["alice-run"].script == text
+
+
+@pytest.mark.parametrize("given", ["1,2", "2,1", "1, 2"])
+def test_two_gpus_are_two(inventory: Path, given: str) -> None:
+    """nvidia-docker#1026: the comma was read as the next option, and with one card nobody noticed."""
+    up(inventory, "alice-run", gpus=given)
+    written = (inventory / "workspaces.yml").read_text()
+    wanted = tuple(given.replace(" ", "").split(","))
+    assert checked(inventory, "gpu01", written).containers["alice-run"].gpus == wanted
+
+
+@pytest.mark.parametrize("given", ["0,0", "0,00", "0-1", "all", "0 1", ",", " "])
+def test_gpus_that_are_no_list_are_refused(inventory: Path, given: str) -> None:
+    with pytest.raises(InputError, match="--gpus"):
+        up(inventory, "alice-run", gpus=given)
+    assert (inventory / "workspaces.yml").read_text() == OURS
