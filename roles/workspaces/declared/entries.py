@@ -35,11 +35,11 @@ from hostwright.standard.roles.workspaces.declared.gpus import Gpus, is_mig
 
 TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"
 SERVING = "tensorflow/serving:2.9.0"  #: with GPUs, its tag ends with -gpu
-_PROXIES = {"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"}
-_ITSELF = "localhost,127.0.0.1,::1"
 MOST_WORD_BYTES = 2**17 - 1  #: of an argument: Linux's own (MAX_ARG_STRLEN, which counts the NUL at its end, too)
 MOST_WORDS_BYTES = 2**20  #: our choice, of a command: Linux takes 2 MiB with the environment, and Docker adds its own
 _POINTER_BYTES = 9  #: what Linux keeps of each word beside its text
+_PROXIES = {"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"}
+_ITSELF = "localhost,127.0.0.1,::1"
 NOBODY = "nobody"  #: whose a model server may be, beside people
 
 
