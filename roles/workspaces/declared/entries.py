@@ -40,6 +40,8 @@ MOST_WORDS_BYTES = 2**20  #: our choice, of a command: Linux takes 2 MiB with th
 _POINTER_BYTES = 9  #: what Linux keeps of each word beside its text
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"}
 _ITSELF = "localhost,127.0.0.1,::1"
+#: else Python keeps 8 KB of it back where there is no terminal, and all of it is lost with a program that is killed
+_AT_ONCE = {"PYTHONUNBUFFERED": "1"}
 NOBODY = "nobody"  #: whose a model server may be, beside people
 
 
@@ -177,11 +179,13 @@ class WorkspaceEntry:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """Its environment. What a container asks of itself goes to no proxy, unless it says what shall not."""
+        """Its environment. What a container asks of itself goes to no proxy, and what Python prints in a batch run is at
+        once in its log, unless it says otherwise."""
         named = {name.lower() for name in self.environment}
-        if "no_proxy" in named or not named & _PROXIES:
-            return self.environment
-        return {**self.environment, "no_proxy": _ITSELF, "NO_PROXY": _ITSELF}
+        more = _AT_ONCE if self.kind == "batch" else {}
+        if "no_proxy" not in named and named & _PROXIES:
+            more = {**more, "no_proxy": _ITSELF, "NO_PROXY": _ITSELF}
+        return {**self.environment, **{name: value for name, value in more.items() if name not in self.environment}}
 
     def cautions(self, name: str) -> tuple[str, ...]:
         """What whoever declares it should know of its limits; ``name`` is the workspace's."""

@@ -31,6 +31,7 @@ _MODEL_SERVER = (
 #: So the init signals all of its group, and what is still at work is awaited, for as long as Docker waits.
 _TOGETHER = ("--env", "TINI_KILL_PROCESS_GROUP=1")
 _AWAITED = (
+    "exec 2>&1; "  # one stream: Docker reads two of them side by side, and keeps no order between them
     'unset TINI_KILL_PROCESS_GROUP; trap ended=yes TERM; "$@"; status=$?; '
     '[ -z "${ended:-}" ] || while kill -0 -1 2>/dev/null; do sleep 0.2; done; exit "$status"'
 )

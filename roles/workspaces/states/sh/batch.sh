@@ -1,19 +1,24 @@
 # shellcheck shell=sh
 # Run a batch workspace to its end, once: wait for its GPUs, start its container, and keep its log and how it ended
 # (batch.log and batch.json among the person's files of it). Written by Hostwright; hostwright-batch@NAME.service runs it.
+# Of runs that want the same GPU, the one whose container was made first goes first, also after a reboot: nobody who wants
+# one of two cards passes a run that waits for both.
 # "NAME why" prints what one in the queue waits for, "NAME refused" why Docker did not start it where Docker keeps no reason.
 set -eu
 name=$1
 container=workspace-$name
 silence='Docker does not answer'
-locks=/run/hostwright-batch # a file for each GPU, with the run that has it; NAME.waits: what a run waits for; NAME.refused
+# a file for each GPU, with the run that has it; NAME.turn, locked by a run to its end; NAME.waits: what a run waits for; NAME.refused
+locks=/run/hostwright-batch
 most=30 # our choice: a start that fails so often, in a minute, while Docker answers, and says no error, will not come
 
 if [ "${2:-}" = why ]; then
   { read -r what rest <"$locks/$name.waits"; } 2>/dev/null || exit 0
-  [ "$what" = lock ] || exec echo "$what $rest"
-  holder=$(cat -- "$locks/$rest" 2>/dev/null || :)
-  exec echo "batch run ${holder:-of another workspace} has $rest"
+  case $what in lock | turn) ;; *) exec echo "$what $rest" ;; esac
+  holder=$(cat -- "$locks/${rest##* }" 2>/dev/null || :)
+  [ "$what" = lock ] || [ "$holder" = "${rest% *}" ] ||
+    exec echo "batch run ${rest% *}, which wants ${rest##* } too, was declared before it"
+  exec echo "batch run ${holder:-of another workspace} has ${rest##* }"
 fi
 
 [ "${2:-}" != refused ] || exec cat -- "$locks/$name.refused"
@@ -71,6 +76,31 @@ tell() { # STATE STATUS [WHAT_IT_WAITS_FOR [ERROR]], with what Docker knows
 gpus=$(label gpus)
 # Locks are taken in the order of their names, so that no two runs wait for each other. An old MIG device has slashes.
 lock_names=$(printf '%s' "$gpus" | tr ',/' '\n_' | sort)
+
+queued() { # NAME: whether that run waits or works, or a boot is yet to begin it
+  state=$(systemctl show -p ActiveState -p Job -- "hostwright-batch@$1.service") || return 0 # nobody passes it by mistake
+  printf '%s\n' "$state" | grep -qE '^(ActiveState=(active|activating|deactivating)|Job=[1-9].*)$'
+}
+format='{{.Created}} {{.Name}} {{index .Config.Labels "hostwright.gpus"}}'
+earlier() { # "NAME GPU" of the first run before this one that wants a GPU of it; nothing where its turn has come
+  [ -n "$gpus" ] || return 0
+  # One that has just gone is no longer known: the inspection fails, and all are asked again.
+  # shellcheck disable=SC2086  # several words
+  until ids=$(timeout 60 docker container ls -aq --filter label=hostwright.kind=batch --filter status=created 2>/dev/null) &&
+    rows=$(timeout 60 docker container inspect --format "$format" $ids 2>/dev/null); do
+    [ "$(field '{{.State.Status}}')" != gone ] || return 0
+    sleep 1
+  done
+  printf '%s\n' "$rows" | sed 's/Z / /' | LC_ALL=C sort | while read -r _ other theirs; do
+    [ "$other" != "/$container" ] || break # the others were made later
+    other=${other#/workspace-}
+    case $other in *[!a-z0-9-]*) continue ;; esac # beside one that it is to replace
+    for gpu in $(printf '%s' "$gpus" | tr ',' ' '); do
+      case ,$theirs, in *",$gpu,"*) ;; *) continue ;; esac
+      ! queued "$other" || exec echo "$other $gpu"
+    done
+  done
+}
 
 uses() { # who computes on its GPUs, in a line; nothing where nobody does
   apps=$(timeout -k 5 30 nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name --format=csv,noheader) || {
@@ -145,6 +175,16 @@ case ${2:-}:$(field '{{.State.Status}}') in
   mkdir -p "$locks"
   set -- "$0" "$name" run
   for gpu in $(printf '%s' "$lock_names" | sort -r); do set -- "$0" "$name" lock "$gpu" "$@"; done
+  exec flock "$locks/$name.turn" "$0" "$name" turn "$@"
+  ;;
+turn:created)
+  shift 2
+  while before=$(earlier) && [ -n "$before" ]; do
+    tell queued null "${before##* }"
+    waits "turn $before"
+    flock -s "$locks/${before% *}.turn" true # until it has ended, or was taken out
+    sleep 1                                  # a boot that is yet to begin it
+  done
   exec "$@"
   ;;
 lock:created)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +76,42 @@ def test_a_run_that_is_ended_keeps_what_its_programs_know(tmp_path: Path, fields
     assert (tmp_path / "kept").read_text() == "all"
     assert not (tmp_path / "after").exists()
     assert done.returncode == status
+
+
+def environment_of(**fields: Any) -> dict[str, str]:
+    words = docker_arguments(space(WorkspaceEntry("bob", "batch", **fields)), PLACED)
+    pairs = (word for before, word in pairwise(words) if before == "--env")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+@pytest.mark.parametrize("fields", [{"command": ("python3", "t.py")}, {"script": "python3 t.py\n"}], ids=str)
+def test_what_a_program_printed_is_there_before_it_ends(tmp_path: Path, fields: Any) -> None:
+    """docker/compose#12048: nothing of it was in the log while it ran, and nothing ever where it was killed."""
+    (tmp_path / "t.py").write_text("import signal\nprint('line')\nsignal.pause()\n")
+    (tmp_path / "script").write_text(fields.get("script", ""))
+    words = [word.replace("/run/hostwright/script", str(tmp_path / "script")) for word in words_of(**fields)[0]]
+    environment = {"PATH": os.environ["PATH"], "PYTHONUNBUFFERED": environment_of(**fields)["PYTHONUNBUFFERED"]}
+    run = subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert run.stdout is not None
+        assert select.select([run.stdout], [], [], 20)[0], "it keeps its output back"
+        assert run.stdout.readline() == b"line\n"
+    finally:
+        os.killpg(run.pid, signal.SIGKILL)
+        run.communicate()
+
+
+def test_whether_python_keeps_its_output_back_is_the_persons_to_say() -> None:
+    assert environment_of(command=("true",), environment={"PYTHONUNBUFFERED": ""})["PYTHONUNBUFFERED"] == ""
+    jupyter = docker_arguments(space(WorkspaceEntry("bob", "jupyter")), PLACED)
+    assert not [word for word in jupyter if word.startswith("PYTHONUNBUFFERED")]
+
+
+def test_a_script_has_one_stream_for_both_so_that_its_lines_keep_their_order(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text("echo 1; echo 2 >&2; echo 3\n")
+    words = [word.replace("/run/hostwright/script", f"{tmp_path}/script") for word in words_of(script="x\n")[0]]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("1\n2\n3\n", "")
 
 
 def test_docker_waits_as_long_as_the_documents_say() -> None:

@@ -223,7 +223,9 @@ def test_variables_go_along(tools: Path) -> None:
         service = yaml.safe_load(form(workspace(entry)))["services"]["alice-lab"]
         assert service["environment"]["TZ"] == "Asia/Ho_Chi_Minh, or $$(so)"
     pod = manifests(kubernetes(workspace(entry)))["Job"]["spec"]["template"]["spec"]
-    assert pod["containers"][0]["env"] == [{"name": "TZ", "value": "Asia/Ho_Chi_Minh, or $$(so)"}]
+    zone, output = pod["containers"][0]["env"]
+    assert zone == {"name": "TZ", "value": "Asia/Ho_Chi_Minh, or $$(so)"}
+    assert output == {"name": "PYTHONUNBUFFERED", "value": "1"}
     ((_, seen),) = run(slurm(workspace(entry)), tools)
     assert seen == "Asia/Ho_Chi_Minh, or $(so)"
 

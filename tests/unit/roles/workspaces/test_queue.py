@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,7 +44,13 @@ if [ -e "$CONTAINERS/down" ]; then
   exit 1
 fi
 case "$1 $2" in
+"container ls") (cd "$CONTAINERS" && grep -lx created */status | sed 's#/status##') ;;
 "container inspect")
+  case $4 in *Created*)
+    shift 4
+    for name; do printf '%s /%s %s\\n' "$(shown created "$name")" "$name" "$(shown gpus "$name")"; done
+    exit ;;
+  esac
   name=$5; [ "$name" != ID ] || { echo alice-lab; exit 0; }
   [ -d "$CONTAINERS/$name" ] || { echo "Error: No such container: $name" >&2; exit 1; }
   case $4 in
@@ -71,6 +77,13 @@ esac
 """.replace("!= ID ]", f"!= {ID} ]")
 
 
+#: systemd, as the program asks it: a container's folder may say of its unit that it is not active
+SYSTEMCTL = """\
+name=${7#hostwright-batch@}; name=${name%.service}
+cat "$CONTAINERS/workspace-$name/unit" 2>/dev/null || echo ActiveState=active
+"""
+
+
 class Host:
     """A host with this program, a docker that writes down what it is asked, and a made-up list of programs on GPUs."""
 
@@ -85,7 +98,10 @@ class Host:
         setpriv = 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"'
         smi = f"[ ! -e {folder}/broken ] || exit 9; cat {self.apps}"
         self.environment = {
-            **stub(folder, docker=DOCKER, setpriv=setpriv, **{"nvidia-smi": smi, "sleep": "command -p sleep 0.1"}),
+            **stub(
+                folder, docker=DOCKER, setpriv=setpriv, systemctl=SYSTEMCTL,
+                **{"nvidia-smi": smi, "sleep": "command -p sleep 0.1"},
+            ),
             "CONTAINERS": f"{folder}/containers",
         }
 
@@ -94,7 +110,12 @@ class Host:
         container, files = self.folder / "containers" / f"workspace-{name}", self.folder / "files" / name
         container.mkdir(parents=True)
         files.mkdir(parents=True)
-        fields = {"files": str(files), "gpus": ",".join(gpus), "status": "created", "when_idle": str(when_idle).lower()}
+        # all within one second, as one provision makes them
+        made = f"2026-11-23T20:38:06.{len(list(container.parent.iterdir())):09d}".rstrip("0") + "Z"
+        fields = {
+            "files": str(files), "gpus": ",".join(gpus), "status": "created", "when_idle": str(when_idle).lower(),
+            "created": made,
+        }  # fmt: skip
         for field, value in fields.items():
             (container / field).write_text(f"{value}\n")
         return files
@@ -148,6 +169,95 @@ def test_runs_of_one_card_go_one_after_the_other_and_say_whom_they_wait_for(host
     state = json.loads((files / "batch.json").read_text())
     assert (state["state"], state["waits_for"]) == ("ended", "")
     assert host.why("b") == ""
+
+
+def test_nobody_passes_a_run_that_waits_for_two_cards(host: Host) -> None:
+    """buildbuddy pull request 10109: the job for all cards was skipped each time, since never all were free at once."""
+    host.made("a", CARD)
+    host.made("b", CARD, OTHER)
+    host.made("c", OTHER)
+    host.made("d", CARD)
+    host.made("e", OTHER, CARD)
+    with host.queued("a") as run:
+        until(lambda: host.started == ["a"], "what was started")
+        # as after a reboot: those that were declared last are there first
+        with host.queued("e"), host.queued("d"), host.queued("c"), host.queued("b"):
+            first = f"batch run b, which wants {CARD} too, was declared before it"
+            until(lambda: host.why("d") == first, "why it waits")
+            until(lambda: host.why("c") == first.replace(CARD, OTHER), "why it waits")
+            until(lambda: host.why("b") == f"batch run a has {CARD}", "why it waits")
+            assert host.started == ["a"]
+            host.ended("a")
+            assert run.wait(20) == 0
+            until(lambda: host.started == ["a", "b"], "what was started")
+            until(lambda: host.why("c") == f"batch run b has {OTHER}", "why it waits")
+            host.ended("b")
+            until(lambda: sorted(host.started[2:]) == ["c", "d"], "what was started")
+            assert host.why("e").startswith("batch run ")
+            host.ended("c")
+            host.ended("d")
+            until(lambda: host.started[4:] == ["e"], "what was started")
+            host.ended("e")
+
+
+def test_the_order_holds_over_many_runs(host: Host) -> None:
+    """Each time that a run of one card ends, another one of that card is declared, behind the run of both."""
+    host.made("s0", CARD)
+    host.made("big", CARD, OTHER)
+    with ExitStack() as runs:
+        runs.enter_context(host.queued("s0"))
+        until(lambda: host.started == ["s0"], "what was started")
+        runs.enter_context(host.queued("big"))
+        for number in range(1, 6):
+            host.made(f"s{number}", OTHER)
+            runs.enter_context(host.queued(f"s{number}"))
+            until(lambda name=f"s{number}": "big" in host.why(name), "why it waits")  # type: ignore[misc]
+        host.ended("s0")
+        until(lambda: host.started == ["s0", "big"], "what was started")
+        host.ended("big")
+        for number in range(1, 6):
+            until(lambda: host.started[2:] == [f"s{one}" for one in range(1, number + 1)], "what was started")  # noqa: B023
+            host.ended(f"s{number}")
+
+
+@pytest.mark.parametrize("unit", ["ActiveState=failed", "ActiveState=inactive"])
+def test_who_is_not_in_the_queue_holds_nobody_up(host: Host, unit: str) -> None:
+    """One that Docker refused, and one that somebody stopped: their containers are there, and never ran."""
+    host.made("b", CARD)
+    (host.folder / "containers/workspace-b/unit").write_text(f"{unit}\n")
+    host.made("c", CARD)
+    with host.queued("c"):
+        until(lambda: host.started == ["c"], "what was started")
+        host.ended("c")
+
+
+def test_one_that_the_boot_is_yet_to_begin_goes_first(host: Host) -> None:
+    host.made("b", CARD)
+    unit = host.folder / "containers/workspace-b/unit"
+    unit.write_text("ActiveState=inactive\nJob=412\n")
+    host.made("c", CARD)
+    with host.queued("c"):
+        until(lambda: host.why("c") == f"batch run b, which wants {CARD} too, was declared before it", "why it waits")
+        with host.queued("b"):
+            until(lambda: host.started == ["b"], "what was started")
+            host.ended("b")
+            until(lambda: host.started == ["b", "c"], "what was started")
+            host.ended("c")
+
+
+def test_whoever_waits_behind_a_run_that_is_taken_out_begins_at_once(host: Host) -> None:
+    host.made("a", CARD)
+    host.made("b", CARD, OTHER)
+    host.made("c", OTHER)
+    with host.queued("a"):
+        until(lambda: host.started == ["a"], "what was started")
+        with host.queued("c"):
+            with host.queued("b"):
+                until(lambda: "run b" in host.why("c") and "run a" in host.why("b"), "why they wait")
+            (host.folder / "containers/workspace-b/unit").write_text("ActiveState=inactive\n")
+            until(lambda: host.started == ["a", "c"], "what was started")
+            host.ended("c")
+        host.ended("a")
 
 
 def test_one_that_was_killed_leaves_its_card(host: Host) -> None:
