@@ -179,8 +179,8 @@ class WorkspaceEntry:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """Its environment. What a container asks of itself goes to no proxy, and what Python prints in a batch run is at
-        once in its log, unless it says otherwise."""
+        """Its environment. Unless it says otherwise, what a container asks of itself goes to no proxy, and what Python
+        prints in a batch run is in its log at once."""
         named = {name.lower() for name in self.environment}
         more = _AT_ONCE if self.kind == "batch" else {}
         if "no_proxy" not in named and named & _PROXIES:

@@ -38,10 +38,18 @@ _AWAITED = (
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _PROGRAM = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]*")  #: by its name, for ``env``
 STOP_S = 20  #: between the signal that ends a workspace and the one that nothing outlives
+#: Without SHELL, which only a login sets, Jupyter's terminals are sh; with one that the image lacks, none opens.
+_SHELL = (
+    'for shell in "${SHELL:-bash}" bash sh; do shell=$(command -v "$shell") && [ -x "$shell" ] && break; done; '
+    'export SHELL="$shell"; '
+)
 _JUPYTER = (
-    f"if command -v jupyter-lab >/dev/null; then exec jupyter lab --config={RUN}/jupyter_config.py; fi; "
+    f"{_SHELL}if command -v jupyter-lab >/dev/null; then exec jupyter lab --config={RUN}/jupyter_config.py; fi; "
     f"exec jupyter notebook --config={RUN}/jupyter_config.py"
 )
+#: The fast loader, a program of its own since 2.5, sees no file that takes another's place, and nothing starts it again
+#: once it was killed. The option turns it off; an older TensorBoard has none, and refuses the option with status 2.
+_BOARD = '"$0" "$@" --detect_file_replacement=true; status=$?; [ "$status" -ne 2 ] || exec "$0" "$@"; exit "$status"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +183,8 @@ def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
         environment += ("--env", "JUPYTER_RUNTIME_DIR=/tmp/jupyter")
     more = (word for name, value in space.entry.variables.items() for word in ("--env", f"{name}={value}"))
     program, *words = command = _command(space)
+    if space.entry.kind == "tensorboard":
+        environment += _TOGETHER
     if space.entry.kind == "batch" and _is_shell(space.entry):
         program, *words = ("/bin/sh", "-c", _AWAITED, "batch", *command)
         environment += _TOGETHER
@@ -213,7 +223,8 @@ def _command(space: Workspace) -> tuple[str, ...]:
         return ("/bin/sh", "-c", _JUPYTER)
     if entry.kind == "tensorboard":
         where = ("--host", "0.0.0.0", "--port", str(INSIDE["tensorboard"]))  # noqa: S104 - of the container alone
-        return ("tensorboard", "--logdir", entry.log_directory, *where, "--path_prefix", space.path.rstrip("/"))
+        words = ("--logdir", entry.log_directory, *where, "--path_prefix", space.path.rstrip("/"))
+        return ("/bin/sh", "-c", _BOARD, "tensorboard", *words, "--reload_multifile=true")
     if entry.kind == "serving":
         return _MODEL_SERVER
     if entry.kind == "ssh":

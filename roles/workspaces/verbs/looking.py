@@ -91,6 +91,8 @@ def rows_of(host: str, declared: tuple[Workspace, ...], look: WorkspaceFacts) ->
         elif held and held.kind == "batch" and held.state == "created":
             why = held.error or look.waits.get(name, "").strip()
             state = f"not started: {short(why)}" if why else "not started"
+        if held and held.killed and not held.running:
+            state += ", ended for want of memory"
         if space is None:
             state += ", no longer declared"
         if held and held.running and not held.connected:

@@ -6,6 +6,7 @@ import ast
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 import pytest
 
 from hostwright.common.templates import STANDARD
-from tests.unit.roles.workspaces.spaces import CARD, OTHER
+from tests.unit.roles.workspaces.spaces import CARD, OTHER, stub
 
 TEXT = (STANDARD / "jupyterhub" / "config.py.j2").read_text()
 SETTINGS = {
@@ -102,6 +103,20 @@ def container(user: str = "", gpus: str = "", state: str = "running", workspace:
 def test_the_oldest_python_can_read_it() -> None:
     ast.parse(TEXT, feature_version=(3, 8))
     ast.parse((STANDARD / "jupyterhub" / "add.py.j2").read_text(), feature_version=(3, 8))
+
+
+@pytest.mark.parametrize(("has", "shell"), [("bash", "bash"), ("", "sh")])
+def test_a_terminal_of_a_server_has_a_shell_that_the_image_has(hub: Any, tmp_path: Path, has: str, shell: str) -> None:
+    """jupyterlab#2779: a container has no SHELL, so that terminals were sh."""
+    stub(tmp_path, **{"jupyterhub-singleuser": 'echo "$SHELL $*"', "sh": ":", **dict.fromkeys(has.split(), ":")})
+    words = [*hub.c.Spawner.cmd, *hub.c.Spawner.args]
+    done = subprocess.run(words, env={"PATH": f"{tmp_path}/bin"}, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{tmp_path}/bin/{shell} {hub.c.Spawner.args[0]}\n"
+
+
+def test_a_terminal_of_a_server_reads_what_one_of_a_workspace_does(hub: Any) -> None:
+    lines = (STANDARD / "workspaces" / "profile.j2").read_text().replace("||\n ", "||").splitlines()
+    assert hub.PROFILE.splitlines() == [line for line in lines if not line.startswith("#")]
 
 
 class TestWhoComesIn:

@@ -31,14 +31,15 @@ ENVIRONMENT = {
 }
 
 
-def start(folder: Path, environment: Mapping[str, str] = ENVIRONMENT) -> str:
-    """The box's program, run with a stand-in for sshd that shows the file it is given."""
+def start(folder: Path, environment: Mapping[str, str] = ENVIRONMENT, *, newer: bool = False) -> str:
+    """The box's program, run with a stand-in for sshd that shows the file it is given; ``newer``: of OpenSSH 9.8."""
     image = next(state for state in states() if isinstance(state, ImageBuilt))
     text = dict(image.files)["start"]
     (folder / "sshd_config").write_text("Port 2222\nUsePAM no\n")
     text = text.replace("/etc/ssh/hostwright_sshd_config", f"{folder}/sshd_config")
     text = text.replace("/run/hostwright_sshd_config", f"{folder}/made")
     text = text.replace("/etc/profile.d", str(folder))
+    text = text.replace("/usr/sbin/sshd -t", "/bin/true" if newer else "/bin/false")
     text = text.replace(f"/usr/sbin/sshd -D -e -f {folder}", f"/bin/cat {folder}")
     assert "/usr/sbin/sshd" not in text
     done = subprocess.run(("sh", "-c", text), env=environment, capture_output=True, text=True, check=True)
@@ -56,6 +57,39 @@ def test_sessions_have_the_containers_environment_in_one_line(tmp_path: Path) ->
     kept["PATH"] += ":/workspace/.local/bin"  # OpenShell#149: what pip install --user brought was not found
     assert {name: found.get(name) for name in kept} == kept
     assert not {"HOME", "HOSTNAME", "QUOTED", "SLASHED", "HASHED", "LINES", "two"} & set(found)
+
+
+def test_nobody_is_shut_out_for_the_refused_logins_of_others(tmp_path: Path) -> None:
+    """borgbackupserver#470: all come from one address. An sshd before 9.8 would not start with a word that it does not
+    know."""
+    assert start(tmp_path, newer=True).splitlines()[-1] == "PerSourcePenalties no"
+    assert "PerSource" not in start(tmp_path)
+
+
+def test_a_real_sshd_takes_the_whole_of_its_configuration(tmp_path: Path) -> None:
+    image = next(state for state in states() if isinstance(state, ImageBuilt))
+    key = tmp_path / "key"
+    subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)), check=True)
+    text = dict(image.files)["sshd_config"].replace("/run/hostwright/host_key", str(key))
+    (tmp_path / "config").write_text(text)
+    Path("/run/sshd").mkdir(exist_ok=True)
+    words = ("/usr/sbin/sshd", "-T", "-f", str(tmp_path / "config"))
+    shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert {"usepam no", "passwordauthentication no", "maxstartups 100:30:100", "loglevel VERBOSE"} <= set(shown)
+
+
+@pytest.mark.parametrize("entry", ["!", "!!", "$6$salt$hash", ""])
+def test_an_account_of_the_image_shuts_nobody_out_and_lets_nobody_in(tmp_path: Path, entry: str) -> None:
+    """laradock#1372: sshd took an account that has no password for locked; one that expired is shut out, too."""
+    image = next(state for state in states() if isinstance(state, ImageBuilt))
+    shadow = tmp_path / "shadow"
+    shadow.write_text(f"root:{entry}:19000:0:99999:7:::\nalice:{entry}:19000:0:99999:7::0:\n")
+    (line,) = (line for line in dict(image.files)["Dockerfile"].splitlines() if line.endswith("/etc/shadow"))
+    command = line.removeprefix("RUN ").replace("/etc/shadow", str(shadow))
+    subprocess.run(("sh", "-euc", command), check=True)
+    fields = {row.split(":")[0]: row.split(":")[1:] for row in shadow.read_text().splitlines()}
+    assert "alice" not in fields  # whose password is x in passwd, which matches nothing and is no lock
+    assert fields["root"] == ["*", *[""] * 7]
 
 
 def test_what_sshd_cannot_take_is_in_each_shell_all_the_same(tmp_path: Path) -> None:

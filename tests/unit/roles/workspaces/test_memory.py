@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
-from hostwright.standard.roles.workspaces.verbs.looking import logs_script
-from tests.unit.roles.workspaces.spaces import space, stub
+from hostwright.standard.roles.workspaces.states.look import read_look
+from hostwright.standard.roles.workspaces.verbs.looking import logs_script, rows_of
+from tests.unit.roles.workspaces.spaces import answers, facts, recorded, space, states, stub
 
 DOCKER = """
 case $1 in
@@ -69,3 +70,10 @@ def test_whoever_kept_to_it_reads_nothing_of_it(tmp_path: Path, state: str, even
 
 def test_the_status_is_that_of_the_log(tmp_path: Path) -> None:
     assert logs(tmp_path, JUPYTER, "4711 false", "oom_kill 1\n", LOGS="4").returncode == 4
+
+
+def test_the_list_says_that_one_that_does_not_run_ended_for_want_of_memory() -> None:
+    """tensorboard#1002."""
+    look = read_look(facts(states(), answers(recorded(bob_board={"state": "restarting", "killed": True}))))
+    (row,) = [row for row in rows_of("gpu01", (), look) if row.name == "bob-board"]
+    assert row.state == "restarting, ended for want of memory, no longer declared"

@@ -99,7 +99,10 @@ class Host:
         smi = f"[ ! -e {folder}/broken ] || exit 9; cat {self.apps}"
         self.environment = {
             **stub(
-                folder, docker=DOCKER, setpriv=setpriv, systemctl=SYSTEMCTL,
+                folder,
+                docker=DOCKER,
+                setpriv=setpriv,
+                systemctl=SYSTEMCTL,
                 **{"nvidia-smi": smi, "sleep": "command -p sleep 0.1"},
             ),
             "CONTAINERS": f"{folder}/containers",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import stat
 import subprocess
@@ -92,6 +93,62 @@ def test_variables_reach_the_container_and_make_it_anew() -> None:
     (plan,) = planned(variables(bob_lab=entry)).values()
     assert isinstance(plan, Change)
     assert '+    "TZ": "Europe/Berlin",' in plan.diff.splitlines()
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_tensorboard_reads_all_writers_and_what_is_replaced(tmp_path: Path, knows: bool) -> None:
+    """tensorboard#1063: of two files in a directory one stood still. A file that is replaced is seen only without a
+    data server, whose end nobody would notice; TensorBoard before 2.5 has none, and does not know the option."""
+    unknown = 'case "$*" in *detect*) echo "unrecognized arguments" >&2; exit 2 ;; esac'
+    stub(tmp_path, tensorboard=f'{"" if knows else unknown}\necho "$*"')
+    words = docker_arguments(space(WorkspaceEntry("bob", "tensorboard")), PLACED)
+    begin = words.index(PLACED.image) + 1
+    environment = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}
+    done = subprocess.run(("sh", *words[begin:]), env=environment, capture_output=True, text=True, check=True)
+    given = done.stdout.split()
+    assert given[:2] == ["--logdir", "/workspace/logs"]
+    assert "--reload_multifile=true" in given
+    assert ("--detect_file_replacement=true" in given) is knows
+    assert "TINI_KILL_PROCESS_GROUP=1" in words  # else Docker's signal ends the shell alone
+
+
+def test_a_tensorboard_that_is_killed_is_not_begun_in_another_way(tmp_path: Path) -> None:
+    stub(tmp_path, tensorboard=f"echo x >>{tmp_path}/starts; kill -9 $$")
+    words = docker_arguments(space(WorkspaceEntry("bob", "tensorboard")), PLACED)
+    environment = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}
+    shell = ("sh", *words[words.index(PLACED.image) + 1 :])
+    assert subprocess.run(shell, env=environment, capture_output=True, check=False).returncode == 137
+    assert (tmp_path / "starts").read_text() == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("has", "asked", "shell"),
+    [("bash", "", "bash"), ("bash zsh", "zsh", "zsh"), ("bash", "zsh", "bash"), ("", "", "sh"), ("", "zsh", "sh")],
+)
+def test_a_terminal_of_jupyter_has_a_shell_that_the_image_has(tmp_path: Path, has: str, asked: str, shell: str) -> None:
+    """jupyter/notebook#2457: a container has no SHELL, so that terminals were sh; with a missing one none opens."""
+    programs = dict.fromkeys(["sh", *has.split()], ":") | {"jupyter-lab": ":", "jupyter": 'echo "$SHELL $*"'}
+    stub(tmp_path, **programs)
+    words = docker_arguments(space(WorkspaceEntry("bob", "jupyter")), PLACED)
+    environment = {"PATH": f"{tmp_path}/bin"} | ({"SHELL": f"{tmp_path}/bin/{asked}"} if asked else {})
+    done = subprocess.run(words[-3:], executable="/bin/sh", env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{tmp_path}/bin/{shell} lab --config=/run/hostwright/jupyter_config.py\n"
+
+
+@pytest.mark.parametrize(("own", "read"), [((), True), ((".profile",), False), ((".bash_profile",), False)])
+def test_a_terminal_reads_bashrc_unless_the_person_has_said_what_a_login_reads(
+    tmp_path: Path, own: tuple[str, ...], read: bool
+) -> None:
+    files = next(s.files for s in states() if isinstance(s, WorkspaceRuns) and s.name == "bob-lab")
+    text = next(text for name, _, text in files if name == "profile")
+    (tmp_path / ".bashrc").write_text("MARK=1\n")
+    for name in own:
+        (tmp_path / name).write_text("")
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    for options, marked in ((("--norc", "-ic"), read), (("-c",), False)):
+        words = ("bash", *options, f'{text}\necho "mark=${{MARK:-}}"')
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout == f"mark={1 if marked else ''}\n"
 
 
 @pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy"])
