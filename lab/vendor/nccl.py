@@ -16,6 +16,8 @@ from lab.vendor.packaging import Control, build_deb
 VERSION, CUDA = "2.8.4", "11.2"
 RUNTIME, DEVELOPMENT = "libnccl2", "libnccl-dev"
 _LIB = "usr/lib/x86_64-linux-gnu"
+#: what programs are linked with, and none of which the stand-in does
+ABSENT = ("ncclCommInitAll", "ncclCommDestroy", "ncclGroupStart", "ncclGroupEnd", "ncclAllReduce")
 
 
 def build(out: Path, profile: Profile) -> list[VendorFile]:
@@ -28,14 +30,11 @@ def runtime(directory: Path, version: str, cuda: str) -> Path:
     """Build `libnccl2` of any release into `directory`, and return the file."""
     tree = directory / "tree"
     real = tree / _LIB / f"libnccl.so.{version}"
+    absent = "".join(f"int {name}() {{ return 3; }} /* ncclInternalError */\n" for name in ABSENT)
     source = f"""
 int ncclGetVersion(int *version) {{ *version = {number(version)}; return 0; }}
-int ncclCommInitAll(void **comm, int count, const int *devices) {{
-    (void)comm; (void)count; (void)devices;
-    return 3; /* ncclInternalError */
-}}
 const char *ncclGetErrorString(int result) {{ return result ? "{standin.NOTE}: not NCCL" : "no error"; }}
-"""
+{absent}"""
     standin.shared_object(real, "libnccl.so.2", f"NCCL {version} without its code", source)
     (tree / _LIB / "libnccl.so.2").symlink_to(real.name)
     return _packed(tree, RUNTIME, f"{version}-1+cuda{cuda}", directory)
@@ -59,14 +58,29 @@ def _development(directory: Path) -> Path:
 def _header() -> str:
     parts = zip(("MAJOR", "MINOR", "PATCH"), VERSION.split("."), strict=True)
     defines = "".join(f"#define NCCL_{name} {value}\n" for name, value in parts)
-    return f"""/* {standin.NOTE} of NVIDIA's header of this name: versions and names only. */
+    return f"""/* {standin.NOTE} of NVIDIA's header of this name: versions, and what one all-reduce needs. */
 #pragma once
+#include <stddef.h>
 #include <cuda_runtime.h>
 {defines}#define NCCL_VERSION_CODE {number(VERSION)}
+typedef enum {{ ncclSuccess = 0, ncclInternalError = 3 }} ncclResult_t;
+typedef enum {{ ncclFloat = 7 }} ncclDataType_t;
+typedef enum {{ ncclSum = 0 }} ncclRedOp_t;
+typedef struct ncclComm *ncclComm_t;
 #ifdef __cplusplus
-extern "C"
+extern "C" {{
 #endif
-int ncclGetVersion(int *version);
+ncclResult_t ncclGetVersion(int *version);
+const char *ncclGetErrorString(ncclResult_t result);
+ncclResult_t ncclCommInitAll(ncclComm_t *comms, int count, const int *devices);
+ncclResult_t ncclCommDestroy(ncclComm_t comm);
+ncclResult_t ncclGroupStart(void);
+ncclResult_t ncclGroupEnd(void);
+ncclResult_t ncclAllReduce(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t operation,
+                           ncclComm_t comm, cudaStream_t stream);
+#ifdef __cplusplus
+}}
+#endif
 """
 
 
