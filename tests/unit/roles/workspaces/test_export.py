@@ -241,7 +241,9 @@ def test_a_value_is_the_same_text_for_every_reader(tools: Path, text: str, reade
         assert (service["environment"]["TZ"], service["entrypoint"]) == (text, ["echo", text])
     *_, job = reader(kubernetes(workspace(entry)))
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    assert (container["env"], container["command"]) == ([{"name": "TZ", "value": text}], ["echo", text])
+    zone, output = container["env"]
+    assert (zone, container["command"]) == ({"name": "TZ", "value": text}, ["echo", text])
+    assert output == {"name": "PYTHONUNBUFFERED", "value": "1"}
     ((_, seen),) = run(slurm(workspace(entry)), tools)
     assert seen == text
 
