@@ -69,6 +69,7 @@ class SpaceContainer:
     restarts: int = 0  #: how often Docker has started it again since somebody started it
     started: str = ""  #: when it last was, in UTC (RFC 3339)
     children: int = 0  #: processes that its first one started
+    libraries: str = ""  #: the version of the driver whose libraries it got at its start; empty where it got none
 
     @property
     def running(self) -> bool:
@@ -128,6 +129,7 @@ class WorkspaceFacts:
     containers: tuple[SpaceContainer, ...] = ()
     images: dict[str, str] = field(default_factory=dict)  #: the ID of each image, by its names
     networks: tuple[str, ...] = ()
+    driver: str = ""  #: the version of the driver, of its module and its libraries; empty where they do not agree
     lately: str = ""  #: some seconds ago, as the host's clock has it, in UTC (RFC 3339)
     queued: frozenset[str] = frozenset()  #: batch workspaces that wait for their turn, or have it
     waits: dict[str, str] = field(default_factory=dict)  #: what those wait for that do, or why Docker did not start one
@@ -149,6 +151,10 @@ class WorkspaceFacts:
         """Whether a container runs only since Docker started it again a moment ago: its program may well end again."""
         return held.running and held.restarts > 0 and bool(self.lately) and held.started >= self.lately
 
+    def outdated(self, held: SpaceContainer) -> bool:
+        """Whether a container runs with another driver's libraries: no program in it reaches a GPU any more."""
+        return held.running and bool(self.driver and held.libraries) and held.libraries != self.driver
+
     def container(self, workspace: str, end: str = "") -> SpaceContainer | None:
         """The container of a workspace, or the one beside it whose name ends so."""
         name = f"/{PREFIX}{workspace}{end}"
@@ -163,15 +169,24 @@ def read_look(facts: Facts) -> WorkspaceFacts:
     docker = [rest for kind, rest in lines if kind == "docker"]
     children = dict(_numbers(rest) for kind, rest in lines if kind == "children")
     killed = {untrusted.whole(rest) for kind, rest in lines if kind == "killed"}
+    libraries = {
+        untrusted.whole(pid): version
+        for kind, rest in lines
+        if kind == "libraries"
+        for pid, _, version in [rest.partition(" ")]
+    }
     rows = [_object(rest) for kind, rest in lines if kind == "container"]
     containers = (_held(row, children) for row in rows if row)
     return WorkspaceFacts(
         docker="absent" if "absent" in docker else "silent" if docker or not whole else "",
         containers=tuple(
-            replace(held, killed=held.killed or held.pid in killed) for held in containers if held is not None
+            replace(held, killed=held.killed or held.pid in killed, libraries=libraries.get(held.pid, ""))
+            for held in containers
+            if held is not None
         ),
         images=_images(rest for kind, rest in lines if kind == "image"),
         networks=tuple(rest for kind, rest in lines if kind == "network"),
+        driver=next((rest for kind, rest in lines if kind == "driver"), ""),
         lately=next((rest for kind, rest in lines if kind == "lately"), ""),
         queued=frozenset(rest for kind, rest in lines if kind == "batch"),
         waits={name: why for kind, rest in lines if kind == "waits" for name, _, why in [rest.partition(" ")]},

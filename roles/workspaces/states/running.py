@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from hostwright.common.quoting import sh_file
+from hostwright.common.quoting import sh, sh_file
 from hostwright.common.text import count
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
@@ -26,7 +26,15 @@ from hostwright.standard.roles.workspaces.states.arguments import (
     network_of,
 )
 from hostwright.standard.roles.workspaces.states.cards import card_probes, cards_of_host, give_cards
-from hostwright.standard.roles.workspaces.states.look import LOOK, NEW, OLD, SpaceContainer, WorkspaceFacts, read_look
+from hostwright.standard.roles.workspaces.states.look import (
+    LOOK,
+    NEW,
+    OLD,
+    PREFIX,
+    SpaceContainer,
+    WorkspaceFacts,
+    read_look,
+)
 from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_probes
 from hostwright.standard.roles.workspaces.states.undeclared import ENDS_WORK, Undeclared, told
 
@@ -79,7 +87,9 @@ class WorkspaceRuns:
             diff = _difference(look.definitions.get(self.name), self)
             made = self._created(placed, have, diff)
             made = replace(made, warnings=tuple(self._new_key(look)))
-            return self._in_use(held) or (replace(made, disturbs=ENDS_WORK) if held.at_work else made)
+            return self._in_use(held, "its definition has changed") or (
+                replace(made, disturbs=ENDS_WORK) if held.at_work else made
+            )
         if held.half_started and self.name not in look.queued:
             return self._taken(look) or self._created(placed, _ended(held))
         return self._kept(look, held)
@@ -97,6 +107,11 @@ class WorkspaceRuns:
         elif not held.running or look.unsteady(held):
             script = back + self._start() + self._finish()
             return self._taken(look) or self._change(f"{_ended(held)}{note}", "running", script)
+        elif look.outdated(held):
+            end = sh("docker stop --time 10 %s >/dev/null 2>&1 || :\n", f"{PREFIX}{self.name}")
+            have = f"its libraries are of driver {held.libraries}"
+            due = self._change(have, f"started again with those of {look.driver}", back + end + self._start())
+            return self._in_use(held, have) or (replace(due, disturbs=ENDS_WORK) if held.at_work else due)
         if off:
             port = f" with port {self.workspace.port}" if self.workspace.port else ""
             return self._taken(look) or self._change("off its network", f"on it again{port}; what runs goes on", back)
@@ -237,13 +252,10 @@ class WorkspaceRuns:
         )
         return Refusal(self.what, UNABLE, self._want(), "workspace-port", sentence, alone=True)
 
-    def _in_use(self, held: SpaceContainer) -> Refusal | None:
+    def _in_use(self, held: SpaceContainer, why: str) -> Refusal | None:
         if self.force or not held.at_work:
             return None
-        sentence = (
-            f"{held.at_work} would be ended, as its definition has changed: wait until nobody works in it, or say "
-            "--force"
-        )
+        sentence = f"{held.at_work} would be ended, as {why}: wait until nobody works in it, or say --force"
         return Refusal(self.what, UNABLE, self._want(), "workspace-in-use", sentence, alone=True)
 
     def users(self, facts: Facts) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 # What the host has of workspaces, a line each, with "end" as the last: "docker absent" or "docker silent" (whatever it
 # then lacks is not known), "container JSON", "image ID NAME:TAG NAME@DIGEST", "network NAME", "listen ADDRESS:PORT",
 # "children PID NUMBER" of the containers' programs by their first process, "killed PID" of those in which the kernel
-# ended a program for want of memory (Docker may say so only of what has ended), "definition NAME JSON", "batch NAME" of
+# ended a program for want of memory (Docker may say so only of what has ended), "driver VERSION" of the GPUs where module
+# and libraries of the host agree, "libraries PID VERSION" of those in a container, "definition NAME JSON", "batch NAME" of
 # one in the queue, "waits NAME WHY" of one in it and of one that Docker did not start, "lately TIME": Docker takes a
 # program that has run for ten seconds as one that works. Of a definition, each of whose fields is a line, what is as long
 # as a script may be is left out. It needs `children` of children.sh.
@@ -38,9 +39,16 @@ if [ -n "$ids" ]; then
   printf '%s\n' "$rows"
   pids=$(printf '%s\n' "$rows" | sed -n 's/.*"pid":\([1-9][0-9]*\).*/\1/p')
   [ -z "$pids" ] || children "$pids"
+  module=
+  { read -r module </sys/module/nvidia/version; } 2>/dev/null || :
+  file=$(readlink -f /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1)
+  [ -z "$module" ] || [ "${file##*libnvidia-ml.so.}" != "$module" ] || echo "driver $module"
   for pid in $pids; do # control groups of version 2 or 1, as the container sees its own
-    group=/proc/$pid/root/sys/fs/cgroup
+    process=/proc/$pid
+    group=$process/root/sys/fs/cgroup
     ! grep -qs '^oom_kill [1-9]' "$group/memory.events" "$group/memory/memory.oom_control" || echo "killed $pid"
+    # NVIDIA's runtime mounts each file of the host where the container has it, as it was at the container's start
+    sed -n "s,.* /[^ ]*/libnvidia-ml\\.so\\.\\([0-9][0-9.]*\\) .*,libraries $pid \\1,p" "$process/mountinfo" 2>/dev/null
   done
 fi
 timeout 20 docker image ls --no-trunc --digests \

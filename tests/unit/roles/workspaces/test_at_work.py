@@ -56,7 +56,7 @@ def held_of(folder: Path, pid: int, proc: str = "/proc") -> SpaceContainer:
     row = json.dumps({**json.loads(line.partition(" ")[2]), "pid": pid}, separators=(",", ":"))
     docker = f"case $1 in ps) echo id ;; inspect) echo 'container {row}' ;; esac"
     done = subprocess.run(
-        ["/bin/sh", "-c", LOOK.script.replace("group=/proc", f"group={proc}")],
+        ["/bin/sh", "-c", LOOK.script.replace("process=/proc", f"process={proc}")],
         env=stub(folder, docker=docker), capture_output=True, text=True, check=True,
     )  # fmt: skip
     held = read_look(facts(states(), answers(done.stdout))).container("alice-lab")
@@ -102,3 +102,15 @@ def test_a_jupyter_whose_kernel_was_ended_for_want_of_memory_is_known_while_it_r
         group.parent.mkdir(parents=True)
         group.write_text(text)
         assert held_of(tmp_path / str(number), 4711, f"{tmp_path}/{number}").killed is known
+
+
+def test_the_drivers_libraries_in_a_container_are_known_by_their_version(tmp_path: Path) -> None:
+    """Those of a driver that is gone are mounts of files that are deleted."""
+    mounts = tmp_path / "4711/mountinfo"
+    mounts.parent.mkdir()
+    library = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.470.182.03"
+    mounts.write_text(
+        "610 600 0:52 / / rw,relatime - overlay overlay rw\n"
+        f"611 610 8:1 {library}//deleted {library} ro,nosuid,nodev - ext4 /dev/sda1 rw\n"
+    )
+    assert held_of(tmp_path, 4711, str(tmp_path)).libraries == "470.182.03"

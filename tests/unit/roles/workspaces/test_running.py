@@ -305,6 +305,9 @@ def test_one_that_stopped_is_started_and_not_made_again() -> None:
     assert "docker create" not in script(plans, "workspace bob-lab")
 
 
+BOB_PID = next(held.pid for held in read_look(facts(states(), answers())).containers if held.workspace == "bob-lab")
+
+
 @pytest.mark.parametrize(
     ("restarts", "started", "due"),
     [
@@ -321,6 +324,36 @@ def test_a_program_that_ends_again_and_again_does_not_count_as_running(restarts:
     for plan in plans.values():
         assert plan.have == "its program ended, and Docker has just started it again (3 times so far)"
         assert "docker create" not in script(plans, "workspace bob-lab")
+
+
+@pytest.mark.parametrize(
+    ("driver", "libraries", "due"),
+    [
+        ("470.256.02", "470.182.03", True),
+        ("470.182.03", "470.182.03", False),
+        ("", "470.182.03", False),  # the host's own do not agree: a start would bring no better ones
+        ("470.256.02", "", False),  # it has no GPU
+    ],
+)
+def test_one_with_another_drivers_libraries_is_started_again(driver: str, libraries: str, due: bool) -> None:
+    """nvidia-smi in it says "Driver/library version mismatch", while the host's own is content."""
+    lines = [f"driver {driver}"] * bool(driver) + [f"libraries {BOB_PID} {libraries}"] * bool(libraries)
+    plans = planned(replies=answers("\n".join((*lines, recorded()))))
+    assert list(plans) == ["workspace bob-lab"] * due
+    for plan in plans.values():
+        assert (plan.have, plan.want) == (
+            "its libraries are of driver 470.182.03",
+            "started again with those of 470.256.02",
+        )
+        assert "docker create" not in script(plans, "workspace bob-lab")
+
+
+def test_one_with_another_drivers_libraries_goes_on_while_somebody_works_in_it() -> None:
+    look = "\n".join(("driver 470.256.02", f"libraries {BOB_PID} 470.182.03", f"children {BOB_PID} 2", recorded()))
+    (plan,) = planned(replies=answers(look)).values()
+    assert isinstance(plan, Refusal)
+    assert plan.alone
+    assert "workspace bob-lab of bob (2 processes) would be ended, as its libraries are of driver" in plan.sentence
 
 
 def test_the_port_of_a_program_that_ends_again_and_again_is_its_own() -> None:
