@@ -18,6 +18,7 @@ OTHER_LANGUAGES = {
     "hostwright/resources/document.py",
     "lab/firewall.py",
     "lab/vendor/cudnn.py",
+    "lab/vendor/nccl.py",
 }
 
 
