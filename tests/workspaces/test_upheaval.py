@@ -184,7 +184,7 @@ def test_images_are_built_again_behind_a_canary(busy: Busy) -> None:
         before = on(second, f"docker inspect --format '{{{{.Id}}}}' workspace-{BOX}")
         words = ("images.rebuild", "--hosts", f"{HOST},{SECOND}", "--canary", "1")
         said = busy.refused(*words, whose=("workspace bob-box of bob (",))
-        assert f"{SECOND}: not started" in said
+        assert f"{SECOND} untouched" in said
         assert on(second, f"docker inspect --format '{{{{.Id}}}}' workspace-{BOX}") == before
     finally:
         fleet.remove(busy.lab, [SECOND])
