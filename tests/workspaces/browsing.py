@@ -26,6 +26,13 @@ from tests.browser.conftest import FLAGS, PATH
 
 SIZE = (1180, 760)
 PATIENCE_S = 180  #: a page of Jupyter's on a busy machine; a training; a page after a reboot
+#: JupyterLab adds a cell to its page when it comes into view, and says its place in the notebook
+CELLS = """const place = cell => Number(cell.dataset.windowedListIndex ?? 0);
+const cells = [...document.querySelectorAll(".jp-Notebook .jp-CodeCell")].sort((a, b) => place(a) - place(b))"""
+OUTPUT = """cell => {
+  const printed = [...cell.querySelectorAll(".jp-OutputArea-output")];
+  return printed.map(each => each.textContent).join("\\n").trim();
+}"""
 Value = TypeVar("Value")
 
 
@@ -182,13 +189,13 @@ class Jupyter(Page):
         return [str(cell.find_element(By.CSS_SELECTOR, ".jp-InputPrompt").text) for cell in self.cells()]
 
     def outputs(self) -> list[str]:
-        """What each cell printed."""
-        kept = ".jp-OutputArea-output"
-        return ["\n".join(str(o.text) for o in c.find_elements(By.CSS_SELECTOR, kept)) for c in self.cells()]
+        """What each cell printed, also one that is not in view: a browser may not render it, and has no text of it."""
+        return [str(text) for text in self.driver.execute_script(f"{CELLS}; return cells.map({OUTPUT})")]
 
     def cells(self) -> list[WebElement]:
-        """The cells with code."""
-        return self.all(".jp-Notebook .jp-CodeCell")
+        """The cells with code, in the notebook's order."""
+        cells: list[WebElement] = self.driver.execute_script(f"{CELLS}; return cells")
+        return cells
 
 
 def trusting(home: Path, authority: Path | None) -> Path:
