@@ -27,6 +27,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import (
     BATCH,
     STATE,
     Workspace,
+    checked_people,
     checked_together,
     workspaces_of,
 )
@@ -61,6 +62,7 @@ class Workspaces:
     users: Annotated[
         Mapping[UserName, Annotated[WorkspaceUser, BeforeValidator(entry_or_nothing)]],
         BeforeValidator(entry_or_nothing),
+        AfterValidator(checked_people),
     ] = field(default_factory=dict)
     directory: Path = "/srv/workspaces"  #: people's files: USER/WORKSPACE in it
     ports: Annotated[str, AfterValidator(_range)] = "20000-29999"  #: of workspaces that name none

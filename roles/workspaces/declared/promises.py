@@ -77,6 +77,21 @@ def person_of(entry: WorkspaceEntry, users: Mapping[str, WorkspaceUser]) -> Work
     return WorkspaceUser() if known is None and entry.kind == "serving" and entry.user == NOBODY else known
 
 
+def uids_given_twice(users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
+    """The people whose uid is another's as well, each with what is wrong: who left has files that stay."""
+    first: dict[int, str] = {}
+    for name, person in users.items():
+        other = name if person.uid is None else first.setdefault(person.uid, name)
+        if other != name:
+            left = [each for each in (other, name) if users[each].left]
+            stay = f" (the files of {left[0]}, who left, stay)" if left else ""
+            yield (
+                name,
+                f"uid {person.uid} is given to {other} and to {name}, so that each could read and change the other's "
+                f"files{stay}: give {name} a number that nobody has or had",
+            )
+
+
 def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
     """What is wrong between the workspaces of a host, at the one that comes later in the order of names."""
     for name, entry in entries.items():

@@ -16,6 +16,7 @@ from hostwright.standard.roles.workspaces.declared.promises import (
     over_limits,
     person_of,
     ports_of,
+    uids_given_twice,
     wrong_together,
 )
 
@@ -57,16 +58,25 @@ def checked_together(entries: Entries, info: ValidationInfo) -> Entries:
     needed = ("users", "ports", "per_user", "per_host")
     if any(name not in info.data for name in needed):
         return entries  # one of those has a mistake, which is reported
-    mistakes = list(_mistakes(entries, info.data))
-    if mistakes:
-        details = [
-            InitErrorDetails(
-                type=PydanticCustomError("value_error", "{error}", {"error": sentence}), loc=(name,), input=None
-            )
-            for name, sentence in mistakes
-        ]
-        raise ValidationError.from_exception_data("workspaces", details)
+    _refuse("workspaces", _mistakes(entries, info.data))
     return entries
+
+
+def checked_people(users: Mapping[str, WorkspaceUser]) -> Mapping[str, WorkspaceUser]:
+    """The people, if no two of them have the same uid: else every mistake, each at its person."""
+    _refuse("workspaces_users", uids_given_twice(users))
+    return users
+
+
+def _refuse(title: str, mistakes: Iterator[Wrong]) -> None:
+    details = [
+        InitErrorDetails(
+            type=PydanticCustomError("value_error", "{error}", {"error": sentence}), loc=(name,), input=None
+        )
+        for name, sentence in mistakes
+    ]
+    if details:
+        raise ValidationError.from_exception_data(title, details)
 
 
 def _mistakes(entries: Entries, data: Mapping[str, object]) -> Iterator[Wrong]:

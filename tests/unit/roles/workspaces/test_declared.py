@@ -211,6 +211,22 @@ def test_users_that_are_none(tmp_path: Path, user: str) -> None:
         bind(Workspaces, "workspaces", load(folder).hosts["gpu01"])
 
 
+@pytest.mark.parametrize("left", ["", ", left: true"])
+def test_a_uid_is_one_persons(tmp_path: Path, left: str) -> None:
+    """systemd#15802: whoever gets a number after somebody else can read what that one left."""
+    people = f"{{bob: {{uid: 2002{left}}}, carol: {{uid: 2002}}, dave: }}"
+    folder = tmp_path / "inventory"
+    folder.mkdir()
+    (folder / "hosts.yml").write_text(f"all:\n  hosts:\n    gpu01:\n      workspaces_users: {people}\n")
+    with pytest.raises(InputError) as caught:
+        bind(Workspaces, "workspaces", load(folder).hosts["gpu01"])
+    assert "workspaces.users.carol: uid 2002 is given to bob and to carol" in str(caught.value)
+    assert ("the files of bob, who left, stay" in str(caught.value)) is bool(left)
+    people = "{bob: {uid: 2002, gid: 3000}, carol: {uid: 2003, gid: 3000}}"
+    (folder / "hosts.yml").write_text(f"all:\n  hosts:\n    gpu01:\n      workspaces_users: {people}\n")
+    assert len(bind(Workspaces, "workspaces", load(folder).hosts["gpu01"]).users) == 2, "a group may be of several"
+
+
 def test_a_gpu_is_promised_once(tmp_path: Path) -> None:
     both = "a: {{user: alice, kind: {}, gpus: [0, 1]{}}}\nb: {{user: bob, kind: {}, gpus: [1]{}}}"
     batch = "batch, command: [x]"
