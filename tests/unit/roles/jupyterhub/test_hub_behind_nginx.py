@@ -86,6 +86,15 @@ def test_a_body_reaches_the_hub_for_a_server_that_does_not_run(nginx: Nginx) -> 
     assert (status, json.loads(body)["read"]) == (200, 5000)
 
 
+@pytest.mark.parametrize("path", ["hub/login", "hub/home", "user/alice/lab", "user/bob/lab"])
+def test_no_client_says_by_which_way_it_came(nginx: Nginx, path: str) -> None:
+    """jupyterhub#2284: cookies of the login came without Secure where X-Scheme said http."""
+    claims = {"X_Scheme": "http", "Forwarded": "proto=http", "X_Forwarded_Proto": "https,http"}
+    headers = json.loads(nginx.get(f"/jupyterhub/{path}", **claims)[2])["headers"]
+    told = {name: value for name, value in headers.items() if "http" in value}
+    assert told == {"X-Forwarded-Proto": "https"}
+
+
 def test_a_websocket_is_passed_on_to_a_persons_server(nginx: Nginx) -> None:
     with nginx.connected() as tls:
         headers = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}

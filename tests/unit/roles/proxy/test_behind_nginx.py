@@ -90,6 +90,22 @@ def test_what_a_client_claims_of_itself_is_not_passed_on(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
+    "header",
+    [
+        "Forwarded", "X_Scheme", "X_Forwarded_Scheme", "X_Forwarded_Protocol", "X_Forwarded_Ssl", "X_Forwarded_Port",
+        "X_Forwarded_Server", "X_Forwarded_Prefix", "X_Forwarded_Context", "X_ProxyContextPath", "X_Url_Scheme",
+        "Front_End_Https",
+    ],
+)  # fmt: skip
+def test_no_other_header_of_a_client_says_how_it_came(site: Site, header: str) -> None:
+    """jupyterhub#2284: tornado takes X-Scheme before X-Forwarded-Proto, and JupyterHub Forwarded before both, so that
+    cookies came without Secure."""
+    headers = asked(site.nginx.get("/alice/alice-lab/", **{header: "proto=http"})[2])["headers"]
+    assert "proto=http" not in headers.values()
+    assert headers["X-Forwarded-Proto"] == "https"
+
+
+@pytest.mark.parametrize(
     "path", ["api/kernels/1/channels?session_id=2", "terminals/websocket/1", "api/events/subscribe"]
 )
 def test_every_websocket_is_upgraded(site: Site, path: str) -> None:
