@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import posixpath
 import re
 from collections.abc import Mapping
@@ -30,6 +32,11 @@ _SYSTEM = (
 _OWN_VARIABLES = ("HOME", "USER", "LOGNAME")
 _SIZE = re.compile(r"([1-9][0-9]{0,7})([kmgt])")
 _FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+#: of each type of public key: how many parts it has, the type's own name among them
+_KEY_FIELDS = {
+    "ssh-ed25519": 2, "ssh-rsa": 3, "ecdsa-sha2-nistp256": 3, "ecdsa-sha2-nistp384": 3, "ecdsa-sha2-nistp521": 3,
+    "sk-ssh-ed25519@openssh.com": 3, "sk-ecdsa-sha2-nistp256@openssh.com": 4,
+}  # fmt: skip
 _PATH = re.compile(r"/[A-Za-z0-9._+@=/-]*")
 
 
@@ -115,9 +122,37 @@ def _mount(text: str) -> str:
 
 
 def _keys(text: str) -> str:
-    if not re.fullmatch(r"(ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+ [A-Za-z0-9+/]{16,}={0,3}( [^\n\r]*)?", text.strip()):
-        raise ValueError(f"found {text[:40]!r}, expected a public key as in ~/.ssh/id_ed25519.pub")
-    return text.strip()
+    line = text.strip()
+    expected = "expected a public key as in ~/.ssh/id_ed25519.pub"
+    if not re.fullmatch(r"(ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+ [A-Za-z0-9+/]{16,}={0,3}( [^\n\r]*)?", line):
+        raise ValueError(f"found {text[:40]!r}, {expected}")
+    kind, blob = line.split(" ")[:2]
+    fields = _fields(blob)
+    if fields and fields[0] != kind.encode():
+        raise ValueError(
+            f"found {text[:40]!r}, whose first word is not the type of the key behind it "
+            f"({fields[0][:40].decode(errors='replace')!r}), {expected}: copy the whole line again"
+        )
+    if not fields or len(fields) != _KEY_FIELDS.get(kind, len(fields)):
+        raise ValueError(f"found {text[:40]!r}, which is cut off or changed, {expected}: copy the whole line again")
+    return line
+
+
+def _fields(blob: str) -> list[bytes]:
+    """The parts of a public key in base64, each with its length before it (RFC 4253, section 6.6); none where they do
+    not fill it exactly."""
+    try:
+        data = base64.b64decode(blob, validate=True)
+    except binascii.Error:
+        return []
+    fields, at = [], 0
+    while at < len(data):
+        end = at + 4 + int.from_bytes(data[at : at + 4], "big")
+        if end > len(data):
+            return []
+        fields.append(data[at + 4 : end])
+        at = end
+    return fields
 
 
 def _workspace_name(text: str) -> str:

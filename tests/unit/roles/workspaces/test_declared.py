@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -17,14 +19,14 @@ from hostwright.standard.roles.workspaces.declared import zones
 from hostwright.standard.roles.workspaces.declared.entries import MOST_WORD_BYTES, WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.promises import PortRange, ports_of
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
-from tests.unit.roles.workspaces.spaces import AMBIGUOUS
+from tests.unit.roles.workspaces.spaces import AMBIGUOUS, KEY
 
 HOSTS = "all:\n  hosts:\n    gpu01:\n    gpu02:\n"
-PEOPLE = """\
+PEOPLE = f"""\
 all:
   vars:
     workspaces_users:
-      alice: {uid: 2001, keys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHo9 alice@desk]}
+      alice: {{uid: 2001, keys: [{KEY}]}}
       bob:
 """
 
@@ -225,6 +227,63 @@ def test_a_uid_is_one_persons(tmp_path: Path, left: str) -> None:
     people = "{bob: {uid: 2002, gid: 3000}, carol: {uid: 2003, gid: 3000}}"
     (folder / "hosts.yml").write_text(f"all:\n  hosts:\n    gpu01:\n      workspaces_users: {people}\n")
     assert len(bind(Workspaces, "workspaces", load(folder).hosts["gpu01"]).users) == 2, "a group may be of several"
+
+
+def public_key(kind: str, *parts: bytes, says: str = "") -> str:
+    """A line with a key of these parts, whose first word may say another type."""
+    blob = b"".join(len(part).to_bytes(4, "big") + part for part in (kind.encode(), *parts))
+    return f"{says or kind} {base64.b64encode(blob).decode()}"
+
+
+def user_with(folder: Path, key: str) -> Workspaces:
+    (folder / "inventory").mkdir(exist_ok=True)
+    document = {"all": {"hosts": {"gpu01": {"workspaces_users": {"eve": {"uid": 2001, "keys": [KEY, key]}}}}}}
+    (folder / "inventory/hosts.yml").write_text(json.dumps(document))
+    return bind(Workspaces, "workspaces", load(folder / "inventory").hosts["gpu01"])
+
+
+ED25519 = public_key("ssh-ed25519", b"k" * 32)
+CURVE = (b"nistp256", b"\4" + b"p" * 64)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ED25519,
+        f"{ED25519} Jürgen at his desk",
+        public_key("ssh-rsa", b"\1\0\1", b"\0" + b"n" * 384),
+        public_key("ecdsa-sha2-nistp256", *CURVE),
+        public_key("ecdsa-sha2-nistp521", b"nistp521", b"\4" + b"p" * 132),
+        public_key("sk-ssh-ed25519@openssh.com", b"k" * 32, b"ssh:"),
+        public_key("sk-ecdsa-sha2-nistp256@openssh.com", *CURVE, b"ssh:"),
+    ],
+)
+def test_every_kind_of_public_key_is_taken(tmp_path: Path, key: str) -> None:
+    """debops#1801: keys in hardware."""
+    assert user_with(tmp_path, key).users["eve"].keys == (KEY, key)
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        (ED25519[:-4], "cut off"),
+        (ED25519[:-5], "cut off"),
+        (ED25519 + "AAAA", "cut off or changed"),
+        (public_key("ssh-rsa", b"\1\0\1"), "cut off"),
+        (public_key("sk-ssh-ed25519@openssh.com", b"k" * 32), "cut off"),
+        (public_key("ssh-ed25519", b"k" * 32, b"x"), "changed"),
+        (public_key("ssh-ed25519", b"k" * 32, says="ssh-rsa"), "is not the type of the key behind it"),
+        (public_key("ecdsa-sha2-nistp256", *CURVE, says="ecdsa-sha2-nistp384"), "('ecdsa-sha2-nistp256')"),
+        (f"{ED25519}\n{ED25519}", "expected a public key"),
+        (f'from="10.0.0.0/8" {ED25519}', "expected a public key"),
+    ],
+)
+def test_a_key_that_no_ssh_reads_is_refused(tmp_path: Path, key: str, why: str) -> None:
+    """kamal#1131: sshd passes over such a line, and its owner cannot log in."""
+    with pytest.raises(InputError) as caught:
+        user_with(tmp_path, key)
+    assert "workspaces.users.eve.keys" in str(caught.value)
+    assert why in str(caught.value)
 
 
 def test_a_gpu_is_promised_once(tmp_path: Path) -> None:
