@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hostwright.common.errors import InputError
+from hostwright.common.text import short
 from hostwright.standard.roles.workspaces.declared.forms import HOME, bytes_of
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.inside import PORTS, cards_checked, command_inside, hosts_checked
@@ -17,6 +18,7 @@ Manifest = dict[str, Any]
 MIB = 2**20
 _LABEL_LENGTH = 63  #: of a name of DNS between two dots (RFC 1123)
 _SHM = "shm"  #: the volume of a pod's shared memory
+_QUANTITY = re.compile(r"[1-9][0-9]{0,7}(Mi|Gi|Ti|Pi|M|G|T|P)")
 
 
 def kubernetes(workspace: Workspace, hosts: int = 1, storage: str = "50Gi") -> str:
@@ -26,8 +28,12 @@ def kubernetes(workspace: Workspace, hosts: int = 1, storage: str = "50Gi") -> s
     operator, which gives each its ``TF_CONFIG``. ``storage`` is the size of the claim that holds the workspace's files;
     each mounted directory becomes a claim of its own, which must be there already. A limit of processes has no field
     in a pod (the kubelet has one for all pods) and is left out.
-    Raises ``InputError`` for an ssh box, whose image is built on its host.
+    Raises ``InputError`` for an ssh box, whose image is built on its host, and for a ``storage`` that Kubernetes would
+    refuse, or take for something else: ``50`` are 50 bytes there.
     """
+    if not _QUANTITY.fullmatch(storage):
+        expected = "expected a whole number with Mi, Gi, Ti or Pi, such as 50Gi, or with M, G, T or P for powers of 1000"
+        raise InputError(f"found {short(storage)!r}, {expected}", "--storage")
     if workspace.entry.kind == "ssh":
         raise InputError(
             f"{workspace.name} is an ssh box, whose image is built on its host: in a cluster, use `kubectl exec`"

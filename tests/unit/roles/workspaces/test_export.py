@@ -131,6 +131,18 @@ def test_a_batch_run_is_a_job_that_is_not_repeated() -> None:
     assert job["template"]["spec"]["containers"][0]["command"] == ["python", "train it.py", "--name='x'"]
 
 
+@pytest.mark.parametrize("storage", ["50Gi", "50G", "500Mi", "2T"])
+def test_a_claim_has_the_size_that_was_asked_for(storage: str) -> None:
+    claim = manifests(kubernetes(workspace(LAB), storage=storage))["PersistentVolumeClaim"]["spec"]
+    assert claim["resources"]["requests"] == {"storage": storage}
+
+
+@pytest.mark.parametrize("storage", ["50g", "50GB", "50", "50m", "0Gi", "-1Gi", "50Gi\n", "garbage x", ""])
+def test_a_claim_of_a_size_that_kubernetes_reads_otherwise_is_refused(storage: str) -> None:
+    with pytest.raises(InputError, match=r"^--storage: found .*, expected a whole number with Mi, .* such as 50Gi"):
+        kubernetes(workspace(LAB), storage=storage)
+
+
 def test_several_hosts_are_a_tf_job_whose_files_all_of_them_write() -> None:
     found = manifests(kubernetes(workspace(TRAIN), hosts=4, storage="2Ti"))
     spec = found["TFJob"]["spec"]
