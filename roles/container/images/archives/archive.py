@@ -202,6 +202,15 @@ class _Reading:
         if header.type == tarfile.SYMTYPE:
             found.links[name] = linked(name, ahead.target or header.linkname)
             return
+        if header.type == tarfile.LNKTYPE:  # another name of a file before it; its target is a name from the top
+            target = inside(ahead.target or header.linkname)
+            wrong = "that is no file before it" if target not in found.parts else ""
+            if header.size or ahead.size:  # programs that read it disagree on whether it follows
+                wrong = wrong or "it has content of its own"
+            if wrong:
+                raise NoArchive(f"{short(name)!r} is a hard link to {short(target)!r}, and {wrong}")
+            found.parts[name] = found.parts[target]
+            return
         if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
             raise NoArchive(f"{short(name)!r} is neither a file nor a directory")
         size = header.size if ahead.size is None else ahead.size

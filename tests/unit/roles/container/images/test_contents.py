@@ -109,6 +109,43 @@ def test_a_layer_that_is_there_twice_is_a_link(tmp_path: Path) -> None:
     assert found.images == (ArchivedImage(f"sha256:{sha(text)}", (NAME,)),)
 
 
+def hard_linked(files: dict[str, Any], name: str, target: str, size: int = 0) -> bytes:
+    """The files as an archive, with one more that is a hard link."""
+    out = io.BytesIO(packed(files))
+    with tarfile.open(fileobj=out, mode="a") as tar:
+        info = tarfile.TarInfo(name)
+        info.type, info.linkname, info.size = tarfile.LNKTYPE, target, size
+        tar.addfile(info)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("dot", ["", "./"])
+def test_a_file_that_is_a_hard_link_to_one_before_it_is_that_file(tmp_path: Path, dot: str) -> None:
+    """What ``tar -c`` makes of an unpacked image whose equal files share their blocks."""
+    text = config(LAYERS[0], LAYERS[0])
+    files = saved((LAYERS[0], LAYERS[0]), text)
+    first, second = json.loads(files["manifest.json"])[0]["Layers"]
+    del files[second]
+    found = contents(tmp_path, hard_linked(files, f"{dot}{second}", f"{dot}{first}"))
+    assert found.images == (ArchivedImage(f"sha256:{sha(text)}", (NAME,)),)
+
+
+@pytest.mark.parametrize(
+    "target, size, sentence",
+    [
+        ("/etc/passwd", 0, "leads out of it"),
+        ("../etc/passwd", 0, "leads out of it"),
+        ("gone", 0, "'x' is a hard link to 'gone', and that is no file before it"),
+        ("x", 0, "'x' is a hard link to 'x', and that is no file before it"),
+        ("manifest.json", 512, "'x' is a hard link to 'manifest.json', and it has content of its own"),
+    ],
+)
+def test_a_hard_link_to_what_is_no_file_of_the_archive_is_refused(
+    tmp_path: Path, target: str, size: int, sentence: str
+) -> None:
+    assert sentence in refused(tmp_path, hard_linked(saved(), "x", target, size))
+
+
 def test_skopeo_links_from_the_old_names_of_layers(tmp_path: Path) -> None:
     """podman-container-tools/skopeo#1313: layers by checksum, and ``ID/layer.tar`` leads to them."""
     names = [f"{sha(part)}.tar" for part in LAYERS]
@@ -203,7 +240,7 @@ def test_a_blob_that_is_another_or_of_another_length_is_refused(tmp_path: Path) 
 
 
 def test_other_kinds_of_members_and_a_member_twice_are_refused(tmp_path: Path) -> None:
-    for kind in (tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE):
+    for kind in (tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE):
         out = io.BytesIO(packed(saved()))
         with tarfile.open(fileobj=out, mode="a") as tar:
             info = tarfile.TarInfo("x")
