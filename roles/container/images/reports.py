@@ -33,6 +33,7 @@ class Vulnerabilities:
     vulnerabilities: int
     severities: Mapping[str, int]  #: how many of each, in the order of ``SEVERITIES``
     unsupported: str = ""  #: the distribution that gets no fixes any more, so that nobody counts new ones
+    system: bool = True  #: whether the distribution's packages were looked at, and not those of languages alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,8 @@ def _of_trivy(document: object) -> Vulnerabilities:
         for result in results
         for each in result.found or ()
     )
-    return _counted(found, ended)
+    looked = system is not None or any(result.kind != "lang-pkgs" for result in results)
+    return _counted(found, ended, system=looked)
 
 
 def _of_grype(document: object) -> Vulnerabilities:
@@ -163,7 +165,7 @@ def _of_grype(document: object) -> Vulnerabilities:
         )
         for match in report.matches or ()
     )
-    return _counted(found)
+    return _counted(found, system=bool(report.distro and report.distro.name))
 
 
 def _read(adapter: TypeAdapter[_T], document: object) -> _T:
@@ -174,7 +176,7 @@ def _read(adapter: TypeAdapter[_T], document: object) -> _T:
         raise NoReport(f"its answer cannot be read ({where or 'no object'})") from error
 
 
-def _counted(found: Iterable[_Found], unsupported: str = "") -> Vulnerabilities:
+def _counted(found: Iterable[_Found], unsupported: str = "", *, system: bool) -> Vulnerabilities:
     once: dict[tuple[str, str, str], _Found] = {}
     fixable: set[tuple[str, str]] = set()
     for each in found:
@@ -188,4 +190,5 @@ def _counted(found: Iterable[_Found], unsupported: str = "") -> Vulnerabilities:
         len(once),
         {severity: counts[severity] for severity in SEVERITIES if counts[severity]},
         unsupported,
+        system,
     )

@@ -78,24 +78,32 @@ def audit(
             lambda line: quiet.print(printable(line), markup=False, highlight=False),
         )
     notes = _notes(scans.values(), scan=scan)
+    status = 1 if results.errors or any(failed(each) for each in scans.values()) else 0
     if as_json:
         rows = [
             {**asdict(image), "old": is_old(image, older), "scan": asdict(scans[image.id]) if scan else None}
             for image in images
         ]
         print(json.dumps({"images": rows, "notes": notes, "errors": errors_json(results.errors)}))
-        return 1 if results.errors else 0
+        return status
     out = console.make_console()
     for line in (*lines(images, older, scans), *notes):
         out.print(printable(line), markup=False, highlight=False, soft_wrap=True)
     show_errors(results.errors)
-    return 1 if results.errors else 0
+    return status
 
 
 def _notes(scans: Iterable[Scan], *, scan: bool) -> list[str]:
     if not scan:
         return [NOT_LOOKED]
-    return [INSTALL] if any(each.problem == NO_SCANNER for each in scans) else []
+    missed = sum(failed(each) for each in scans)
+    said = [f"{count(missed, 'image')} could not be scanned, so that the status is 1"] if missed else []
+    return said + ([INSTALL] if any(each.problem == NO_SCANNER for each in scans) else [])
+
+
+def failed(scan: Scan) -> bool:
+    """Whether a scan was begun, or was to be, and nothing came of it; not where there is no scanner at all."""
+    return scan.found is None and scan.problem != NO_SCANNER
 
 
 def is_old(image: FoundImage, older: int) -> bool:
@@ -146,12 +154,14 @@ def scan_line(scan: Scan) -> str:
     found = scan.found
     if found is None:
         return f"not scanned: {scan.problem}"
+    unseen = "" if found.system else "; its system's packages were not looked at: no distribution was recognised in it"
     by = f"{scan.scanner} on {scan.place}" if scan.place else scan.scanner
     ended = (
         f"; {found.unsupported} gets no fixes any more, so that newer ones are not known" if found.unsupported else ""
     )
     if not found.packages:
-        return f"no package with a known vulnerability ({by}){ended}"
+        none = f"no package{'' if found.system else ' of a programming language'} with a known vulnerability"
+        return f"{none} ({by}){unseen}{ended}"
     counts = ", ".join(f"{number} {severity}" for severity, number in found.severities.items())
     packages = f"{count(found.packages, 'package')} with known vulnerabilities, {found.fixable} of them with a fix"
-    return f"{packages}: {counts} ({by}){ended}"
+    return f"{packages}: {counts} ({by}){unseen}{ended}"

@@ -17,9 +17,10 @@ from typing import Any
 
 import pytest
 
+from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.errors import Unreachable
 from hostwright.plan.model import Answer, Facts
-from hostwright.standard.roles.container.images import scanning
+from hostwright.standard.roles.container.images import scanning, verbs
 from hostwright.standard.roles.container.images.reports import NoReport, Vulnerabilities, read_report
 from hostwright.standard.roles.container.images.scanning import (
     NO_SCANNER,
@@ -31,7 +32,7 @@ from hostwright.standard.roles.container.images.scanning import (
     scanner_of,
     shares,
 )
-from hostwright.standard.roles.container.images.verbs import scan_line
+from hostwright.standard.roles.container.images.verbs import FoundImage, scan_line
 from tests.unit.roles.workspaces.spaces import stub
 
 FIXTURE = Path(__file__).parents[4] / "fixtures" / "scans.jsonl"
@@ -110,8 +111,58 @@ def test_reports_of_old_versions_and_of_sites_that_make_findings_a_failure_are_r
     assert read_report("trivy", OLD_TRIVY).severities == {"unknown": 1}
     match = {"vulnerability": {"id": "CVE-1", "severity": "High"}, "artifact": {"name": "a", "version": "1"}}
     scan = read_scan("grype", "gpu01", 2, json.dumps({"matches": [match]}).encode(), b"discovered vulnerabilities")
-    assert scan.found == Vulnerabilities(1, 0, 1, {"high": 1})
-    assert scan_line(scan) == "1 package with known vulnerabilities, 0 of them with a fix: 1 high (grype on gpu01)"
+    assert scan.found == Vulnerabilities(1, 0, 1, {"high": 1}, system=False)
+    assert scan_line(scan) == (
+        "1 package with known vulnerabilities, 0 of them with a fix: 1 high (grype on gpu01); its system's packages "
+        "were not looked at: no distribution was recognised in it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "system", "line"),
+    [
+        ("os-pkgs", {"Family": "debian", "Name": "11"}, "no package with a known vulnerability (trivy on gpu01)"),
+        ("lang-pkgs", {"Family": "debian", "Name": "11"}, "no package with a known vulnerability (trivy on gpu01)"),
+        (
+            "lang-pkgs",
+            None,
+            "no package of a programming language with a known vulnerability (trivy on gpu01); its system's packages "
+            "were not looked at: no distribution was recognised in it",
+        ),
+    ],
+)
+def test_packages_of_a_system_that_was_not_recognised_do_not_count_as_without_findings(
+    kind: str, system: dict[str, str] | None, line: str
+) -> None:
+    metadata = {"OS": system} if system else {}
+    report = {"ArtifactName": "x", "Metadata": metadata, "Results": [{"Target": "x", "Class": kind}]}
+    assert scan_line(read_scan("trivy", "gpu01", 0, json.dumps(report).encode(), b"")) == line
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize(
+    ("scan", "status", "note"),
+    [
+        (Scan("trivy", "gpu01", Vulnerabilities(1, 1, 1, {"high": 1})), 0, ""),
+        (Scan("trivy", "gpu01", problem="trivy ended with 1: timeout"), 1, "1 image could not be scanned"),
+        (Scan(problem=NO_SCANNER), 0, "install trivy or grype"),
+    ],
+)
+def test_a_scan_that_failed_is_in_the_status(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    scan: Scan,
+    status: int,
+    note: str,
+    as_json: bool,  # noqa: FBT001
+) -> None:
+    image = FoundImage("sha256:a", ("house/tool:1",), (), "", None, 1, {"gpu01": ()})
+    monkeypatch.setattr(verbs, "open_fleet", lambda *_: None)
+    monkeypatch.setattr(verbs, "members_of", lambda *_: [])
+    monkeypatch.setattr(verbs, "found_images", lambda *_: [image])
+    monkeypatch.setattr(verbs, "scan_images", lambda *_: {image.id: scan})
+    assert verbs.audit(Selection(), ConnectionOptions(), 90, as_json=as_json) == status
+    assert note in capsys.readouterr().out
 
 
 def test_a_distribution_without_fixes_is_said_also_where_nothing_was_found() -> None:
