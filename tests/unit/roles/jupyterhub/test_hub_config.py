@@ -111,7 +111,7 @@ def test_a_terminal_of_a_server_has_a_shell_that_the_image_has(hub: Any, tmp_pat
     stub(tmp_path, **{"jupyterhub-singleuser": 'echo "$SHELL $*"', "sh": ":", **dict.fromkeys(has.split(), ":")})
     words = [*hub.c.Spawner.cmd, *hub.c.Spawner.args]
     done = subprocess.run(words, env={"PATH": f"{tmp_path}/bin"}, capture_output=True, text=True, check=True)
-    assert done.stdout == f"{tmp_path}/bin/{shell} {hub.c.Spawner.args[0]}\n"
+    assert done.stdout == f"{tmp_path}/bin/{shell} {' '.join(hub.c.Spawner.args)}\n"
 
 
 def test_a_terminal_of_a_server_reads_what_one_of_a_workspace_does(hub: Any) -> None:
@@ -224,7 +224,8 @@ class TestContainers:
 
     def test_a_full_disk_of_somebodys_keeps_no_server_from_starting(self, hub: Any) -> None:
         assert self.spawner(hub).variables([])["JUPYTER_RUNTIME_DIR"].startswith("/tmp/")  # noqa: S108 - of its container
-        assert hub.c.Spawner.args == ["--FileContentsManager.delete_to_trash=False"]
+        wanted = {"delete_to_trash=False", "always_delete_dir=True"}
+        assert set(hub.c.Spawner.args) == {f"--FileContentsManager.{trait}" for trait in wanted}
 
     def test_somebody_who_left_starts_nothing(self, hub: Any) -> None:
         with pytest.raises(hub.Refused, match="eve may not use this host any more"):

@@ -187,6 +187,7 @@ def test_a_full_disk_of_somebodys_keeps_no_jupyter_from_starting(tmp_path: Path)
         assert c.ServerApp.cookie_secret == c.NotebookApp.cookie_secret
         secrets.append(c.ServerApp.cookie_secret)
         assert c.FileContentsManager.delete_to_trash is False, "a trash on the same disk frees nothing"
+        assert c.FileContentsManager.always_delete_dir is True, "notebook#4916: 400, 'Directory … not empty'"
     assert secrets[0] == secrets[1] != secrets[2], "who is logged in stays so, and a former owner does not"
     assert isinstance(secrets[0], bytes)
 
