@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
+from hostwright.standard.roles.serving.states.readable import ModelReadable
 from hostwright.standard.roles.serving.states.served import ModelServed
 from hostwright.standard.roles.serving.states.unserved import Unserved
 from hostwright.standard.roles.workspaces import Workspaces
@@ -24,6 +25,7 @@ def serving(v: Serving, host: Wanted) -> Iterator[Resource]:  # noqa: ARG001 - e
     servers = model_servers(host)
     yield Unserved(tuple(space.name for space in servers))
     for space in servers:
+        yield ModelReadable(space.name)
         yield ModelServed(space.name, space.port, tuple(sorted(space.entry.versions.items())), space.entry.live)
 
 

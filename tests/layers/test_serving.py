@@ -43,6 +43,14 @@ def asked(root_run: Run, space: Workspace, part: str, document: Any = None) -> t
         return status, {"error": text.strip() or done.stderr.strip() or "no answer"}
 
 
+def test_files_can_be_read_by_the_server(root_run, servers):
+    """No file of a model is closed to its server, which is not root: what is loaded would not load again."""
+    for space in servers:
+        find = r"find %s \( -type d ! -perm -005 -o -type f ! -perm -004 \) -printf %s"
+        done = root_run(find, f"{space.state}/models/{space.name}", "%p has mode %m\\n")
+        assert not done.stdout, f"{space.name}: its server may not read these:\n{done.stdout}"
+
+
 def test_each_version_answers(root_run, servers):
     """The server has loaded every version that is declared, and no other."""
     for space in servers:

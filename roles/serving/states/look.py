@@ -20,6 +20,7 @@ class ModelFacts:
 
     config: str = ""  #: the server's configuration
     cut: bool = False  #: whether a change of it was cut off
+    closed: str = ""  #: mode and path of the first file or directory that its server may not read
     files: dict[int, str] = field(default_factory=dict)  #: the checksum of each version's files
     states: dict[int, str] | None = None  #: the server's word for each version; ``None`` where none answers
     errors: dict[int, str] = field(default_factory=dict)  #: what the server says of versions that did not load
@@ -66,6 +67,8 @@ def _take(model: ModelFacts, kind: str, text: str) -> None:
         model.config = text.strip()
     elif kind == "cut":
         model.cut = True
+    elif kind == "closed":
+        model.closed = text
     elif kind == "version":
         number, _, digest = text.partition(" ")
         if (version := untrusted.whole(number)) is not None:

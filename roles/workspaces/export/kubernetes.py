@@ -32,7 +32,9 @@ def kubernetes(workspace: Workspace, hosts: int = 1, storage: str = "50Gi") -> s
     refuse, or take for something else: ``50`` are 50 bytes there.
     """
     if not _QUANTITY.fullmatch(storage):
-        expected = "expected a whole number with Mi, Gi, Ti or Pi, such as 50Gi, or with M, G, T or P for powers of 1000"
+        expected = (
+            "expected a whole number with Mi, Gi, Ti or Pi, such as 50Gi, or with M, G, T or P for powers of 1000"
+        )
         raise InputError(f"found {short(storage)!r}, {expected}", "--storage")
     if workspace.entry.kind == "ssh":
         raise InputError(

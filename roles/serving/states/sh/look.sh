@@ -1,5 +1,5 @@
 # What the host has of models, a line each, with "end" as the last: "config NAME TEXT" of the server's configuration,
-# "version NAME NUMBER CHECKSUM" of files that are there, "cut NAME" where a change of its configuration was cut off, "docker absent" or "docker silent"; of servers that run
+# "version NAME NUMBER CHECKSUM" of files that are there, "closed NAME MODE PATH" of the first that its server may not read, "cut NAME" where a change of its configuration was cut off, "docker absent" or "docker silent"; of servers that run
 # "status NAME JSON" and "live NAME NUMBER".
 : "${state:?}"
 get() { # PORT PATH: the body of the answer on one line
@@ -17,6 +17,13 @@ for folder in "$state"/*/models; do
   head -c 65536 -- "$folder/models.config" 2>/dev/null | tr '\n' ' '
   echo
   [ ! -s "$folder/models.config.former" ] || echo "cut $name"
+  for path in "$folder" "$folder/$name" "$folder/models.config"; do
+    depth=
+    [ "$path" != "$folder" ] || depth="-maxdepth 0"
+    # shellcheck disable=SC2086  # two words, or none
+    [ ! -e "$path" ] || find "$path" $depth \( -type d ! -perm -005 -o -type f ! -perm -004 \) \
+      -printf "closed $name %m %p\n" -quit
+  done
   for list in "$folder"/versions/*; do
     if [ -f "$list" ] && [ -d "$folder/$name/${list##*/}" ]; then
       sum=$(sha256sum <"$list")

@@ -21,6 +21,7 @@ from hostwright.plan.model import Change, Refusal
 from hostwright.standard.roles.serving.models.archive import pack
 from hostwright.standard.roles.serving.models.directory import read_model
 from hostwright.standard.roles.serving.states.brought import ModelBrought
+from hostwright.standard.roles.serving.states.readable import ModelReadable
 from hostwright.standard.roles.serving.states.served import ModelServed, config_of
 from hostwright.standard.roles.serving.states.unserved import Unserved
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
@@ -228,6 +229,25 @@ def test_what_a_crash_left_of_a_change_is_put_back_before_the_next(host: Host) -
     assert host.reach(one).returncode == 0
     assert (host.models / "models.config").read_text() == before
     assert asked(one, host.looked()) is None
+
+
+@pytest.mark.parametrize("closed", ["half/1/saved_model.pb", "half/1/variables", "half/1", "models.config", ""])
+def test_files_that_were_closed_to_the_server_are_named_and_opened(host: Host, closed: str) -> None:
+    """By somebody's ``chmod``: what is loaded goes on, and would not load again."""
+    one = ModelServed("half", host.port, ((1, host.brought(1)),), 1)
+    assert host.reach(one).returncode == 0
+    readable = ModelReadable("half")
+    assert asked(readable, host.looked()) is None
+    path = (host.models / closed) if closed else host.models
+    mode = path.stat().st_mode & 0o777
+    path.chmod(mode & 0o700)
+    change = asked(readable, host.looked())
+    assert isinstance(change, Change)
+    assert change.have == f"{path} has mode {mode & 0o700:o}, with which its server cannot read it"
+    done = host.run(change.steps[0].script)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert path.stat().st_mode & 0o777 == mode
+    assert asked(readable, host.looked()) is None
 
 
 def test_an_archive_that_was_changed_brings_nothing(host: Host, tmp_path: Path) -> None:

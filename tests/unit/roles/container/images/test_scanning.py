@@ -139,7 +139,6 @@ def test_packages_of_a_system_that_was_not_recognised_do_not_count_as_without_fi
     assert scan_line(read_scan("trivy", "gpu01", 0, json.dumps(report).encode(), b"")) == line
 
 
-@pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize(
     ("scan", "status", "note"),
     [
@@ -149,20 +148,16 @@ def test_packages_of_a_system_that_was_not_recognised_do_not_count_as_without_fi
     ],
 )
 def test_a_scan_that_failed_is_in_the_status(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    scan: Scan,
-    status: int,
-    note: str,
-    as_json: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], scan: Scan, status: int, note: str
 ) -> None:
     image = FoundImage("sha256:a", ("house/tool:1",), (), "", None, 1, {"gpu01": ()})
     monkeypatch.setattr(verbs, "open_fleet", lambda *_: None)
     monkeypatch.setattr(verbs, "members_of", lambda *_: [])
     monkeypatch.setattr(verbs, "found_images", lambda *_: [image])
     monkeypatch.setattr(verbs, "scan_images", lambda *_: {image.id: scan})
-    assert verbs.audit(Selection(), ConnectionOptions(), 90, as_json=as_json) == status
-    assert note in capsys.readouterr().out
+    for as_json in (False, True):
+        assert verbs.audit(Selection(), ConnectionOptions(), 90, as_json=as_json) == status
+        assert note in capsys.readouterr().out
 
 
 def test_a_distribution_without_fixes_is_said_also_where_nothing_was_found() -> None:
