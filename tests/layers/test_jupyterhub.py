@@ -42,7 +42,8 @@ def servers(root_run: Run) -> dict[str, dict]:
 
 def test_it_runs_in_its_version(root_run: Run):
     """The hub runs, starts at boot, and is the pinned version."""
-    assert root_run("systemctl is-active %s", UNIT).stdout.strip() == "active"
+    said = root_run("journalctl -q -o cat -n 3 _SYSTEMD_UNIT=%s", UNIT).stdout  # of the hub, not of its next start
+    assert root_run("systemctl is-active %s", UNIT).stdout.strip() == "active", f"the last that the hub said: {said}"
     assert root_run("systemctl is-enabled %s", UNIT).stdout.strip() == "enabled"
     assert root_run("%s --version", f"{HOME}/bin/jupyterhub").stdout.strip() == VERSION
 

@@ -105,6 +105,16 @@ def test_the_oldest_python_can_read_it() -> None:
     ast.parse((STANDARD / "jupyterhub" / "add.py.j2").read_text(), feature_version=(3, 8))
 
 
+def test_a_database_that_cannot_be_read_is_named(hub: Any, tmp_path: Path) -> None:
+    path = tmp_path / "jupyterhub.sqlite"
+    assert hub.readable(str(path)) == str(path)  # a new hub makes it
+    path.write_bytes(b"")
+    assert hub.readable(str(path)) == str(path)
+    path.write_bytes(b"no database" * 100)
+    with pytest.raises(SystemExit, match=f"^{path} cannot be read .file is not a database.: put a copy back"):
+        hub.readable(str(path))
+
+
 @pytest.mark.parametrize(("has", "shell"), [("bash", "bash"), ("", "sh")])
 def test_a_terminal_of_a_server_has_a_shell_that_the_image_has(hub: Any, tmp_path: Path, has: str, shell: str) -> None:
     """jupyterlab#2779: a container has no SHELL, so that terminals were sh."""
