@@ -28,7 +28,9 @@ refuse() {
   printf '%s\n' "$printed" | sed 's/^/| /'
   docker stop --time 5 "$container" >/dev/null 2>&1 || :
   last=$(printf '%s\n' "$printed" | grep -v '^[[:space:]]*$' | tail -n 1 | tail -c 300)
-  fail "$*: ${last:-it printed nothing} (its image, command or files are wrong: the lines before this one say more)"
+  files=files
+  [ "$kind" != jupyter ] || files="files (also the person's own packages in ~/.local)"
+  fail "$*: ${last:-it printed nothing} (its image, command or $files are wrong: the lines before this one say more)"
 }
 if [ -n "$models" ] && [ -s "$models/models.config.former" ]; then # a crash cut a change of its models off
   docker stop --time 5 "$container" >/dev/null 2>&1 || :

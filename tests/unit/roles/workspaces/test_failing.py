@@ -162,6 +162,7 @@ def test_one_that_does_not_answer_is_taken_back(tmp_path: Path) -> None:
     assert done.containers == {"workspace-carol": "old"}
     assert done.started == ["workspace-carol", "workspace-carol"]
     assert "it ended soon after its start (status 7): OSError: [Errno 99] Cannot assign requested address" in done.told
+    assert "(its image, command or files (also the person's own packages in ~/.local) are wrong" in done.told
     assert done.told.endswith("; it is as it was before")
 
 
