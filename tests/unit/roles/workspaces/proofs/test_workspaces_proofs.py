@@ -16,6 +16,7 @@ from hostwright.standard.roles.cuda import Cuda, cuda
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
+from lab.waiting import await_that
 from tests.unit.prove.test_prove_job import alive
 from tests.unit.roles.tensorflow.proofs.measuring import WITHOUT, measured
 from tests.unit.roles.tensorflow.proofs.test_installed import ON_CPU
@@ -143,11 +144,11 @@ def test_a_container_whose_proof_takes_too_long_is_removed_with_all_that_runs_in
         "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "print(os.getpid(), flush=True)\ntime.sleep(600)\n"
     )
-    end = in_container(tmp_path, monkeypatch, deaf, time_limit_s=2)
+    end = in_container(tmp_path, monkeypatch, deaf, time_limit_s=10)  # with time for it to begin on a busy machine
     assert end.status in (124, 137)
     assert not alive(int(end.text.split()[0]))
-    assert any(line.startswith("rm ") for line in calls(tmp_path / "fake"))
-    assert not (tmp_path / "fake/c1").exists()
+    # by its shell, or by Docker where the program was ended before that came to it
+    await_that(lambda: not (tmp_path / "fake/c1").exists(), 30, lambda: "the container is still there")
 
 
 def test_its_programs_end_also_where_the_shell_that_started_it_is_killed(
