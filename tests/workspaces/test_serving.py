@@ -104,7 +104,7 @@ def test_plan_verify_audit_and_list_know_it(first: Served) -> None:
     done = first.invoke("verify", "--hosts", HOST, "--roles", "serving", "--json")
     rows = json.loads(done.stdout)["hosts"][0]["checks"]
     checks = {check["check"]: (check["passed"], check["checked"]) for check in rows}
-    assert (done.returncode, len(checks)) == (0, 4), done.stdout
+    assert (done.returncode, len(checks)) == (0, 5), done.stdout
     assert set(checks.values()) == {(True, True)}
     audited = json.loads(first.invoke("audit", "--hosts", HOST, "--json").stdout)["hosts"][0]
     values = {row["name"]: row["have"] for row in audited["readings"] if row["layer"] == "serving"}
