@@ -172,7 +172,7 @@ def test_a_build_that_fails_for_want_of_a_name_server_says_so(tmp_path: Path, *,
     script = script.replace("/etc/resolv.conf", f"{tmp_path}/resolv.conf")
     (tmp_path / "resolv.conf").write_text(f"nameserver {'10.0.0.2' if usable else '127.0.0.1'}\n")
     docker = """case $1 in build)
-  echo "Temporary failure resolving 'deb.debian.org'" >&2
+  echo "Temporary failure resolving 'archive.example'" >&2
   echo "E: Package 'openssh-server' has no installation candidate" >&2
   exit 1 ;;
 esac"""
