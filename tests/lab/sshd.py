@@ -74,6 +74,10 @@ class Sshd:
             "PasswordAuthentication yes",
             "MaxStartups 500",
             "MaxSessions 20",
+            # bash reads ~/.bashrc of a login by SSH, unless it is a shell within a shell; a developer's own start
+            # files, which may take a minute when many log in at once, are no part of a test
+            "Match User root",
+            "SetEnv SHLVL=1",
         ]
         self.config.write_text("\n".join(lines) + "\n")
 
