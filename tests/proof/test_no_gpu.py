@@ -7,10 +7,11 @@ import pytest
 from tests.proof.bench import Bench, Document, failed, results, rows, unexpected, values
 
 OF_CARDS = {"cuda.bandwidth", "cuda.memory", "cuda.burnin"}
-#: TensorFlow's proofs that take less than a minute each, and one of their rows of a GPU
+#: TensorFlow's proofs that take a minute or two each, and one of their rows of a GPU
 OF_GPUS = {
     "tensorflow.devices": "compute capability",
     "tensorflow.formats": "tf-trt",
+    "tensorflow.input": "images trained from disk",
     "tensorflow.mirrored": "utilisation",
 }
 DISKS_AND_PROCESSORS = ("cpu (", "disk ")
@@ -55,6 +56,9 @@ def test_real_tensorflow_computed_rightly(told: Document) -> None:
     of_cpu = [row for row in rows(told) if row["name"] == "product" and row["device"].startswith("cpu (")]
     assert [row["value"] for row in of_cpu] == [0]
     assert figures["tensorflow.formats"]["accuracy"] > 0.95
+    fed = figures["tensorflow.input"]
+    assert (fed["records"] > 10_000, fed["records changed"]) == (True, 0)
+    assert fed["images prepared"] > fed["images trained from memory"] > 0
 
 
 def test_the_table_says_no_gpu(hosts: Bench) -> None:

@@ -70,6 +70,7 @@ def of_one_host(
         proof("convolutional", "benchmark.py", judging.benchmark, **convolutional),
         proof("gains", "gains.py", judging.gains, batch=64, steps=100, cpu_batch=2, cpu_steps=5),
         proof("formats", "formats.py", judging.formats, samples=2000),
+        proof("input", "input.py", judging.feeding, megabytes=2000, batch=32, cpu_batch=8, seconds=15),
         proof("mirrored", "mirrored.py", judging.mirrored, steps=20, seconds=20),
     )
 

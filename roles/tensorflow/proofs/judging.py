@@ -20,6 +20,7 @@ DIVERGED = 4.0  #: the loss of a network over ten random labels is ln 10 = 2.3
 COMPILED_LOSS, HALF_LOSS = 1e-2, 5e-2  #: of the loss; float16 holds 3 digits, TF32 as many
 LOSING = 0.9  #: a setting makes a step slower
 BALANCE = 20.0  #: percentage points of utilisation between the busiest card and another
+FED = 0.9  #: of what a card trains from memory: with less from the disk it waits for its input
 STARVED = 30.0  #: percent of utilisation below which a card waits for its input
 
 
@@ -163,6 +164,36 @@ def _formats(measured: Measurements, expected: Expected) -> Iterator[ProofFindin
     if converted:
         yield from within(Measurements(converted), "tf-trt", CONVOLVED, "TensorRT's prediction")
     yield from on_every_card(measured, "trained", expected)
+
+
+def feeding(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
+    """What was read is what was written; a card that waits for its images is told, alone and beside the others."""
+    return tuple(_feeding(measured, expected))
+
+
+def _feeding(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
+    yield from within(measured, "records changed", 0, "what was read from the disk")
+    prepared = measured.number("images prepared")
+    if prepared is None:
+        yield ProofFinding("no image was prepared: the program ended without one", CPU)
+    from_disk = {each.device: each.number for each in measured.named("images trained from disk")}
+    taken = {
+        each.device: each.number
+        for each in measured.named("images trained from memory")
+        if each.number is not None and not each.device.startswith(CPU)
+    }
+    for device, appetite in taken.items():
+        fed = from_disk.get(device)
+        if fed is None:
+            yield ProofFinding("no image reached the card from the disk", device)
+        elif fed < FED * appetite:
+            sentence = 'the card waits for its images: compare "images prepared" (processors), "records read" (disk)'
+            yield ProofFinding(sentence, device, "note", f"{fed:.0f} 1/s", f"{appetite:.0f} 1/s, as from memory")
+    together = sum(taken.values())
+    if len(taken) > 1 and prepared is not None and prepared < FED * together:
+        sentence = f"the processors prepare fewer images than the {len(taken)} cards train together"
+        yield ProofFinding(sentence, CPU, "note", f"{prepared:.0f} 1/s", f"{together:.0f} 1/s")
+    yield from on_every_card(measured, "images trained from memory", expected)
 
 
 def mirrored(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:

@@ -45,6 +45,14 @@ FORMATS: Rows = {
     for device in (CPU, T4)
     for name, value in {"accuracy": 1.0, "trained": 2e-7, "savedmodel": 2e-7}.items()
 } | {("tf lite", CPU): 1e-7, ("tf-trt", T4): "no TensorRT on this host"}
+INPUT: Rows = {
+    ("records", CPU): 23552.0,
+    ("records changed", CPU): 0.0,
+    ("records read", CPU): 900.0,
+    ("images prepared", CPU): 3000.0,
+    ("images trained from memory", T4): 220.0,
+    ("images trained from disk", T4): 215.0,
+}
 MIRRORED: Rows = {
     ("devices", ALL): 2.0,
     ("learned beside one device", ALL): 4e-7,
@@ -74,12 +82,16 @@ def formats(rows: Rows, expected: Expected = ONE_GPU, **units: str) -> tuple[Pro
     return judging.formats(measured(rows, **units), expected)
 
 
+def feeding(rows: Rows, expected: Expected = ONE_GPU) -> tuple[ProofFinding, ...]:
+    return judging.feeding(measured(rows), expected)
+
+
 def mirrored(rows: Rows, expected: Expected = TWO_GPUS) -> tuple[ProofFinding, ...]:
     return judging.mirrored(measured(rows), expected)
 
 
 def test_good_hosts_have_no_finding() -> None:
-    assert dense(BENCHMARK) == gains(GAINS) == formats(FORMATS) == mirrored(MIRRORED) == ()
+    assert dense(BENCHMARK) == gains(GAINS) == formats(FORMATS) == mirrored(MIRRORED) == feeding(INPUT) == ()
     assert mirrored(ON_PROCESSOR, WITHOUT) == judging.workers(measured(ON_PROCESSOR), WITHOUT) == ()
     assert mirrored(ON_PROCESSOR, ONE_GPU) == ()  # one card trains on the processor's two logical devices
     convolutional = {key: value for key, value in BENCHMARK.items() if key[0] != "prediction"}
@@ -105,10 +117,12 @@ def test_a_card_without_a_figure_fails() -> None:
     assert severities(dense(BENCHMARK, TWO_GPUS)) == [("failed", OTHER_T4)]
     assert severities(gains(GAINS, TWO_GPUS)) == [("failed", OTHER_T4)]
     assert severities(formats(FORMATS, TWO_GPUS)) == [("failed", OTHER_T4)]
+    assert severities(feeding(INPUT, TWO_GPUS)) == [("failed", OTHER_T4)]
 
 
 def test_a_program_that_measured_nothing_is_never_a_pass() -> None:
-    for judge in (judging.dense, judging.benchmark, judging.gains, judging.formats, judging.mirrored, judging.workers):
+    judges = (judging.dense, judging.benchmark, judging.gains, judging.formats, judging.feeding, judging.mirrored)
+    for judge in (*judges, judging.workers):
         assert [finding.severity for finding in judge(measured({}), WITHOUT)].count("failed") > 0, judge.__name__
 
 
@@ -130,6 +144,34 @@ def test_a_format_that_predicts_otherwise_fails(name: str, device: str) -> None:
 
 def test_a_network_that_does_not_learn_fails() -> None:
     assert severities(formats({**FORMATS, ("accuracy", T4): 0.25})) == [("failed", T4)]
+
+
+def test_records_that_are_lost_or_changed_fail() -> None:
+    assert severities(feeding({**INPUT, ("records changed", CPU): 1.0})) == [("failed", CPU)]
+
+
+def test_a_card_that_waits_for_its_images_is_noted() -> None:
+    (finding,) = feeding({**INPUT, ("images trained from disk", T4): 150.0})
+    assert (finding.severity, finding.device, finding.measured, finding.expected) == (
+        "note",
+        T4,
+        "150 1/s",
+        "220 1/s, as from memory",
+    )
+    assert severities(feeding({**INPUT, ("images trained from disk", T4): "not a number"})) == [("failed", T4)]
+
+
+def test_processors_that_feed_one_card_and_not_all_are_noted() -> None:
+    both = {("images trained from memory", OTHER_T4): 220.0, ("images trained from disk", OTHER_T4): 218.0}
+    assert feeding({**INPUT, **both}, TWO_GPUS) == ()
+    (finding,) = feeding({**INPUT, **both, ("images prepared", CPU): 300.0}, TWO_GPUS)
+    assert (finding.severity, finding.device, finding.measured) == ("note", CPU, "300 1/s")
+
+
+def test_a_processor_that_trains_slowly_waits_for_nothing() -> None:
+    """Without a card the processor prepares and trains at once: each is what the other lacks."""
+    rows = {(name, CPU if device == T4 else device): value for (name, device), value in INPUT.items()}
+    assert feeding({**rows, ("images trained from disk", CPU): 20.0}, WITHOUT) == ()
 
 
 def test_tensorrt_is_judged_where_it_is() -> None:

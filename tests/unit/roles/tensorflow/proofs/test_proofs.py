@@ -22,7 +22,7 @@ def of(*roles):
 
 def test_each_runs_with_the_environments_python_and_also_without_a_gpu() -> None:
     proofs = of()
-    assert list(proofs) == ["devices", "dense", "convolutional", "gains", "formats", "mirrored", "workers"]
+    assert list(proofs) == ["devices", "dense", "convolutional", "gains", "formats", "input", "mirrored", "workers"]
     assert {proof.program.interpreter for proof in proofs.values()} == {("/opt/tf/bin/python",)}
     assert not any(proof.needs_gpu for proof in proofs.values())
     assert [name for name, proof in proofs.items() if proof.level == "quick"] == ["devices", "dense"]

@@ -66,9 +66,8 @@ def created(tmp_path: Path) -> str:
 
 
 def test_they_are_those_of_the_environment_by_names_of_their_own() -> None:
-    assert list(of()) == [
-        f"{name}_in_container" for name in ("devices", "dense", "convolutional", "gains", "formats", "mirrored")
-    ]
+    names = ("devices", "dense", "convolutional", "gains", "formats", "input", "mirrored")
+    assert list(of()) == [f"{name}_in_container" for name in names]
     assert {proof.key.partition(".")[0] for proof in of().values()} == {"workspaces"}
     assert not any(proof.needs_gpu or proof.hosts > 1 for proof in of().values())
 
