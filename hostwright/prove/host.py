@@ -15,7 +15,7 @@ from hostwright.apply.events import Emit, Note, Observed
 from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.host.jobrunner import JobLost, JobRunner
 from hostwright.apply.locking.runlock import HostLock
-from hostwright.audit.hardware.expected import GPUS, read_expected_gpus
+from hostwright.audit.hardware.expected import GPUS, read_expected_gpus, read_expected_models
 from hostwright.audit.judging.judging import cards_of
 from hostwright.audit.judging.look import Look, Unread
 from hostwright.common.errors import ArtifactError, Locked, NotAnswered, ProtocolError
@@ -199,6 +199,7 @@ def look(member: Member, facts: Facts, at: datetime) -> Seen:
         sum(_on_bus(part.on_bus, facts) for part in cards_of(member)),
         short(processor),
         whole(number.strip()) or 0,
+        read_expected_models(member.host),
     )
     return Seen(planned, expected, member.occupancy.users(facts), jobs.running(facts), facts, unread)
 

@@ -126,6 +126,7 @@ class Expected:
     cards_on_bus: int = 0  #: with or without a driver
     processor: str = ""  #: the model, as the host names it
     processors: int = 0
+    models: tuple[str, ...] = ()  #: those that its cards may have (``hostwright_gpu_model``); empty: any
 
 
 @dataclass(frozen=True, slots=True)

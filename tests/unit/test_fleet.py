@@ -40,6 +40,7 @@ WRONG = {
     "hostwright_reinstall": {"comand": "true"},
     "hostwright_host_keys": 7,
     "hostwright_gpus": "eight",
+    "hostwright_gpu_model": 8,
 }
 
 

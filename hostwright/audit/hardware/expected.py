@@ -1,4 +1,4 @@
-"""How many cards a host should have, as its inventory says."""
+"""How many cards a host should have, and of which model, as its inventory says."""
 
 from __future__ import annotations
 
@@ -6,6 +6,30 @@ from hostwright.common.errors import InputError
 from hostwright.inventory import Host
 
 GPUS = "hostwright_gpus"  #: the inventory's variable: how many GPUs a host has when all are there
+MODEL = "hostwright_gpu_model"  #: the inventory's variable: the name of a host's GPUs, or a list of names
+
+
+def bare_model(name: str) -> str:
+    """The name of a card without its maker, which drivers put before it or not: ``A100-SXM4-80GB``."""
+    return " ".join(name.split()).removeprefix("NVIDIA ").strip()
+
+
+def read_expected_models(host: Host) -> tuple[str, ...]:
+    """The models that a host's GPUs may have (``hostwright_gpu_model``); empty where the inventory does not say.
+
+    Raises ``InputError`` with file and line for anything but a name or a list of names.
+    """
+    value = host.get(MODEL)
+    if value is None:
+        return ()
+    names = value if isinstance(value, list) else [value]
+    if not names or not all(isinstance(name, str) and bare_model(name) for name in names):
+        raise InputError(
+            f"{MODEL}: found {value!r:.40}, expected the name of its GPUs as nvidia-smi prints it, "
+            "such as A100-SXM4-80GB, or a list of names",
+            host.vars[MODEL].origin.exact,
+        )
+    return tuple(bare_model(name) for name in names)
 
 
 def read_expected_gpus(host: Host) -> int | None:

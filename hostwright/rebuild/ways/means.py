@@ -37,6 +37,8 @@ def read_means(host: Host) -> Means:
         console_command = _console_command(host)
     with mistakes:
         expected_gpus = _expected_gpus(host)
+    with mistakes:
+        _check_models(host)
     mistakes.refuse()
     return Means(bmc, install, reinstall, console_command, expected_gpus)
 
@@ -85,3 +87,11 @@ def _expected_gpus(host: Host) -> int | None:
     from hostwright.audit.hardware.expected import read_expected_gpus
 
     return read_expected_gpus(host)
+
+
+def _check_models(host: Host) -> None:
+    """Proofs alone read the models of cards; a mistake in them is told with the others, before any host is reached."""
+    if _gives(host, "hostwright_gpu_model"):
+        from hostwright.audit.hardware.expected import read_expected_models
+
+        read_expected_models(host)

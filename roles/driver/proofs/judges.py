@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hostwright.audit.hardware.expected import MODEL, bare_model
 from hostwright.prove.model import Expected, Measurements, ProofFinding, Severity
 
 
@@ -22,9 +23,19 @@ def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFindi
     return tuple(findings)
 
 
-def placement(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Cards whose data take a way through another processor; only with several NUMA nodes, and never a failure."""
-    return tuple(_far(measured)) if (measured.number("numa nodes") or 0) > 1 else ()
+def placement(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
+    """Cards of another model than the inventory's, and, as notes, cards whose data take a way through another
+    processor; the latter only with several NUMA nodes."""
+    far = tuple(_far(measured)) if (measured.number("numa nodes") or 0) > 1 else ()
+    return (*_others(expected), *far)
+
+
+def _others(expected: Expected) -> Iterator[ProofFinding]:
+    for card in expected.cards or ():
+        if expected.models and card.model and bare_model(card.model) not in expected.models:
+            sentence = f"the card at {card.bus} is of another model than the inventory says ({MODEL})"
+            device = f"{card.uuid} ({card.model})"
+            yield ProofFinding(sentence, device, "failed", card.model, " or ".join(expected.models))
 
 
 def _far(measured: Measurements) -> Iterator[ProofFinding]:

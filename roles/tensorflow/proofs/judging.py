@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hostwright.audit.hardware.expected import MODEL, bare_model
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.prove.model import CPU, Expected, Measurement, Measurements, ProofFinding
 
@@ -75,18 +76,16 @@ def _missing(seen: tuple[Measurement, ...], expected: Expected) -> tuple[Gpu, ..
 
 
 def models(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
-    """Each card has the name that the driver gives it."""
+    """Each card has the name that the driver gives it, and one that the inventory expects."""
     known = {card.uuid: card.model for card in expected.cards or () if card.uuid and card.model}
     for each in measured.named("gpu"):
         model = known.get(each.device.partition(" ")[0])
-        if model and _bare(str(each.value)) != _bare(model):
-            yield ProofFinding(
-                "CUDA and the driver name this card differently", each.device, "failed", str(each.value), model
-            )
-
-
-def _bare(model: str) -> str:
-    return model.removeprefix("NVIDIA ").strip()
+        found = str(each.value)
+        if model and bare_model(found) != bare_model(model):
+            yield ProofFinding("CUDA and the driver name this card differently", each.device, "failed", found, model)
+        elif expected.models and bare_model(found) not in expected.models:
+            sentence = f"this card is of another model than the inventory says ({MODEL})"
+            yield ProofFinding(sentence, each.device, "failed", found, " or ".join(expected.models))
 
 
 def _device(card: Gpu) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hostwright import transport
-from hostwright.audit.hardware.expected import GPUS, read_expected_gpus
+from hostwright.audit.hardware.expected import GPUS, MODEL, read_expected_gpus, read_expected_models
 from hostwright.common.errors import BecomeError, HostwrightError, InputError, ProtocolError, Refused, Unreachable
 from hostwright.common.input.yamlfile import Origin
 from hostwright.inventory import Host, Value
@@ -78,6 +78,22 @@ def test_bmc_and_power_are_read_off_what_it_says():
     assert not silent(power="unknown").usable_bmc and silent(power="off").usable_bmc
     assert answers(power="off").foreign_bmc and not answers(power="off").usable_bmc
     assert answers(audit=audited("gpu07", "unread")).read is None
+
+
+def modelled(value: object) -> Host:
+    return Host("gpu07", vars={MODEL: Value(value, Origin("hosts.yml", 4, 3), "host")})
+
+
+def test_the_models_of_gpus_are_compared_without_their_maker():
+    assert read_expected_models(modelled("NVIDIA A100-SXM4-80GB")) == ("A100-SXM4-80GB",)
+    assert read_expected_models(modelled(["Tesla T4", " NVIDIA  H100 PCIe "])) == ("Tesla T4", "H100 PCIe")
+    assert read_expected_models(modelled(None)) == read_expected_models(Host("gpu07")) == ()
+
+
+@pytest.mark.parametrize("value", ["", " ", [], [""], 8, True, {"model": "Tesla T4"}, ["Tesla T4", 4]])
+def test_what_is_no_model_of_gpus_is_refused_with_its_place(value: object):
+    with pytest.raises(InputError, match=r"hosts\.yml:4.*hostwright_gpu_model"):
+        read_expected_models(modelled(value))
 
 
 def counted(value: object) -> Host:

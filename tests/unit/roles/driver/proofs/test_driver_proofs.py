@@ -10,11 +10,13 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hostwright.audit.hardware.gpu import Gpu
 from hostwright.prove.model import Expected, Measurements
 from hostwright.prove.reading import Printed, read
 from hostwright.standard.roles.driver import Driver
@@ -326,6 +328,14 @@ def test_cards_far_from_the_network_are_noted(
     assert [finding.sentence.partition(":")[0] for finding in findings] == sentences
     assert {finding.severity for finding in findings} <= {"note"}
     assert {finding.device for finding in findings} <= {CARD}
+
+
+def test_a_card_of_another_model_than_the_inventory_says_fails() -> None:
+    card = Gpu(0, "0000:3b:00.0", UUID, "NVIDIA A30")
+    assert judges.placement(Measurements(()), replace(EXPECTED, cards=(card,), models=("A30",))) == ()
+    (finding,) = judges.placement(Measurements(()), replace(EXPECTED, cards=(card,), models=("A100-SXM4-80GB",)))
+    assert (finding.severity, finding.device) == ("failed", f"{UUID} (NVIDIA A30)")
+    assert (finding.measured, finding.expected) == ("NVIDIA A30", "A100-SXM4-80GB")
 
 
 def test_a_machine_without_a_card_says_no_gpu(tmp_path: Path) -> None:

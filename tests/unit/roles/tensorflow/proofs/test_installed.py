@@ -125,6 +125,14 @@ def test_a_card_that_the_driver_has_and_tensorflow_does_not_is_a_failure_of_that
     assert severities(found(WHOLE, TWO_GPUS)) == [("failed", OTHER_T4)]
 
 
+def test_a_card_of_another_model_than_the_inventory_says_fails() -> None:
+    assert found(WHOLE, replace(ONE_GPU, models=("Tesla T4",))) == ()
+    assert found(WHOLE, replace(ONE_GPU, models=("Tesla V100-SXM2-16GB", "Tesla T4"))) == ()
+    (finding,) = found(WHOLE, replace(ONE_GPU, models=("A100-SXM4-80GB",)))
+    assert finding.severity == "failed" and "hostwright_gpu_model" in finding.sentence
+    assert (finding.device, finding.measured, finding.expected) == (T4, "Tesla T4", "A100-SXM4-80GB")
+
+
 def test_a_card_that_is_gone_from_the_driver_is_missed_by_the_inventory_and_by_the_bus() -> None:
     (finding,) = found(WHOLE, replace(ONE_GPU, gpus=2))
     assert finding.severity == "failed" and "hostwright_gpus" in finding.sentence
