@@ -12,6 +12,19 @@ from hostwright.standard.roles.driver.xids.events import xid_events
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG, KernelLine, kernel_lines
 
 
+def same_model(one: str, other: str) -> bool:
+    """Whether two names are of the same model: drivers put the maker before it or not.
+
+    >>> same_model("NVIDIA A100-SXM4-80GB", "A100-SXM4-80GB")
+    True
+    """
+    return _without_maker(one) == _without_maker(other)
+
+
+def _without_maker(name: str) -> str:
+    return " ".join(name.split()).removeprefix("NVIDIA ")
+
+
 @once
 def smi(look: Look) -> GpuReport:
     """nvidia-smi's report. Raises ``Unread`` if it did not answer, or if its answer is not a report."""

@@ -9,11 +9,6 @@ GPUS = "hostwright_gpus"  #: the inventory's variable: how many GPUs a host has 
 MODEL = "hostwright_gpu_model"  #: the inventory's variable: the name of a host's GPUs, or a list of names
 
 
-def bare_model(name: str) -> str:
-    """The name of a card without its maker, which drivers put before it or not: ``A100-SXM4-80GB``."""
-    return " ".join(name.split()).removeprefix("NVIDIA ").strip()
-
-
 def read_expected_models(host: Host) -> tuple[str, ...]:
     """The models that a host's GPUs may have (``hostwright_gpu_model``); empty where the inventory does not say.
 
@@ -23,13 +18,13 @@ def read_expected_models(host: Host) -> tuple[str, ...]:
     if value is None:
         return ()
     names = value if isinstance(value, list) else [value]
-    if not names or not all(isinstance(name, str) and bare_model(name) for name in names):
+    if not names or not all(isinstance(name, str) and name.strip() for name in names):
         raise InputError(
-            f"{MODEL}: found {value!r:.40}, expected the name of its GPUs as nvidia-smi prints it, "
+            f"{MODEL}: found {value!r:.40}, expected the name of its GPUs as their driver tells it, "
             "such as A100-SXM4-80GB, or a list of names",
             host.vars[MODEL].origin.exact,
         )
-    return tuple(bare_model(name) for name in names)
+    return tuple(" ".join(name.split()) for name in names)
 
 
 def read_expected_gpus(host: Host) -> int | None:

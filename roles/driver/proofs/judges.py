@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.audit.hardware.expected import MODEL, bare_model
+from hostwright.audit.hardware.expected import MODEL
 from hostwright.prove.model import Expected, Measurements, ProofFinding, Severity
+from hostwright.standard.roles.driver.gpus import same_model
 
 
 def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
@@ -32,7 +33,7 @@ def placement(measured: Measurements, expected: Expected) -> tuple[ProofFinding,
 
 def _others(expected: Expected) -> Iterator[ProofFinding]:
     for card in expected.cards or ():
-        if expected.models and card.model and bare_model(card.model) not in expected.models:
+        if card.model and expected.models and not any(same_model(card.model, model) for model in expected.models):
             sentence = f"the card at {card.bus} is of another model than the inventory says ({MODEL})"
             device = f"{card.uuid} ({card.model})"
             yield ProofFinding(sentence, device, "failed", card.model, " or ".join(expected.models))

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.audit.hardware.expected import MODEL, bare_model
+from hostwright.audit.hardware.expected import MODEL
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.prove.model import CPU, Expected, Measurement, Measurements, ProofFinding
+from hostwright.standard.roles.driver.gpus import same_model
 
 SAME = 1e-4  #: the same computation in float32, in another order
 CONVOLVED = 1e-3  #: by an algorithm that cuDNN chose
@@ -81,9 +82,9 @@ def models(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]
     for each in measured.named("gpu"):
         model = known.get(each.device.partition(" ")[0])
         found = str(each.value)
-        if model and bare_model(found) != bare_model(model):
+        if model and not same_model(found, model):
             yield ProofFinding("CUDA and the driver name this card differently", each.device, "failed", found, model)
-        elif expected.models and bare_model(found) not in expected.models:
+        elif expected.models and not any(same_model(found, model) for model in expected.models):
             sentence = f"this card is of another model than the inventory says ({MODEL})"
             yield ProofFinding(sentence, each.device, "failed", found, " or ".join(expected.models))
 
