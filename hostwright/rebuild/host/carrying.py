@@ -234,8 +234,19 @@ class HostRebuild:
         """What else is asked of the host before work comes back to it. Raises ``NotAccepted``."""
         settings = self._tools.settings
         if settings.accept is not None:
-            with self._phases.phase("prove"):
-                settings.accept(settings.holder)
+            try:
+                with self._phases.phase("prove"):
+                    settings.accept(settings.holder)
+            except NotAccepted as error:
+                self._keep_away(error.sentence)
+                raise
+
+    def _keep_away(self, reason: str) -> None:
+        """No work comes to the host from now on; that it cannot be drained hides no other error."""
+        try:
+            freeing.keep_away(self._tools, self._phases, reason)
+        except HostError as error:
+            self._emit(events.Note(self.name, f"it could not be drained: {error.sentence}"))
 
     def _power(self, way: Way, decision: Decision) -> None:
         """Give or cut the power, or reboot where that does, and wait until the host answers in another boot."""

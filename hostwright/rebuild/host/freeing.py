@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from hostwright.apply import events
 from hostwright.apply.disturb import draining, usage
 from hostwright.common.errors import Locked, Refused, Stopped
+from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import locks
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
@@ -66,6 +67,15 @@ def drain(tools: Tools, phases: Phases, reason: str, *, wait: Callable[[], tuple
             draining.drain(shell, hooks, context(tools, reason), tools.settings.emit)
         if wait is not None:
             draining.wait_until_idle(tools.member.name, wait, hooks.timeout_s, tools.settings.emit)
+
+
+def keep_away(tools: Tools, phases: Phases, reason: str) -> None:
+    """Take a host from new work that was never taken from it, such as one that needed no more than a file. Raises
+    ``HostError``."""
+    with tools.connect() as shell:
+        facts = ask(shell, (hostdrained.DRAINED,), timeout_s=usage.PROBE_TIMEOUT_S)
+    if hostdrained.drained(facts) is None:
+        drain(tools, phases, reason)
 
 
 def context(tools: Tools, reason: str) -> draining.Context:

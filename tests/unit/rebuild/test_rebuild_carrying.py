@@ -241,6 +241,26 @@ def test_a_host_whose_proof_fails_stays_drained_and_no_harder_way_is_tried(start
     assert world.done == ["provision", "verify", "prove"]
 
 
+def test_a_host_whose_proof_fails_is_drained_if_it_was_not(start):
+    """A repair that disturbs nobody takes no work off; what computes wrongly must not get any more."""
+    error = NotAccepted("gpu07", "its proof cuda.memory failed: word 7 was 0", exit_status=3)
+    world = World([answers(differs=("cuda",))])
+    record = start(world, **asked(world, error))
+    assert (record.outcome, record.sentence) == ("failed", error.sentence)
+    assert world.done == ["provision", "verify", "prove", "drain"]
+
+
+def test_a_host_that_cannot_be_drained_ends_with_the_reason_of_its_proof(start):
+    error = NotAccepted("gpu07", "its proof cuda.memory failed: word 7 was 0", exit_status=3)
+    world = World([answers(differs=("cuda",))])
+    settings = asked(world, error)
+    world.fails["drain"] = [HostError("gpu07", "scontrol: no such node")]
+    record = start(world, **settings)
+    assert (record.outcome, record.sentence) == ("failed", error.sentence)
+    notes = [event.text for event in world.events if isinstance(event, Note)]
+    assert "it could not be drained: scontrol: no such node" in notes
+
+
 def test_a_host_whose_checks_fail_is_not_proved(start):
     world = World([answers(differs=("cuda",))], checks=[[BAD], [BAD]])
     assert start(world, **asked(world)).outcome == "handed over"
