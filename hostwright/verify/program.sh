@@ -1,6 +1,6 @@
 # Runs $program with its $arguments in a directory of its own ($TMPDIR) in which programs may be run, and removes that.
 # It is their home, too: what they keep there (the driver's cache of compiled code) goes with it.
-# Exits with $nowhere where there is none. It needs `work` of hostwright.apply.jobs.
+# Exits with $nowhere where there is none. It needs `work` and `unwork` of hostwright.apply.jobs.
 : "${program:?}"
 : "${arguments?}"
 : "${nowhere:?}"
@@ -9,5 +9,5 @@ HOME=$TMPDIR
 export TMPDIR HOME
 eval "set -- $arguments"
 /bin/sh -c "$program" sh "$@" </dev/null; status=$?
-rm -rf -- "$TMPDIR"; rmdir -- "${TMPDIR%/*}" 2>/dev/null
+unwork "$TMPDIR"
 exit "$status"

@@ -74,7 +74,8 @@ def _calls(plan: RolePlan) -> Iterator[str]:
 
 
 def work_script(places: str = "") -> str:
-    """Commands that define the shell function ``work``, which makes a directory in which programs may be run.
+    """Commands that define the shell functions ``work``, which makes a directory in which programs may be run, and
+    ``unwork``, which removes it.
 
     ``places`` are shell words of the directories in which it may be made, by default those of jobs, which are root's.
     """

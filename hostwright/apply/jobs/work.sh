@@ -2,6 +2,7 @@
 # none can be. It is made in the first of $work_dirs that has $enough_kib free, else in the one with the most. Whether
 # programs may be run is tried: mount options are not all that forbids it. A directory that others may write to is
 # passed over: somebody may have made it before us.
+# unwork DIRECTORY: removes what work printed, and what was made above it once nothing else is in there.
 # shellcheck disable=SC2174  # those above it are for everybody to see
 : "${work_dirs:?}"
 : "${enough_kib:?}"
@@ -26,9 +27,13 @@ work() (
         printf '%s\n' "$own"
         exit 0
       fi
-      rm -rf -- "$own"
-      rmdir -- "$dir"
+      unwork "$own"
     done 2>/dev/null
     exit 1
   }
 )
+unwork() {
+  rm -rf -- "$1"
+  rmdir -- "${1%/*}" 2>/dev/null || return 0
+  case $1 in */hostwright/work/*) rmdir -- "${1%/work/*}" 2>/dev/null || : ;; esac
+}

@@ -9,7 +9,7 @@ cd /
 stopping=
 finish() {
   trap - EXIT
-  if [ -n "${work_dir:-}" ]; then rm -rf -- "$work_dir"; rmdir -- "${work_dir%/*}" 2>/dev/null; fi
+  [ -z "${work_dir:-}" ] || unwork "$work_dir"
   [ -z "$stopping" ] || exit 0
   echo "$1" >>"$JOB/status.new" && sync "$JOB/log" "$JOB/status.new" && mv "$JOB/status.new" "$JOB/status"
   sync "$JOB"

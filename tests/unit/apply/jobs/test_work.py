@@ -14,14 +14,17 @@ from tests.unit.support.hostjobs import lay, make, outputs, start, watch
 from tests.unit.support.mounts import in_namespace
 
 
-def chosen(root: Path, mounts: dict[str, str], monkeypatch: pytest.MonkeyPatch, umask: int = 0o022) -> list[str]:
+def chosen(
+    root: Path, mounts: dict[str, str], monkeypatch: pytest.MonkeyPatch, umask: int = 0o022, then: str = ""
+) -> list[str]:
     """What ``work`` prints and leaves where these filesystems, by options of mount, lie below ``root``."""
     places = ("var", "opt", "local", "tmp")
     monkeypatch.setattr(hostjobs, "WORK_DIRS", tuple(f"{root}/{name}/hostwright/work" for name in places))
     script = sh("mkdir -p %s %s %s %s\n", *(root / name for name in places))
     for name, options in mounts.items():
         script += sh("mount -t tmpfs -o %s tmpfs %s\n", options, root / name)
-    script += work_script() + sh("work job1 || echo none\nfind %s -name 'work' -o -name try\n", root)
+    script += work_script() + "work job1 || echo none\n" + then
+    script += sh("find %s -name 'work' -o -name try\n", root)
     done = in_namespace(script, umask)
     assert done.returncode == 0, done.stderr
     return [line.removeprefix(f"{root}/") for line in done.stdout.splitlines()]
@@ -36,6 +39,17 @@ def test_a_job_works_below_its_own_state(tmp_path, monkeypatch, umask):
 def test_where_that_cannot_be_it_works_elsewhere_and_leaves_nothing_behind(tmp_path, monkeypatch, options):
     place, *rest = chosen(tmp_path, {"var": options}, monkeypatch)
     assert (place, rest) == ("opt/hostwright/work/job1", ["opt/hostwright/work"])
+
+
+@pytest.mark.parametrize("theirs", ["venvs", "work/job2"])
+def test_what_was_made_for_a_job_goes_with_it_unless_something_else_is_there(tmp_path, monkeypatch, theirs):
+    ours, listing = tmp_path / "opt" / "hostwright", sh("find %s -mindepth 1 -printf '%%P\n'\n", tmp_path / "opt")
+    then = sh("unwork %s\n", ours / "work/job1") + listing + "echo and\n"
+    then += sh("work job1\nmkdir -p %s\nunwork %s\n", ours / theirs, ours / "work/job1") + listing + "exit\n"
+    _, *left = chosen(tmp_path, {"var": "noexec"}, monkeypatch, then=then)
+    assert left[:2] == ["and", "opt/hostwright/work/job1"]
+    assert left[-1] == f"hostwright/{theirs}"
+    assert "hostwright/work/job1" not in left
 
 
 def test_a_small_filesystem_is_passed_over_for_one_with_room(tmp_path, monkeypatch):
