@@ -144,7 +144,7 @@ def test_a_liar_breaks_nothing_and_is_seen(settled: FrontDoor, liar: Machine, tm
 def test_drifted_hosts_can_be_named_afterwards(settled: FrontDoor, gpu01: Machine):
     on(gpu01, "rm /etc/profile.d/cuda.sh")
     assert settled("audit", "--hosts", "gpu01,gpu02").returncode == 3
-    named = settled.json("hosts", "--hosts", "@drifted", status=0)
+    named = settled.json("hosts", "--hosts", "@drifted", status=0)["hosts"]
     assert [host["host"] for host in named] == ["gpu01"]
     told = settled("audit.diff", "--since", "1h")
     assert told.returncode == 0

@@ -42,7 +42,7 @@ def test_what_a_run_left_is_selected_and_resumed(provisioned: FrontDoor, invento
 
     for selection, names in (("@unreachable", ["dead01"]), ("@failed", ["dead01"]), ("@changed", ["gpu01"])):
         chosen = run(provisioned, inventory, 0, "hosts", "--hosts", selection)
-        assert [one["host"] for one in chosen] == names
+        assert [one["host"] for one in chosen["hosts"]] == names
 
     again = run(provisioned, inventory, 1, "provision", "--resume")
     assert [error["host"] for error in again["errors"]] == ["dead01"]

@@ -1,14 +1,21 @@
 """How properties are searched: as long as it takes. A machine under load is slow, and that is nobody's failure. And
-where jobs work: never in this machine's own directories. And what holds for every change that any unit test plans.
+where jobs work: never in this machine's own directories. And what holds for every change that any unit test plans,
+and for every document that any unit test prints.
 """
 
+import io
+import json
 import os
 import sys
+from collections.abc import Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hostwright.cli.views import shared
 from hostwright.plan import model
 from hostwright.plan.host import jobs
 
@@ -38,6 +45,20 @@ def _says_something(change: model.Change) -> None:
 
 _checked = model.Change.__post_init__
 model.Change.__post_init__ = _says_something  # type: ignore[method-assign]
+
+
+def _print_of_its_schema(kind: str, document: Mapping[str, Any]) -> None:
+    """No verb may print a document in any unit test that is not of its published schema."""
+    from tests.unit.support import schemas
+
+    with redirect_stdout(io.StringIO()) as out:
+        _printed(kind, document)
+    print(out.getvalue(), end="")
+    schemas.check(json.loads(out.getvalue()))
+
+
+_printed = shared.print_document
+shared.print_document = _print_of_its_schema
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,18 +1,12 @@
-"""An audit as one JSON document, and the schema of that document (``audit.schema.json``).
-
-``python -m hostwright.audit.reports.document`` writes the schema from the types of ``hostwright.audit.fleetaudit``.
-"""
+"""An audit as one JSON document, and the schema of that document."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from hostwright.audit.fleetaudit import SCHEMA, FleetAudit
-
-SCHEMA_FILE = Path(__file__).with_name("audit.schema.json")
 
 
 def render_json(audit: FleetAudit) -> str:
@@ -43,7 +37,3 @@ def json_schema() -> dict[str, Any]:
     }
     required = sorted({*schema.get("required", ()), "schema"})
     return {**head, **{key: schema[key] for key in schema if key not in head}, "required": required}
-
-
-if __name__ == "__main__":
-    SCHEMA_FILE.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -10,12 +9,13 @@ from rich.console import Group, RenderableType
 
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
 from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
-from hostwright.audit.fleetaudit import SCHEMA, FleetAudit, HostAudit
+from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import audit_audience, watch
 from hostwright.cli.views.reports import Outputs
+from hostwright.cli.views.shared import print_document
 
 EVERY_HOST = "all"
 
@@ -31,7 +31,6 @@ def audit(
     as_json: bool = False,
 ) -> int:
     """``invoke audit``; again and again, ``every`` so often, where that is given."""
-    from hostwright.audit.reports.document import render_json
     from hostwright.audit.reports.table import show_audit
 
     outputs.check(as_json=as_json, watched=bool(every))
@@ -50,7 +49,7 @@ def audit(
     look = auditor.audit()
     status = _write(outputs, auditor, look)
     if as_json:
-        print(render_json(look.audit))
+        print_document("audit", asdict(look.audit))
     elif not outputs.on_stdout:
         console.make_console().print(show_audit(look.audit, look.ages, details=details))
     return status
@@ -63,7 +62,7 @@ def doctor(selection: Selection, connection: ConnectionOptions, options: AuditOp
     look = _auditor(selection, connection, options).audit()
     hosts = look.audit.hosts
     if as_json:
-        print(json.dumps({"schema": SCHEMA, "hosts": [_diagnosis(host) for host in hosts]}))
+        print_document("doctor", {"hosts": [_diagnosis(host) for host in hosts]})
     else:
         console.make_console().print(Group(*show_diagnosis(hosts, look.ages)))
     if any(host.status == "unread" for host in hosts):

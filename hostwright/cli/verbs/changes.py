@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +17,7 @@ from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
 from hostwright.cli.views.outcomes import intents, show_outcomes, show_plans
-from hostwright.cli.views.shared import errors_json, show_errors, warn
+from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
 from hostwright.common.errors import Unanswered
 from hostwright.common.secret import Secret
 from hostwright.common.text import printable
@@ -223,7 +222,8 @@ def _run(
 def _refuse(ways: Results[WayBack], *, as_json: bool) -> int:
     """One host that cannot go back keeps all of them where they are."""
     if as_json:
-        print(json.dumps({"errors": errors_json(ways.errors), "untouched": list(ways.names)}))
+        left = {"untouched": list(ways.names), "stopped_because": ALL_OR_NONE}
+        print_document("provision", {"run": None, "hosts": [], "errors": errors_json(ways.errors), **left})
     show_errors(ways.errors)
     warn(ALL_OR_NONE)
     return FAILED

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any
 
 from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.audit.auditing import now
@@ -13,6 +11,7 @@ from hostwright.cli import console
 from hostwright.cli.arguments import Selection
 from hostwright.cli.opening import members_of, open_fleet
 from hostwright.cli.views.history import changes, timeline
+from hostwright.cli.views.shared import print_document
 from hostwright.common import durations
 from hostwright.common.errors import InputError
 
@@ -23,7 +22,7 @@ def history(selection: Selection, *, since: str = "", as_json: bool = False) -> 
     earliest = _since(since)
     histories = fleet.history(members_of(fleet, selection), earliest)
     if as_json:
-        print(json.dumps([asdict(host_history) for host_history in histories], default=_json))
+        print_document("history", {"hosts": [asdict(host_history) for host_history in histories]})
         return AS_DESIRED
     out = console.make_console()
     for host_history in histories:
@@ -39,7 +38,7 @@ def diff(selection: Selection, *, since: str, as_json: bool = False) -> int:
         raise InputError("give how far back to look: --since 7d", "--since")
     difference = fleet.changes(earliest, members_of(fleet, selection) if selection.hosts else None)
     if as_json:
-        print(json.dumps(asdict(difference), default=_json))
+        print_document("diff", asdict(difference))
     else:
         console.make_console().print(changes(difference))
     return AS_DESIRED
@@ -52,7 +51,3 @@ def _since(text: str) -> datetime | None:
         return now() - timedelta(seconds=durations.seconds(text))
     except ValueError as error:
         raise InputError(str(error), "--since") from error
-
-
-def _json(value: object) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +14,7 @@ from hostwright.cli import console
 from hostwright.cli.arguments import Selection
 from hostwright.cli.opening import members_of, open_fleet, refuse_strangers
 from hostwright.cli.transfer_view import make_progress, summary
-from hostwright.cli.views.shared import warn
+from hostwright.cli.views.shared import print_document, warn
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.text import count, printable
 from hostwright.fleet import Fleet, Member
@@ -35,7 +34,7 @@ def variables(selection: Selection, *, why: bool = False, as_json: bool = False)
             for member in members
             for role in member.roles
         ]
-        print(json.dumps(rows, default=str))
+        print_document("vars", {"variables": rows})
         return AS_DESIRED
     out = console.make_console()
     for member in members:
@@ -63,7 +62,7 @@ def hosts(selection: Selection, *, as_json: bool = False) -> int:
     chosen = fleet.select(selection.hosts, usable=False)
     rows = [(host, fleet.stack_name(host)) for host in chosen]
     if as_json:
-        print(json.dumps([_listed(host, stack) for host, stack in rows]))
+        print_document("hosts", {"hosts": [_listed(host, stack) for host, stack in rows]})
     else:
         out = console.make_console()
         out.print(Text(f"{count(len(rows), 'host')}: {fold([host.name for host in chosen])}", style="bold"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import cast
 
@@ -14,6 +13,7 @@ from hostwright.cli.opening import ask_password, level_of, members_of, open_flee
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt
 from hostwright.cli.views.rebuilding.times import times_table
+from hostwright.cli.views.shared import print_document
 from hostwright.common.errors import InputError
 from hostwright.plan.host.locks import read_duration
 from hostwright.rebuild import report
@@ -66,7 +66,7 @@ def rebuild_report(selection: Selection, *, since: str = "", as_json: bool = Fal
         wanted = members_of(fleet, selection).by_name
         rebuilds = tuple(record for record in rebuilds if record.host in wanted)
     if as_json:
-        print(json.dumps(report.document(rebuilds)))
+        print_document("times", report.document(rebuilds))
     else:
         console.make_console().print(times_table(rebuilds))
     return AS_DESIRED

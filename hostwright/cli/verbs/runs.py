@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 
 from rich.text import Text
@@ -13,6 +12,7 @@ from hostwright.apply.journal.runs import RecordedRun
 from hostwright.apply.journal.selecting import sets_in
 from hostwright.cli.console import make_console
 from hostwright.cli.views.runs import runs_table, show_run
+from hostwright.cli.views.shared import print_document
 from hostwright.common.places import state_root
 from hostwright.common.text import printable
 from hostwright.inventory import Host, Inventory, select
@@ -26,7 +26,7 @@ def runs(*, limit: int = SHOWN, as_json: bool = False) -> int:
     recorded = Runs(state_root()).list()
     shown = recorded[: limit or None]
     if as_json:
-        print(json.dumps([asdict(run_summary) for run_summary in shown], default=str))
+        print_document("runs", {"runs": [asdict(run_summary) for run_summary in shown]})
         return AS_DESIRED
     out = make_console()
     if not recorded:
@@ -45,7 +45,7 @@ def runs_show(*, run: str = LAST, hosts: str = "", steps: bool = False, as_json:
     recorded = _narrowed(archive.load(summary.run), hosts)
     if as_json:
         document = {**asdict(summary), "hosts": [asdict(host) for host in recorded.hosts]}
-        print(json.dumps({**document, "said": recorded.said, "damaged": recorded.damaged}, default=str))
+        print_document("run", {**document, "said": recorded.said, "damaged": recorded.damaged})
     else:
         show_run(make_console(), summary, recorded, outputs=steps)
     return AS_DESIRED

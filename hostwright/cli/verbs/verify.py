@@ -11,6 +11,7 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import STDOUT, check_files, put
+from hostwright.cli.views.shared import print_document
 from hostwright.cli.views.verdicts import show_verdicts
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def prove(
     as_json: bool = False,
 ) -> int:
     """``invoke prove``."""
-    from hostwright.prove.reports.document import render_json
+    from hostwright.prove.reports.document import document
     from hostwright.prove.reports.table import show_proofs
 
     check_files(outputs.files, as_json=as_json)
@@ -88,7 +89,7 @@ def prove(
     for name, file in outputs.files.items():
         put(file, _render(name, proved), name)
     if as_json:
-        print(render_json(proved.fleet))
+        print_document("prove", document(proved.fleet))
     elif not quiet:
         console.make_console().print(show_proofs(proved.fleet, details=details or len(members) == 1))
     return proved.status

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 from rich.text import Text
 
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, show_errors
+from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.text import printable
 from hostwright.rebuild.newkeys import KeyResults, Told
 
@@ -21,7 +19,7 @@ def show_keys(results: KeyResults, *, as_json: bool) -> None:
     """What is left to show at the end."""
     if as_json:
         hosts = [told.to_json() for told in results.told]
-        print(json.dumps({"hosts": hosts, "errors": errors_json(results.errors)}))
+        print_document("trust", {"hosts": hosts, "errors": errors_json(results.errors)})
     else:
         show_errors(results.errors)
 

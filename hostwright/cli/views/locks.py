@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -11,7 +10,7 @@ from rich.text import Text
 from hostwright.apply.locking.hostlocks import HostLocks
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, show_errors
+from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.text import printable
 from hostwright.plan.host.locks import OperatorLock
 
@@ -20,7 +19,7 @@ def show_locks(results: Results[HostLocks], *, as_json: bool) -> None:
     """What is so, or what became of each host."""
     if as_json:
         hosts = [host_locks.to_json() for host_locks in results.values]
-        print(json.dumps({"hosts": hosts, "errors": errors_json(results.errors)}))
+        print_document("locks", {"hosts": hosts, "errors": errors_json(results.errors)})
         return
     out = console.make_console()
     for host_locks in results.values:

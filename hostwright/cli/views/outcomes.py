@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, proofs_json, show_errors, show_stand_ins
+from hostwright.cli.views.shared import errors_json, print_document, proofs_json, show_errors, show_stand_ins
 from hostwright.common.text import printable
 
 if TYPE_CHECKING:
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
 def show_plans(members: Sequence[Member], results: Results[HostPlan], *, as_json: bool) -> None:
     """What differs on hosts from what is desired; hosts that differ alike are shown once."""
     if as_json:
-        print(json.dumps({"plans": [plan.to_json() for plan in results.values], "errors": errors_json(results.errors)}))
+        plans = [plan.to_json() for plan in results.values]
+        print_document("plan", {"plans": plans, "errors": errors_json(results.errors)})
         return
     out = console.make_console()
     for shown in console.show_plans(results.values):
@@ -42,7 +42,7 @@ def show_outcomes(
 
     run, results = ended.run, ended.results
     if as_json:
-        print(json.dumps(_document(run, results, proved=proved)))
+        print_document("provision", _document(run, results, proved=proved))
         return
     out = console.make_console()
     out.print(console.summary(results.values, results.errors, results.untouched, proved=proved))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 from rich.table import Table
 from rich.text import Text
 
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, show_errors
+from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.text import printable
 from hostwright.rebuild.bmc import Power
 from hostwright.rebuild.orders import Powered
@@ -21,7 +19,7 @@ def show_powered(results: Results[Powered], *, as_json: bool) -> None:
     """What came of each host."""
     if as_json:
         hosts = [done.to_json() for done in results.values]
-        print(json.dumps({"hosts": hosts, "errors": errors_json(results.errors)}))
+        print_document("power", {"hosts": hosts, "errors": errors_json(results.errors)})
         return
     if results.values:
         out = console.make_console()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,19 @@ if TYPE_CHECKING:
 def warn(sentence: str) -> None:
     """Print a sentence that the operator should see, on standard error."""
     console.make_console(stderr=True).print(Text(printable(sentence), style="yellow"))
+
+
+def print_document(kind: str, document: Mapping[str, Any]) -> None:
+    """Print what ``--json`` asks for: one document in ASCII, so that no text from a host can affect a terminal.
+
+    ``kind`` names its JSON Schema in ``docs/schemas``. ``schema`` is that one's version: 1, unless ``document`` says
+    another; it is raised where a field is removed or changes its meaning.
+    """
+    print(json.dumps({"kind": kind, "schema": 1, **document}, default=_plain))
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def errors_json(errors: tuple[HostError, ...], *, proved: bool = False) -> list[dict[str, Any]]:

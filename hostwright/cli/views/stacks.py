@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.cli import console
+from hostwright.cli.views.shared import print_document
 from hostwright.common.text import printable
 from hostwright.plan.stacklist import ListedStack
 from hostwright.stack.stack import Stack
@@ -23,7 +23,7 @@ STYLES = {"tried": "green", "planned": "yellow", "not tried": "dim"}
 def show_stacks(listed: Sequence[ListedStack], *, as_json: bool) -> None:
     """All stacks, one below the other."""
     if as_json:
-        print(json.dumps({"stacks": [stack_json(stack) for stack in listed]}))
+        print_document("stacks", {"stacks": [stack_json(stack) for stack in listed]})
         return
     out = console.make_console()
     for stack in listed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -12,7 +11,14 @@ from rich.text import Text
 
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, examination_lines, finding_lines, show_errors, show_stand_ins
+from hostwright.cli.views.shared import (
+    errors_json,
+    examination_lines,
+    finding_lines,
+    print_document,
+    show_errors,
+    show_stand_ins,
+)
 from hostwright.common.text import count, printable
 from hostwright.fleet import Member
 from hostwright.verify.verdict import Check, Verdict
@@ -25,7 +31,7 @@ def show_verdicts(
     if as_json:
         hosts = [_verdict_json(verdict) for verdict in results.values]
         proved = {"proofs": proofs} if proofs is not None else {}
-        print(json.dumps({"hosts": hosts, "errors": errors_json(results.errors), **proved}))
+        print_document("verify", {"hosts": hosts, "errors": errors_json(results.errors), **proved})
         return
     out = console.make_console()
     for verdict in results.values:

@@ -1,18 +1,12 @@
-"""Proofs as one JSON document, and the schema of that document (``prove.schema.json``).
-
-``python -m hostwright.prove.reports.document`` writes the schema from the types of ``hostwright.prove.fleetproof``.
-"""
+"""Proofs as one JSON document, and the schema of that document."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from hostwright.prove.fleetproof import SCHEMA, FleetProof
-
-SCHEMA_FILE = Path(__file__).with_name("prove.schema.json")
 
 
 def document(fleet: FleetProof) -> dict[str, Any]:
@@ -56,7 +50,3 @@ def json_schema() -> dict[str, Any]:
     }
     required = sorted({*schema.get("required", ()), "schema"})
     return {**head, **{key: schema[key] for key in schema if key not in head}, "required": required}
-
-
-if __name__ == "__main__":
-    SCHEMA_FILE.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")

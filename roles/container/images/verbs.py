@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from hostwright.apply.rollout.rollout import on_each
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
-from hostwright.cli.views.shared import errors_json, show_errors
+from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.errors import HostError, InputError
 from hostwright.common.text import count, printable, shown_bytes
 from hostwright.plan.observing import ask
@@ -84,7 +83,7 @@ def audit(
             {**asdict(image), "old": is_old(image, older), "scan": asdict(scans[image.id]) if scan else None}
             for image in images
         ]
-        print(json.dumps({"images": rows, "notes": notes, "errors": errors_json(results.errors)}))
+        print_document("images", {"images": rows, "notes": notes, "errors": errors_json(results.errors)})
         return status
     out = console.make_console()
     for line in (*lines(images, older, scans), *notes):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
@@ -12,7 +11,7 @@ from hostwright.apply.rollout.rollout import on_each
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
-from hostwright.cli.views.shared import errors_json, show_errors
+from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.errors import HostError
 from hostwright.common.text import one_line
 from hostwright.fleet import Member
@@ -63,7 +62,7 @@ def show_rows(
     rows = [row for rows, _ in results.values for row in rows]
     errors = (*results.errors, *(error for _, error in results.values if error))
     if as_json:
-        print(json.dumps({what: [asdict(row) for row in rows], "errors": errors_json(errors)}))
+        print_document(what, {what: [asdict(row) for row in rows], "errors": errors_json(errors)})
         return 1 if errors else 0
     out = console.make_console()
     lines = [*table(rows, columns, out.width if out.is_terminal else None)] if rows else [f"no {what}"]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hostwright.apply.rollout.connections import Connections
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
-from hostwright.cli.views.shared import warn
+from hostwright.cli.views.shared import print_document, warn
 from hostwright.common.errors import HostError, InputError
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.quoting import sh, sh_file
@@ -219,8 +217,10 @@ def show_url(selection: Selection, connection: ConnectionOptions, name: str, *, 
             lines.append(key_line(space, host_key_of(member, space)))
         except HostError as error:
             warn(f"the host key of {name} is not known now: {error}")
-    document: dict[str, Any] = {"host": member.name, "workspace": space.name, "lines": lines}
-    print(json.dumps(document) if as_json else "\n".join(lines))
+    if as_json:
+        print_document("url", {"host": member.name, "workspace": space.name, "lines": lines})
+    else:
+        print("\n".join(lines))
     return 0
 
 

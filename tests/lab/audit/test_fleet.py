@@ -72,7 +72,7 @@ def test_what_the_doctor_says_cures_them(bench: Bench, planted: Planted, seen: S
 
 
 def test_the_history_knows_what_went_and_came_back(bench: Bench, planted: Planted):
-    told = bench.invoke.json("audit.history", "--hosts", HOSTS[0], status=0)[0]
+    told = bench.invoke.json("audit.history", "--hosts", HOSTS[0], status=0)["hosts"][0]
     statuses = [event["after"] for event in told["events"] if event["kind"] == "status"]
     assert statuses[-1] == "desired"
     assert len(statuses) >= 2

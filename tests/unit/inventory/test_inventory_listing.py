@@ -58,7 +58,7 @@ def test_this_machine_is_listed_as_such(inventory: Path, capsys: pytest.CaptureF
     assert hosts(Selection("here,gpu02", (str(inventory),))) == 0
     assert "  here  this machine  " in capsys.readouterr().out
     assert hosts(Selection("here,gpu02", (str(inventory),)), as_json=True) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["hosts"]
     assert {row["host"]: row["connection"] for row in rows} == {"here": "local", "gpu02": "ssh"}
 
 
@@ -77,7 +77,7 @@ def test_two_names_of_this_machine_are_listed_and_not_worked_on_together(
 
 def test_the_listing_as_json_is_a_document_alone(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert hosts(Selection("all", (str(inventory),)), as_json=True) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["hosts"]
     stacks = {row["host"]: row["stack"] for row in rows}
     assert list(stacks) == ["web1", "win1", "here", "gpu01", "gpu02"]
     assert (stacks["web1"], stacks["gpu02"]) == ("web", "tensorflow-2.9")

@@ -54,7 +54,9 @@ class World:
         if name in self.broken:
             raise self.broken[name]
         if name in self.pending:
-            left = type("Left", (), {"empty": False, "changes": (1,), "to_json": lambda _: {}})()
+            left = type(
+                "Left", (), {"empty": False, "changes": (1,), "to_json": lambda _: Plan(name, "house").to_json()}
+            )()
             return Outcome(name, Plan(name, "house"), left=left)  # type: ignore[arg-type]
         accept = settings.accept
         return Outcome(name, Plan(name, "house"), acceptance=accept(None) if accept else ())

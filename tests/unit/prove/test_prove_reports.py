@@ -14,7 +14,7 @@ from hostwright.prove.fleetproof import FleetProof
 from hostwright.prove.judging import against_twins
 from hostwright.prove.model import Measurement, ProofFinding
 from hostwright.prove.proofstore import PastFigure
-from hostwright.prove.reports.document import SCHEMA_FILE, json_schema, read_json, render_json
+from hostwright.prove.reports.document import json_schema, read_json, render_json
 from hostwright.prove.reports.html import render_html
 from hostwright.prove.reports.plots import plots
 from hostwright.prove.reports.prometheus import render_prometheus
@@ -67,7 +67,6 @@ def test_every_figure_is_shown_with_its_device_and_no_gpu_is_said_where_there_wa
 def test_the_document_is_of_its_schema_and_comes_back() -> None:
     document = render_json(mixed())
     assert document.isascii()
-    assert json.loads(SCHEMA_FILE.read_text()) == json_schema()
     jsonschema.validate(json.loads(document), json_schema())
     assert read_json(document) == mixed()
     assert {one["host"]: one["status"] for one in json.loads(document)["hosts"]}["gpu09"] == "failed"

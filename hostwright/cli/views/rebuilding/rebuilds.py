@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -12,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, show_errors, show_stand_ins
+from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_stand_ins
 from hostwright.common.text import printable
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold
@@ -27,7 +26,7 @@ def show_decisions(decisions: Decisions, *, as_json: bool) -> None:
     """What would be done with each host, where nothing is."""
     if as_json:
         hosts = {name: asdict(decision) for name, decision in decisions.of.items()}
-        print(json.dumps({"decisions": hosts, "errors": errors_json(decisions.errors)}))
+        print_document("decisions", {"decisions": hosts, "errors": errors_json(decisions.errors)})
         return
     announce(decisions)
     show_errors(decisions.errors)
@@ -43,7 +42,7 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, as_json: bool) 
     """What came of each host."""
     results = rebuilt.results
     if as_json:
-        print(json.dumps(_document(rebuilt)))
+        print_document("rebuild", _document(rebuilt))
         return
     out = console.make_console()
     out.print(rebuilds_table(results.values))

@@ -158,7 +158,7 @@ def test_hosts_of_a_run_can_be_chosen_though_they_left_the_inventory(place, caps
 def test_json_has_everything(place: Path, capsys: pytest.CaptureFixture[str]):
     record(place, 1, *STORY)
     assert listed(as_json=True) == 0
-    (summary,) = json.loads(capsys.readouterr().out)
+    (summary,) = json.loads(capsys.readouterr().out)["runs"]
     assert (summary["run"], summary["state"], summary["status"]) == ("run1", "ended", 1)
     assert summary["header"]["options"]["hosts"] == "all"
     assert shown(as_json=True) == 0

@@ -1,0 +1,396 @@
+"""The JSON Schemas of what verbs print with ``--json``: one file for each kind of document in ``docs/schemas``.
+
+``python -m tests.unit.support.schemas`` writes them from the types of the values that the documents are made of. A test
+holds every document that any unit test prints to the schema of its kind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NotRequired, get_type_hints
+
+import jsonschema
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from hostwright.apply.journal.reading import RunSummary
+from hostwright.apply.journal.runs import HostRun
+from hostwright.audit.fleetaudit import NotChecked, Status
+from hostwright.audit.history.hosthistory import FleetDiff, HostHistory
+from hostwright.audit.reports import document as audits
+from hostwright.common.errors import Examination, FailedStep, Finding
+from hostwright.plan.model import Plan, RolePlan, RoleResult
+from hostwright.prove.reports import document as proving
+from hostwright.rebuild.bmc.controller import Power
+from hostwright.rebuild.bmc.controller import Status as Machine
+from hostwright.rebuild.rebuild import Outcome, Rebuild
+from hostwright.rebuild.report import Times
+from hostwright.rebuild.ways.ways import Decision
+from hostwright.stack.tried import State, Trial
+from hostwright.standard.roles.container.images.scanning import Scan
+from hostwright.standard.roles.container.images.verbs import FoundImage
+from hostwright.standard.roles.serving.verbs.looking import ListedModel
+from hostwright.standard.roles.workspaces.verbs.looking import ListedWorkspace
+from hostwright.verify.verdict import Check
+from tests.places import PROJECT
+
+FOLDER = PROJECT / "docs" / "schemas"
+
+
+def fields(kind: type, *without: str) -> dict[str, Any]:
+    """The fields of a dataclass or model with their types, for a document that holds them with others."""
+    hints = get_type_hints(kind, include_extras=True)
+    public = {name: hint for name, hint in hints.items() if not name.startswith("_") and name not in without}
+    return {name: hint for name, hint in public.items() if "ClassVar" not in str(hint)}
+
+
+class Proof(TypedDict):
+    proof: str
+    outcome: str
+    sentence: str
+
+
+class Error(TypedDict):
+    """Why a host could not be worked on: ``kind`` is the name of the error."""
+
+    host: str
+    kind: str
+    sentence: str
+    step: NotRequired[FailedStep]
+    examination: NotRequired[Examination]
+    proofs: NotRequired[list[Proof] | None]
+
+
+class PlannedHost(TypedDict):
+    host: str
+    stack: str
+    roles: list[RolePlan]
+    busy: list[str]
+    notes: list[str]
+
+
+class Plans(TypedDict):
+    plans: list[PlannedHost]
+    errors: list[Error]
+
+
+class ChangedHost(TypedDict):
+    host: str
+    result: str
+    changed: bool
+    reboots: int
+    plan: Plan
+    left: Plan | None
+    roles: list[RoleResult]
+    proofs: NotRequired[list[Proof] | None]
+
+
+class Changed(TypedDict):
+    run: str | None
+    hosts: list[ChangedHost]
+    errors: list[Error]
+    untouched: list[str]
+    stopped_because: str
+
+
+class VerifiedHost(TypedDict):
+    host: str
+    passed: bool
+    failed_roles: list[str]
+    unchecked_roles: list[str]
+    plan: PlannedHost
+    checks: list[Check]
+    examination: Examination | None
+
+
+class Verified(TypedDict):
+    hosts: list[VerifiedHost]
+    errors: list[Error]
+    proofs: NotRequired[dict[str, Any]]
+
+
+class DiagnosedHost(TypedDict):
+    host: str
+    stack: str
+    at: str
+    status: Status
+    sentence: str
+    findings: list[Finding]
+    not_checked: list[NotChecked]
+
+
+class Diagnosed(TypedDict):
+    hosts: list[DiagnosedHost]
+
+
+class Histories(TypedDict):
+    hosts: list[HostHistory]
+
+
+class RoleVariables(TypedDict):
+    host: str
+    role: str
+    variables: dict[str, Any]
+
+
+class AllVariables(TypedDict):
+    variables: list[RoleVariables]
+
+
+class ListedHost(TypedDict):
+    host: str
+    address: str | None
+    connection: str
+    stack: str
+    groups: list[str]
+
+
+class Hosts(TypedDict):
+    hosts: list[ListedHost]
+
+
+Tried = TypedDict("Tried", fields(Trial, "stack", "versions", "distribution", "release", "roles"))
+
+
+class Cell(TypedDict):
+    distribution: str
+    release: str
+    role: str
+    state: State
+    trials: list[Tried]
+
+
+class ListedStack(TypedDict):
+    name: str
+    file: str
+    standard: bool
+    problem: str
+    description: NotRequired[str]
+    versions: NotRequired[dict[str, str]]
+    distributions: NotRequired[dict[str, list[str]]]
+    roles: NotRequired[list[str]]
+    stand_ins: NotRequired[list[str]]
+    matrix: NotRequired[list[Cell]]
+
+
+class Stacks(TypedDict):
+    stacks: list[ListedStack]
+
+
+class Runs(TypedDict):
+    runs: list[RunSummary]
+
+
+Run = TypedDict("Run", {**fields(RunSummary), "hosts": list[HostRun], "said": list[dict[str, Any]], "damaged": int})
+
+
+class Lock(TypedDict):
+    owner: str
+    reason: str
+    host: str
+    since: str
+    until: str
+    schema: int
+    readable: bool
+
+
+class RunLock(TypedDict):
+    owner: str
+    run: str
+    host: str
+    machine: str
+    pid: int
+    started: str
+    since: str
+    lapses_s: float
+    schema: int
+
+
+class LockedHost(TypedDict):
+    host: str
+    lock: Lock | None
+    before: Lock | None
+    run: RunLock | None
+    set_aside: Lock | None
+    set_aside_before: Lock | None
+    silent: str
+
+
+class Locks(TypedDict):
+    hosts: list[LockedHost]
+    errors: list[Error]
+
+
+class Decisions(TypedDict):
+    decisions: dict[str, Decision]
+    errors: list[Error]
+
+
+class Rebuilt(TypedDict):
+    run: str
+    decisions: dict[str, Decision]
+    rebuilds: list[Rebuild]
+    errors: list[Error]
+    untouched: list[str]
+    stopped_because: str
+
+
+class Report(TypedDict):
+    target_s: float
+    method: str
+    outcomes: dict[Outcome, int]
+    phases: list[Times]
+    ways: list[Times]
+    total: Times | None
+    slow: dict[str, list[str]]
+    last: list[Rebuild]
+
+
+class Key(TypedDict):
+    key_type: str
+    fingerprint: str
+
+
+class KnownKey(Key):
+    where: str
+
+
+class TrustedHost(TypedDict):
+    host: str
+    result: str
+    before: list[KnownKey]
+    now: list[Key]
+    source: str
+    files: list[str]
+
+
+class Trusted(TypedDict):
+    hosts: list[TrustedHost]
+    errors: list[Error]
+
+
+PoweredHost = TypedDict(
+    "PoweredHost",
+    {"host": str, "order": str, "before": Power, **fields(Machine), "console": str, "notes": list[str]},
+)
+
+
+class Powered(TypedDict):
+    hosts: list[PoweredHost]
+    errors: list[Error]
+
+
+Image = TypedDict("Image", {**fields(FoundImage), "old": bool, "scan": Scan | None})
+
+
+class Images(TypedDict):
+    images: list[Image]
+    notes: list[str]
+    errors: list[Error]
+
+
+class Workspaces(TypedDict):
+    workspaces: list[ListedWorkspace]
+    errors: list[Error]
+
+
+class Models(TypedDict):
+    models: list[ListedModel]
+    errors: list[Error]
+
+
+class Url(TypedDict):
+    host: str
+    workspace: str
+    lines: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A kind of document: where its schema lies, the type of its values, and which command lines print it."""
+
+    folder: str
+    values: Any
+    verbs: tuple[str, ...]
+    schema: Callable[[], dict[str, Any]] | None = None  #: of one that makes its schema itself
+
+
+_CHANGING = (
+    "provision", "remove", "rollback", "images.push", "serve.up", "serve.down", "serve.switch", "workspace.up",
+    "workspace.down",
+)  # fmt: skip
+
+DOCUMENTS: Mapping[str, Document] = {
+    "plan": Document("look", Plans, ("plan", *(f"{verb} --check" for verb in ("provision", "remove", "rollback")))),
+    "verify": Document("look", Verified, ("verify",)),
+    "prove": Document("look", None, ("prove",), proving.json_schema),
+    "audit": Document("look", None, ("audit.fleet",), audits.json_schema),
+    "history": Document("look", Histories, ("audit.history",)),
+    "diff": Document("look", FleetDiff, ("audit.diff",)),
+    "doctor": Document("look", Diagnosed, ("doctor",)),
+    "vars": Document("look", AllVariables, ("vars",)),
+    "hosts": Document("look", Hosts, ("hosts",)),
+    "stacks": Document("look", Stacks, ("stacks",)),
+    "provision": Document("change", Changed, _CHANGING),
+    "decisions": Document("change", Decisions, ("rebuild --check",)),
+    "rebuild": Document("change", Rebuilt, ("rebuild",)),
+    "times": Document("change", Report, ("rebuild --report",)),
+    "power": Document("change", Powered, ("power",)),
+    "trust": Document("change", Trusted, ("trust",)),
+    "runs": Document("keep", Runs, ("runs.list",)),
+    "run": Document("keep", Run, ("runs.show",)),
+    "locks": Document("keep", Locks, ("lock", "unlock")),
+    "images": Document("roles", Images, ("images.audit",)),
+    "workspaces": Document("roles", Workspaces, ("workspace.list",)),
+    "models": Document("roles", Models, ("serve.list",)),
+    "url": Document("roles", Url, ("workspace.url",)),
+}
+
+
+def schemas() -> Iterator[tuple[str, dict[str, Any]]]:
+    """The file of each kind, relative to ``docs/schemas``, and its schema (draft 2020-12)."""
+    for kind, document in DOCUMENTS.items():
+        yield f"{document.folder}/{kind}.json", _schema(kind, document)
+
+
+def _schema(kind: str, document: Document) -> dict[str, Any]:
+    made = document.schema() if document.schema else TypeAdapter(document.values).json_schema(mode="serialization")
+    printed = " and ".join(f"`hostwright {verb} --json`" for verb in document.verbs)
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Hostwright {kind}",
+        "description": f"What {printed} {'prints' if len(document.verbs) == 1 else 'print'}.",
+    }
+    named = {"kind": {"const": kind, "type": "string"}, "schema": {"const": 1, "type": "integer"}}
+    properties = {**named, **made["properties"]}
+    required = sorted({*made.get("required", ()), *named})
+    left = {key: value for key, value in made.items() if key not in head}
+    return {**head, **left, "properties": properties, "required": required}
+
+
+def check(document: Mapping[str, Any]) -> None:
+    """Hold a printed document to the schema of its kind, and to no field beside it. Raises ``AssertionError``."""
+    kind = document["kind"]
+    assert kind in DOCUMENTS, f"the kind {kind!r} of document has no schema: add it to {__name__}"
+    schema = json.loads((FOLDER / DOCUMENTS[kind].folder / f"{kind}.json").read_text("utf-8"))
+    validator = jsonschema.Draft202012Validator(closed(schema))
+    wrong = [f"{error.json_path}: {error.message[:300]}" for error in validator.iter_errors(document)]
+    assert not wrong, f"`{kind}` is not of its schema ({FOLDER.name}/…/{kind}.json):\n" + "\n".join(wrong[:10])
+
+
+def closed(schema: Any) -> Any:
+    """A schema that allows only the fields that it names. Readers must allow more: fields may be added."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    more = {"additionalProperties": False} if isinstance(schema.get("properties"), dict) else {}
+    return {**more, **{key: closed(value) for key, value in schema.items()}}
+
+
+if __name__ == "__main__":
+    for file, made in schemas():
+        (FOLDER / file).parent.mkdir(exist_ok=True)
+        (FOLDER / file).write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
