@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
 
 from lab.image import ensure_programs
 
@@ -94,6 +95,10 @@ class Browser:
         self.driver.close()
         self.driver.switch_to.window(here)
         return width, height, colours
+
+    def until(self, so: Callable[[], bool]) -> None:
+        """Wait until something is so, as after a click that a page answers later."""
+        WebDriverWait(self.driver, 10).until(lambda _: so())
 
     def complaints(self) -> list[str]:
         """What the console said that is worth a look: errors, and refusals of the page's own policy."""

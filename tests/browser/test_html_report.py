@@ -176,6 +176,53 @@ def test_keys_do_all_that_a_mouse_does(browser: Browser, small: Path):
     assert browser.focus() == "gpu007"
 
 
+def test_n_and_p_go_from_host_to_host(browser: Browser, small: Path):
+    browser.open(small)
+    for key, host in (("n", "gpu007"), ("n", "gpu011"), ("p", "gpu007"), ("p", "gpu007")):
+        browser.press(key)
+        assert browser.one("#panel-title").text == host
+    browser.press("/")
+    browser.press("n")
+    assert browser.one("#filter").get_attribute("value") == "n"
+
+
+def test_a_command_is_copied_by_a_click_also_where_there_is_no_clipboard(browser: Browser, small: Path):
+    browser.open(small)
+    browser.one(browser.row("gpu007") + " .open").click()
+    told = "Copied: hostwright doctor --hosts gpu007"
+    browser.one("#panel .command .copy").click()
+    browser.until(lambda: browser.js("return document.getElementById('told').textContent") == told)
+    browser.js("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    browser.one("#panel .commands > div:nth-child(2) .copy").click()
+    told = "Copied: hostwright plan --hosts gpu007"
+    browser.until(lambda: browser.js("return document.getElementById('told').textContent") == told)
+    assert browser.complaints() == []
+
+
+def test_the_names_of_the_hosts_that_are_shown_can_be_copied(browser: Browser, small: Path):
+    browser.open(small)
+    browser.one('.tile[data-status="drift"]').click()
+    browser.one("#copy-names").click()
+    told = "Copied: --hosts gpu018,gpu013,gpu014"
+    browser.until(lambda: browser.js("return document.getElementById('told').textContent") == told)
+
+
+def test_a_failure_leads_to_its_section_and_from_there_to_its_hosts(browser: Browser, small: Path):
+    browser.open(small)
+    browser.one(browser.row("gpu007") + " .open").click()
+    browser.one("[data-part=findings] .to-failure").click()
+    assert not browser.one("#panel").is_displayed()
+    assert browser.js("return document.activeElement.id") == "failure-gpu-off-the-bus"
+    browser.one("#failure-gpu-off-the-bus .to-host").click()
+    assert browser.one("#panel-title").text == "gpu007"
+
+
+def test_a_locked_host_is_marked(browser: Browser, small: Path):
+    browser.open(small)
+    assert browser.js("return document.querySelectorAll('#matrix .lock').length") == 1
+    assert browser.one(browser.row("gpu007") + " .lock").get_attribute("aria-label") == "locked"
+
+
 def test_what_has_the_focus_shows_it(browser: Browser, small: Path):
     browser.open(small)
     for _ in range(12):

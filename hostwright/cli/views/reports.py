@@ -15,8 +15,10 @@ from pathlib import Path
 from hostwright.audit.auditstore import AuditStore
 from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.reports.ages import Ages
+from hostwright.cli.arguments import INVENTORY
 from hostwright.common.errors import InputError
 from hostwright.common.places import PRIVATE_DIR, PRIVATE_FILE, plain_name, write_whole
+from hostwright.common.quoting import sh
 
 STDOUT = "-"
 
@@ -119,7 +121,8 @@ def _render(name: str, audit: FleetAudit, ages: Ages, memory: AuditStore) -> str
     if name == HTML:
         from hostwright.audit.reports.html.html import render_html
 
-        return render_html(audit, memory.trend(), ages)
+        options = "".join(sh(" --inventory %s", place) for place in INVENTORY.get())
+        return render_html(audit, memory.trend(), ages, options)
     module, _, function = RENDERERS[name].partition(".")
     text: str = getattr(import_module(f"hostwright.audit.reports.{module}"), function)(audit)
     return text

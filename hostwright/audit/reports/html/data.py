@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, NotChecked, Reading
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuEvent, GpuProcess
 from hostwright.audit.reports.ages import Ages
+from hostwright.audit.reports.html.commands import commands
 from hostwright.audit.reports.html.text import clean, first, moment, name
 from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.common.errors import Finding
@@ -52,8 +53,8 @@ class ValueTable:
 class Details:
     """Collects the details of hosts."""
 
-    def __init__(self, audit: FleetAudit, ages: Ages):
-        self._ages = ages
+    def __init__(self, audit: FleetAudit, ages: Ages, options: str):
+        self._ages, self._options = ages, options
         self._layers = audit.layers
         self._shapes, self._rules, self._shared = ValueTable(), ValueTable(), ValueTable()
 
@@ -86,6 +87,7 @@ class Details:
             "groups": self._shared.place(tuple(map(name, host.groups[:GROUPS]))),
             "standIns": self._shared.place(tuple(_few(host.stand_ins))),
             "record": _record(host),
+            "commands": commands(host, self._options),
             **self._lists(host),
         }
         return {key: value for key, value in fields.items() if value not in ("", None, [], {})}
@@ -151,9 +153,9 @@ class Details:
         return since.date().isoformat() if since else ""
 
 
-def details(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> Mapping[str, Any]:
-    """The data for a page whose hosts are in this order."""
-    return Details(audit, ages).of(hosts)
+def details(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages, options: str) -> Mapping[str, Any]:
+    """The data for a page whose hosts are in this order; ``options`` end the commands that it offers."""
+    return Details(audit, ages, options).of(hosts)
 
 
 def _want(reading: Reading) -> str | None:

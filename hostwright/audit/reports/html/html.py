@@ -20,7 +20,7 @@ from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html.charts import HEIGHT, WIDTH, history
 from hostwright.audit.reports.html.data import details
-from hostwright.audit.reports.html.matrix import STATUSES, FoldedRow, matrix, met, tiles, worst_first
+from hostwright.audit.reports.html.matrix import STATUSES, FoldedRow, failures, matrix, met, tiles, worst_first
 from hostwright.audit.reports.html.spreads import alike, comparisons
 from hostwright.audit.reports.html.text import embedded, folded, moment, name
 from hostwright.audit.reports.table import SHOWN, WORDS
@@ -29,11 +29,16 @@ from hostwright.audit.reports.trend import TrendPoint
 PAGE = Path(__file__).with_name("page")
 STYLES = tuple(f"styles/{name}.css" for name in ("colours", "page", "matrix", "panel", "charts", "print"))
 #: each after those that it needs
-SCRIPTS = tuple(f"scripts/{name}.js" for name in ("dom", "gpus", "details", "panel", "filter", "keyboard"))
+SCRIPTS = tuple(f"scripts/{name}.js" for name in ("dom", "copy", "gpus", "details", "panel", "filter", "keyboard"))
 
 
-def render_html(audit: FleetAudit, trend: Sequence[TrendPoint] = (), ages: Ages | None = None) -> str:
-    """The page. ``trend`` is the history by day, ``ages`` says since when each problem has lasted."""
+def render_html(
+    audit: FleetAudit, trend: Sequence[TrendPoint] = (), ages: Ages | None = None, options: str = ""
+) -> str:
+    """The page. ``trend`` is the history by day, ``ages`` says since when each problem has lasted.
+
+    ``options`` end the command lines that the page offers, such as `` --inventory site``.
+    """
     known = ages or {}
     hosts = worst_first(audit.hosts)
     style, script = joined(STYLES), joined(SCRIPTS)
@@ -45,11 +50,12 @@ def render_html(audit: FleetAudit, trend: Sequence[TrendPoint] = (), ages: Ages 
             policy=policy(style, script),
             style=Markup(style),  # noqa: S704 - our own files
             script=Markup(script),  # noqa: S704 - our own files
-            data=Markup(embedded(details(audit, hosts, known))),  # noqa: S704 - escaped for a script element
+            data=Markup(embedded(details(audit, hosts, known, options))),  # noqa: S704 - escaped for a script element
             layers=[name(layer) for layer in audit.layers],
             rows=matrix(audit, hosts, known),
             tiles=tiles(hosts),
             met=met(hosts),
+            failures=failures(hosts),
             comparisons=comparisons(audit.spreads, [host.host for host in hosts]),
             alike=alike(audit.spreads),
             history=history(trend),

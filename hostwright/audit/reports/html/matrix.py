@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hostwright.audit.fleetaudit import WORST_FIRST, FleetAudit, HostAudit, LayerStatus
 from hostwright.audit.reports.ages import Ages
-from hostwright.audit.reports.html.text import folded, line, name
+from hostwright.audit.reports.html.commands import locked
+from hostwright.audit.reports.html.text import clean, first, folded, line, name
 from hostwright.audit.reports.table import ABSENT, SHOWN, WORDS
+from hostwright.common.errors import Finding
 
 FOLD_FROM = 3  #: equal hosts; two rows are read faster than a row that must be opened
 CHIPS = 12  #: known failures that are offered as filters
+FAILURES = 60  #: known failures that have a section
+OPENABLE = 40  #: hosts of a failure that can be opened from its section
 STATUSES = tuple(status for status in WORST_FIRST if status != "warning")  #: the statuses that a host can have
 NOT_THERE = "not on this host"  #: shown for a layer that other hosts of the page have
 CellStatus = LayerStatus | Literal["absent"]
@@ -42,6 +46,7 @@ class MatrixRow:
     stack: str
     what: str
     since: str
+    locked: bool
     fold: int = 0
 
 
@@ -109,10 +114,7 @@ def _fold_healthy(groups: Iterable[list[MatrixRow]]) -> Iterator[MatrixRow | Fol
             yield from rows
             continue
         number += 1
-        members = tuple(
-            MatrixRow(row.index, row.host, row.status, row.cells, row.stack, row.what, row.since, number)
-            for row in rows
-        )
+        members = tuple(replace(row, fold=number) for row in rows)
         yield FoldedRow(number, folded([row.host for row in rows]), "desired", rows[0].cells, members)
 
 
@@ -121,7 +123,7 @@ def _row(index: int, host: HostAudit, layers: Sequence[str], ages: Ages, *, stac
     cells = tuple(_cell(layer, statuses.get(layer, "absent")) for layer in layers)
     since = ages.get((host.host, "status", "")) if host.status != "desired" else None
     lasting = since.date().isoformat() if since else ""
-    return MatrixRow(index, name(host.host), host.status, cells, stack, _what(host), lasting)
+    return MatrixRow(index, name(host.host), host.status, cells, stack, _what(host), lasting, locked(host.notes))
 
 
 def _cell(layer: str, status: CellStatus) -> Cell:
@@ -173,3 +175,42 @@ def met(hosts: Iterable[HostAudit]) -> list[tuple[str, bool, int]]:
     )
     ranked = sorted(counts.items(), key=lambda item: (not item[0][1], -item[1], item[0][0]))
     return [(name(rule), grave, count) for (rule, grave), count in ranked[:CHIPS]]
+
+
+@dataclass(frozen=True, slots=True)
+class MetFailure:
+    """A known failure that was recognised, and the hosts that have it: of the first, index and name."""
+
+    rule: str
+    layer: str
+    grave: bool
+    cause: str
+    cure: str
+    provision: bool
+    link: str
+    hosts: tuple[tuple[int, str], ...]
+    more: int
+
+
+def failures(hosts: Sequence[HostAudit]) -> list[MetFailure]:
+    """Each known failure with its hosts, grave and frequent ones first; ``hosts`` are in the page's order."""
+    seen: dict[str, tuple[Finding, list[tuple[int, str]]]] = {}
+    for index, host in enumerate(hosts):
+        for finding in {finding.rule: finding for finding in host.findings}.values():
+            seen.setdefault(finding.rule, (finding, []))[1].append((index, name(host.host)))
+    ranked = sorted(seen.values(), key=lambda one: (not one[0].grave, -len(one[1]), one[0].rule))
+    return [_met(finding, *first(places, OPENABLE)) for finding, places in ranked[:FAILURES]]
+
+
+def _met(finding: Finding, hosts: Sequence[tuple[int, str]], more: int) -> MetFailure:
+    return MetFailure(
+        rule=name(finding.rule),
+        layer=name(finding.layer),
+        grave=finding.grave,
+        cause=clean(finding.cause),
+        cure=clean(finding.cure),
+        provision=finding.provision,
+        link=name(finding.link),
+        hosts=tuple(hosts),
+        more=more,
+    )

@@ -36,8 +36,15 @@ function finding([rule, evidence, since]) {
     make("p", { class: "cure" }, make("b", {}, "What to do: "), `${cure}.`),
     evidence.length ? make("ul", { class: "evidence", "aria-label": "Evidence" },
       evidence.map((line) => make("li", {}, make("bdi", {}, line)))) : null,
-    make("footer", {}, make("span", {}, make("code", {}, "invoke provision"), provision ? " fixes it" : " does not fix it"),
+    make("footer", {}, make("span", {}, make("code", {}, "hostwright provision"), provision ? " fixes it" : " does not fix it"),
+      make("a", { class: "to-failure", href: `#failure-${encodeURIComponent(name)}` }, "all hosts with it"),
       make("span", { class: "link" }, "more in ", make("code", {}, link))));
+}
+
+function commandsOf(host) {
+  if (!host.commands) return null;
+  return make("dl", { class: "commands" }, host.commands.map(([what, line]) =>
+    make("div", {}, make("dt", {}, what), make("dd", {}, command(line)))));
 }
 
 function deviation([layer, what, have, want, why, since]) {
@@ -102,6 +109,7 @@ function contentOf(host) {
     calm ? make("p", { class: "empty" }, "Nothing differs from the stack, and no known failure was found.") : null,
     part("Known failures", "findings", findings.length ? [findings.map(finding), leftOut(host, "findings")] : null, findings.length),
     part("Not as desired", "deviations", deviations.length ? [deviations.map(deviation), leftOut(host, "deviations")] : null, deviations.length),
+    part("Commands", "commands", commandsOf(host)),
     part("Xids", "xids", xids.length ? [xids.map(xid), leftOut(host, "xids")] : null, xids.length),
     gpuPart(host),
     part("Not checked", "checks", checks ? [make("p", { class: "soft" }, "These checks could not be made; they are not problems of the host."), checks, leftOut(host, "notChecked")] : null),

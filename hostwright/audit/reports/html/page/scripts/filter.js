@@ -6,6 +6,7 @@ const input = document.getElementById("filter");
 const tiles = [...document.querySelectorAll(".tile")];
 const chips = [...document.querySelectorAll(".chip")];
 const wantedOnly = { status: "", rule: "" };
+let shownNames = [];
 
 /** All words that the filter searches for a host. */
 function wordsOf(host) {
@@ -50,6 +51,7 @@ function applyFilter() {
   document.getElementById("nothing").hidden = matching.size > 0 || data.hosts.length === 0;
   const all = data.hosts.length.toLocaleString("en");
   const of = matching.size === data.hosts.length ? all : `${matching.size.toLocaleString("en")} of ${all}`;
+  shownNames = [...matching].map((place) => data.hosts[place].name);
   document.getElementById("shown").textContent = `${of} host${data.hosts.length === 1 ? "" : "s"}`;
 }
 
@@ -78,4 +80,6 @@ input.addEventListener("input", applyFilter);
 for (const tile of tiles) tile.addEventListener("click", () => choose("status", tiles, tile.dataset.status));
 for (const chip of chips) chip.addEventListener("click", () => choose("rule", chips, chip.dataset.rule));
 for (const fold of folds) fold.addEventListener("click", () => { if (!String(getSelection())) toggleFold(fold); });
+const namesButton = document.getElementById("copy-names");
+namesButton.addEventListener("click", () => copyFrom(namesButton, `--hosts ${shownNames.join(",")}`));
 document.getElementById("clear").addEventListener("click", () => { clearFilter(); input.focus(); });

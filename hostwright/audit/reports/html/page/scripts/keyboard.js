@@ -1,4 +1,5 @@
-// Keys: / goes to the filter, Escape closes the details or clears the filter, arrows move between hosts.
+// Keys: / goes to the filter, Escape closes the details or clears the filter, arrows move between hosts, n and p
+// open the next and the previous one.
 
 const typing = (target) => target instanceof HTMLInputElement;
 
@@ -23,11 +24,21 @@ function move(event) {
   next.focus();
 }
 
+/** Open the host after, or before, the one whose details are shown. */
+function openBeside(step) {
+  const all = stops().filter((button) => button.matches(".open"));
+  const here = all.findIndex((button) => button.closest("tr.current"));
+  const next = all[here < 0 ? (step > 0 ? 0 : all.length - 1) : here + step];
+  if (next) openPanel(Number(next.closest("tr").dataset.host), undefined, next);
+}
+
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "/" && !typing(event.target)) {
     event.preventDefault();
     input.focus();
+  } else if ((event.key === "n" || event.key === "p") && !typing(event.target)) {
+    openBeside(event.key === "n" ? 1 : -1);
   } else if (event.key === "Escape") {
     if (!panel.hidden) closePanel();
     else if (typing(event.target)) clearFilter();

@@ -93,3 +93,15 @@ for (const button of document.querySelectorAll(".to-host")) {
   button.addEventListener("click", () => openPanel(Number(button.dataset.host), undefined, button));
 }
 addEventListener("hashchange", openAddressed);
+
+// a link from the details to a failure's section: the details make room for it
+panel.addEventListener("click", (event) => {
+  const link = event.target.closest(".to-failure");
+  if (!link) return;
+  event.preventDefault();
+  const section = document.getElementById(decodeURIComponent(link.hash.slice(1)));
+  closePanel();
+  if (!section) return;
+  section.scrollIntoView({ block: "start" });
+  section.focus({ preventScroll: true });
+});
