@@ -31,12 +31,13 @@ def runs_list(given: Given, limit: int = 20) -> int:
     called="show",
     run="the run's id, or the beginning of it (default: the latest run)",
     steps="also show the output of each step",
+    html="write a self-contained HTML page with the timeline of hosts and layers to this file (- for standard output)",
 )
-def runs_show(given: Given, run: str = "last", steps: bool = False) -> int:
+def runs_show(given: Given, run: str = "last", steps: bool = False, html: str = "") -> int:
     """Show a run: what was done on each host, step by step, and how it ended."""
     from hostwright.cli.verbs import runs
 
-    return runs.runs_show(run=run, hosts=given.hosts, steps=steps, as_json=given.json)
+    return runs.runs_show(run=run, hosts=given.hosts, steps=steps, html=html, as_json=given.json)
 
 
 @verb(

@@ -11,6 +11,7 @@ from hostwright.apply.journal.reading import LAST, Runs
 from hostwright.apply.journal.runs import RecordedRun
 from hostwright.apply.journal.selecting import sets_in
 from hostwright.cli.console import make_console
+from hostwright.cli.views.reports import check_files, put
 from hostwright.cli.views.runs import runs_table, show_run
 from hostwright.cli.views.shared import print_document
 from hostwright.common.places import state_root
@@ -38,15 +39,20 @@ def runs(*, limit: int = SHOWN, as_json: bool = False) -> int:
     return AS_DESIRED
 
 
-def runs_show(*, run: str = LAST, hosts: str = "", steps: bool = False, as_json: bool = False) -> int:
-    """``invoke runs.show``."""
+def runs_show(*, run: str = LAST, hosts: str = "", steps: bool = False, html: str = "", as_json: bool = False) -> int:
+    """``invoke runs.show``; ``html`` is the file of the page, ``-`` for standard output."""
+    check_files({"html": html} if html else {}, as_json=as_json)
     archive = Runs(state_root())
     summary = archive.find(run or LAST)
     recorded = _narrowed(archive.load(summary.run), hosts)
+    if html:
+        from hostwright.audit.reports.run.page import render_run
+
+        put(html, render_run(summary, recorded), "html")
     if as_json:
         document = {**asdict(summary), "hosts": [asdict(host) for host in recorded.hosts]}
         print_document("run", {**document, "said": recorded.said, "damaged": recorded.damaged})
-    else:
+    elif not html:
         show_run(make_console(), summary, recorded, outputs=steps)
     return AS_DESIRED
 

@@ -78,8 +78,8 @@ CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]
     (keep.lock, {**REACHED, **JSON, "list": True}, locks, "locks", (SOME, CONNECTION), {}),
     (keep.unlock, {**REACHED, **JSON, "force": True}, locks, "unlock", (SOME, CONNECTION), {"force": True}),
     (keep.runs_list, {**JSON, "limit": 3}, runs, "runs", (), {"limit": 3}),
-    (keep.runs_show, {**JSON, "run": "r", "hosts": "gpu01", "steps": True}, runs, "runs_show", (),
-     {"run": "r", "hosts": "gpu01", "steps": True}),
+    (keep.runs_show, {**JSON, "run": "r", "hosts": "gpu01", "steps": True, "html": "f"}, runs, "runs_show", (),
+     {"run": "r", "hosts": "gpu01", "steps": True, "html": "f"}),
 ]  # fmt: skip
 
 

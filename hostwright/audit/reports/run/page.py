@@ -1,0 +1,185 @@
+"""A recorded run as one self-contained HTML page: no script, no network, no other file.
+
+It has the audit's styles, and a Content-Security-Policy which allows only the style in the page. Records hold text of
+hosts: it is escaped by the template, made printable, and bounded.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from hostwright.apply.journal.reading import RunSummary
+from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
+from hostwright.audit.reports.html.html import joined, policy
+from hostwright.audit.reports.html.text import clean, first, folded, moment, name
+from hostwright.audit.reports.run.timeline import lasting, ticks, timeline, whole_time
+from hostwright.plan.model import StepResult
+from hostwright.plan.roles.layers import one_order
+
+STYLES = tuple(f"styles/{part}.css" for part in ("colours", "page", "matrix", "panel", "print"))
+OWN_STYLE = Path(__file__).with_name("run.css")
+#: a host's result → the class of its colour, its sign, and where it stands among the others
+RESULTS = {
+    "failed": ("failing", "✗", 0),
+    "unreachable": ("failing", "✗", 1),
+    "interrupted": ("drift", "~", 2),
+    "locked": ("warning", "!", 3),
+    "stopped": ("warning", "!", 4),
+    "running": ("intent", "»", 5),
+    "pending": ("intent", "»", 6),
+    "waiting": ("unread", "?", 7),
+    "untouched": ("unread", "–", 8),
+    "changed": ("desired", "✓", 9),
+    "as desired": ("desired", "✓", 10),
+}
+_OTHER = ("desired", "✓", 11)
+OUTPUT_CHARACTERS = 4000  #: of a step's output, from its end, where its failure stands
+STEPS, SAID = 400, 200  #: of one host
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCell:
+    """One layer of a host in a run; the times of several jobs are added up."""
+
+    status: str  #: the class of its colour
+    sign: str
+    took: str
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTimes:
+    """How long one layer took on the hosts of the run, so that the slow ones are seen without reading each."""
+
+    layer: str
+    hosts: int
+    failed: int
+    median: str
+    longest: str
+    slowest: str
+
+
+def render_run(summary: RunSummary, run: RecordedRun) -> str:
+    """The page of a run."""
+    style = "\n".join((joined(STYLES), OWN_STYLE.read_text("utf-8").replace("\r\n", "\n")))
+    hosts = sorted(run.hosts, key=lambda host: _look(host.result)[2])
+    layers = one_order(list(dict.fromkeys(role.role for role in host.roles)) for host in run.hosts)
+    whole_s = whole_time(run.hosts, summary.duration_s)
+    return (
+        _environment()
+        .get_template("run.html.j2")
+        .render(
+            policy=policy(style, ""),
+            style=Markup(style),  # noqa: S704 - our own file and the audit's
+            run=name(run.run),
+            head=_head(summary, run),
+            argv=clean(" ".join(run.header.argv)),
+            counts=[(_look(result), number, name(result)) for result, number in summary.results.items()],
+            state=summary.state,
+            status=summary.status,
+            sentence=clean(summary.sentence),
+            layers=[name(layer) for layer in layers],
+            hosts=[(host, *_look(host.result)[:2], _cells(host, layers)) for host in hosts],
+            rows=timeline(run.hosts, whole_s),
+            ticks=ticks(whole_s),
+            times=list(_times(run.hosts, layers)),
+            damaged=run.damaged,
+            said=[said(record) for record in run.said[:SAID]],
+        )
+    )
+
+
+def _look(result: str) -> tuple[str, str, int]:
+    return RESULTS.get(result, _OTHER)
+
+
+def _head(summary: RunSummary, run: RecordedRun) -> list[tuple[str, str]]:
+    header = run.header
+    took = "" if summary.duration_s is None else lasting(summary.duration_s)
+    rows = (
+        ("hosts", folded(header.hosts)),
+        ("operator", header.operator),
+        ("began", moment(summary.began)),
+        ("took", took),
+        ("inventory", header.inventory),
+        ("of commit", header.inventory_commit),
+        ("Hostwright", header.version),
+    )
+    return [(what, clean(text)) for what, text in rows if text]
+
+
+def _cells(host: HostRun, layers: Sequence[str]) -> list[LayerCell | None]:
+    of_layer: dict[str, list[RoleRun]] = {}
+    for role in host.roles:
+        of_layer.setdefault(role.role, []).append(role)
+    return [_cell(of_layer[layer]) if layer in of_layer else None for layer in layers]
+
+
+def _cell(jobs: Sequence[RoleRun]) -> LayerCell:
+    last, took = jobs[-1], lasting(sum(job.duration_s for job in jobs))
+    if last.status is None:
+        return LayerCell("drift", "~", "no end")
+    return LayerCell("failing", "✗", took) if last.status else LayerCell("desired", "✓", took)
+
+
+def _times(hosts: Iterable[HostRun], layers: Sequence[str]) -> Iterator[LayerTimes]:
+    took: dict[str, list[tuple[float, str]]] = {layer: [] for layer in layers}
+    failed = dict.fromkeys(layers, 0)
+    for host in hosts:
+        for layer in dict.fromkeys(role.role for role in host.roles):
+            jobs = [role for role in host.roles if role.role == layer]
+            took[layer].append((sum(job.duration_s for job in jobs), host.host))
+            failed[layer] += bool(jobs[-1].status)
+    for layer, some in took.items():
+        longest_s, slowest = max(some)
+        median_s = statistics.median(seconds for seconds, _ in some)
+        yield LayerTimes(name(layer), len(some), failed[layer], lasting(median_s), lasting(longest_s), name(slowest))
+
+
+def steps_of(host: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
+    """The steps of a host with their layers, those that failed first, and how many are left out."""
+    steps = [(name(role.role), step) for role in host.roles for step in role.steps]
+    return first(sorted(steps, key=lambda one: one[1].status == 0), STEPS)
+
+
+def output(step: StepResult) -> str:
+    """The end of what a failed step printed; nothing of one that went well."""
+    if step.status == 0:
+        return ""
+    text = step.output.strip()
+    cut = f"… cut ({len(text):,} characters)\n" if len(text) > OUTPUT_CHARACTERS else ""
+    lines = text[-OUTPUT_CHARACTERS:].splitlines()
+    return cut + "\n".join(clean(each, OUTPUT_CHARACTERS) for each in lines)
+
+
+def said(record: Mapping[str, Any]) -> str:
+    """A record that is neither a plan nor a job, as one text."""
+    words = [str(record[key]) for key in ("what", "why", "text", "reason", "phase") if record.get(key)]
+    findings = record.get("findings")
+    words += [
+        f"{finding.get('cause', '')}. {finding.get('cure', '')} ({finding.get('rule', '')})"
+        for finding in (findings if isinstance(findings, list) else ())
+        if isinstance(finding, dict)
+    ]
+    return clean(f"{record.get('kind', '')}: {': '.join(words)}")
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(clean=clean, name=name, lasting=lasting, output=output, said=said, steps=steps_of)
+    environment.globals.update(said_most=SAID)
+    return environment
