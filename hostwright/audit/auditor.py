@@ -13,6 +13,7 @@ from hostwright.apply.rollout.recording import Audience
 from hostwright.apply.rollout.rollout import on_each
 from hostwright.audit.auditing import HostAudited, audit_host, fleet_audit, judged, now
 from hostwright.audit.auditstore import AuditStore
+from hostwright.audit.failures import FailureRule, catalogue
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.judging.judging import unread
 from hostwright.audit.reports.ages import Ages
@@ -60,6 +61,11 @@ class Auditor:
         self.members = members
         self._roster, self._options = roster, options
         self._password, self._audience = password, audience
+
+    @property
+    def rules(self) -> tuple[FailureRule, ...]:
+        """The known failures of the site's roles, by which those of hosts are recognised."""
+        return catalogue(self._roster.roles).rules
 
     def audit(self) -> AuditResult:
         """Audit all hosts once."""

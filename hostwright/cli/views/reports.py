@@ -7,12 +7,13 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 
 from hostwright.audit.auditstore import AuditStore
+from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.reports.ages import Ages
 from hostwright.cli.arguments import INVENTORY
@@ -65,10 +66,10 @@ class Outputs:
         """Whether a report takes the place of the table."""
         return STDOUT in self.files.values()
 
-    def write(self, audit: FleetAudit, ages: Ages, memory: AuditStore) -> None:
-        """Write all of them; each file appears whole or not at all."""
+    def write(self, audit: FleetAudit, ages: Ages, memory: AuditStore, rules: Sequence[FailureRule] = ()) -> None:
+        """Write all of them; each file appears whole or not at all. ``rules`` are those that recognise failures."""
         for name, file in self.files.items():
-            put(file, _render(name, audit, ages, memory), name)
+            put(file, _render(name, audit, ages, memory, rules), name)
 
     def write_bills(self, bills: Iterable[tuple[str, str]]) -> int:
         """Write the hosts' bills of materials, each ``HOST.cdx.json``, and return how many there were."""
@@ -117,12 +118,12 @@ def _check_folder(name: str) -> None:
         raise InputError(f"{name} cannot be written to", f"--{CYCLONEDX}")
 
 
-def _render(name: str, audit: FleetAudit, ages: Ages, memory: AuditStore) -> str:
+def _render(name: str, audit: FleetAudit, ages: Ages, memory: AuditStore, rules: Sequence[FailureRule]) -> str:
     if name == HTML:
         from hostwright.audit.reports.html.html import render_html
 
         options = "".join(sh(" --inventory %s", place) for place in INVENTORY.get())
-        return render_html(audit, memory.trend(), ages, options)
+        return render_html(audit, memory.trend(), ages, options, rules)
     module, _, function = RENDERERS[name].partition(".")
     text: str = getattr(import_module(f"hostwright.audit.reports.{module}"), function)(audit)
     return text

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html.charts import HEIGHT, WIDTH, history
@@ -33,11 +34,16 @@ SCRIPTS = tuple(f"scripts/{name}.js" for name in ("dom", "copy", "gpus", "detail
 
 
 def render_html(
-    audit: FleetAudit, trend: Sequence[TrendPoint] = (), ages: Ages | None = None, options: str = ""
+    audit: FleetAudit,
+    trend: Sequence[TrendPoint] = (),
+    ages: Ages | None = None,
+    options: str = "",
+    rules: Iterable[FailureRule] = (),
 ) -> str:
     """The page. ``trend`` is the history by day, ``ages`` says since when each problem has lasted.
 
-    ``options`` end the command lines that the page offers, such as `` --inventory site``.
+    ``options`` end the command lines that the page offers, such as `` --inventory site``. ``rules`` are those by which
+    failures were recognised: they also say how, and where this is known from.
     """
     known = ages or {}
     hosts = worst_first(audit.hosts)
@@ -55,7 +61,7 @@ def render_html(
             rows=matrix(audit, hosts, known),
             tiles=tiles(hosts),
             met=met(hosts),
-            failures=failures(hosts),
+            failures=failures(hosts, {rule.name: rule for rule in rules}),
             comparisons=comparisons(audit.spreads, [host.host for host in hosts]),
             alike=alike(audit.spreads),
             history=history(trend),

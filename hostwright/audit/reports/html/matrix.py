@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from hostwright.audit.failures.document import how_seen
+from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.fleetaudit import WORST_FIRST, FleetAudit, HostAudit, LayerStatus
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html.commands import locked
@@ -188,21 +190,23 @@ class MetFailure:
     cure: str
     provision: bool
     link: str
+    seen: str  #: how it is recognised on a host
+    source: str  #: where this is known from
     hosts: tuple[tuple[int, str], ...]
     more: int
 
 
-def failures(hosts: Sequence[HostAudit]) -> list[MetFailure]:
+def failures(hosts: Sequence[HostAudit], rules: Mapping[str, FailureRule]) -> list[MetFailure]:
     """Each known failure with its hosts, grave and frequent ones first; ``hosts`` are in the page's order."""
     seen: dict[str, tuple[Finding, list[tuple[int, str]]]] = {}
     for index, host in enumerate(hosts):
         for finding in {finding.rule: finding for finding in host.findings}.values():
             seen.setdefault(finding.rule, (finding, []))[1].append((index, name(host.host)))
     ranked = sorted(seen.values(), key=lambda one: (not one[0].grave, -len(one[1]), one[0].rule))
-    return [_met(finding, *first(places, OPENABLE)) for finding, places in ranked[:FAILURES]]
+    return [_met(one, rules.get(one.rule), *first(places, OPENABLE)) for one, places in ranked[:FAILURES]]
 
 
-def _met(finding: Finding, hosts: Sequence[tuple[int, str]], more: int) -> MetFailure:
+def _met(finding: Finding, rule: FailureRule | None, hosts: Sequence[tuple[int, str]], more: int) -> MetFailure:
     return MetFailure(
         rule=name(finding.rule),
         layer=name(finding.layer),
@@ -211,6 +215,8 @@ def _met(finding: Finding, hosts: Sequence[tuple[int, str]], more: int) -> MetFa
         cure=clean(finding.cure),
         provision=finding.provision,
         link=name(finding.link),
+        seen=how_seen(rule.sign) if rule and rule.sign else "",
+        source=rule.source if rule else "",
         hosts=tuple(hosts),
         more=more,
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import shlex
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
+from hostwright.audit.failures import known
+from hostwright.audit.failures.document import how_seen
 from hostwright.audit.reports.html.commands import commands, locked
 from hostwright.audit.reports.html.html import render_html
 from hostwright.audit.reports.html.matrix import FAILURES, OPENABLE, failures
@@ -70,7 +73,7 @@ def test_every_failure_that_was_met_has_a_section_with_its_hosts() -> None:
     rules = {finding.rule for each in EACH for finding in each.findings}
     ids = {attributes.get("id") for _, attributes in Page(text).elements}
     assert {f"failure-{rule}" for rule in rules} <= ids
-    (met,) = (one for one in failures(fleet(*EACH).hosts) if one.rule == XID.rule)
+    (met,) = (one for one in failures(fleet(*EACH).hosts, {}) if one.rule == XID.rule)
     assert [name for _, name in met.hosts] == [
         each.host for each in EACH if XID.rule in {f.rule for f in each.findings}
     ]
@@ -81,9 +84,19 @@ def test_every_failure_that_was_met_has_a_section_with_its_hosts() -> None:
 def test_sections_are_bounded_and_the_gravest_and_most_frequent_come_first() -> None:
     rules = [replace(WARNING, rule=f"rule-{number:03}") for number in range(FAILURES + 5)]
     many = [host(f"gpu{number:03}", findings=(*rules, XID)) for number in range(OPENABLE + 3)]
-    found = failures(many)
+    found = failures(many, {})
     assert (len(found), found[0].rule, found[0].more, len(found[0].hosts)) == (FAILURES, XID.rule, 3, OPENABLE)
 
 
 def test_a_fleet_without_failures_has_no_section() -> None:
     assert 'id="failures"' not in render_html(fleet(host("gpu01")))
+
+
+def test_a_section_says_how_the_failure_is_recognised_and_where_that_is_known_from() -> None:
+    rule = next(rule for rule in known().rules if rule.sign)
+    met = rule.finding(("a line",))
+    text = html.unescape(render_html(fleet(host("gpu01", findings=(met,))), rules=known().rules))
+    section = text[text.index(f'id="failure-{rule.name}"') :].split("</article>")[0]
+    assert rule.source in section
+    assert how_seen(rule.sign) in section
+    assert how_seen(rule.sign)
