@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 import yaml
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from hostwright.audit.reports.prometheus import render_prometheus
 from hostwright.prove.reports.prometheus import render_prometheus as render_proofs
@@ -137,11 +140,6 @@ def walk(value: Any) -> Iterator[dict[str, Any]]:
 
 def lost(board: dict[str, Any]) -> set[str]:
     """What Grafana's own types do not know of a dashboard: they drop it, or hold another value."""
-    pytest.importorskip("grafana_foundation_sdk", reason="requirements.lock has it: make setup")
-    from grafana_foundation_sdk.cog.encoder import JSONEncoder
-    from grafana_foundation_sdk.cog.plugins import register_default_plugins
-    from grafana_foundation_sdk.models.dashboard import Dashboard
-
     register_default_plugins()
     return set(_lost(board, json.loads(json.dumps(Dashboard.from_json(board), cls=JSONEncoder)), "$"))
 
