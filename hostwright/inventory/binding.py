@@ -28,6 +28,16 @@ T = TypeVar("T")
 
 OWN_VARIABLES = "hostwright_own_variables"  #: names that look like a role's but are the user's own
 OURS = "hostwright_"  #: how names begin that are nobody else's
+#: the variables of no role: those with our prefix, by what stands behind it
+KNOWN = (
+    *("bmc", "connect_timeout", "drain", "drain_on", "drain_timeout", "gpu_model", "gpus", "host_keys"),
+    *("install", "known_hosts", "own_variables", "plan_key", "plan_signers", "prove_max_loss", "reboot_timeout"),
+    *("reinstall", "roles", "secrets", "stack", "sudo", "undrain"),
+)
+MAPPINGS = ("bmc", "install", "reinstall")  #: those of them whose names may go on: ``hostwright_bmc_user``
+SHARED = ("stack", "artifacts")  #: and those without it, which somebody else's may be called, too
+_OURS_ALIKE = 0.7  #: how similar a name behind our prefix must be to one of them to count as a misspelling
+_SHARED_ALIKE = 0.85  #: and one without it: "stak" and "artefacts" are, "slack" and "track" are not
 _SLIP = 0.8  #: how similar a name in a mapping must be to one of the role's variables for the mapping to be its own
 _ALIKE = 0.9  #: how similar an unknown name must be to a role's variable to count as a misspelling
 
@@ -81,6 +91,8 @@ def strangers(host: Host, roles: Mapping[str, type]) -> list[InputError]:
 
 def _stranger(name: str, value: Value, roles: Mapping[str, type], flat: Iterable[str]) -> str | None:
     """Why a variable is not read as a role's, though it looks like one."""
+    if meant := _misspelt(name, value):
+        return f"{name!r} is not read; did you mean {meant!r}?"
     if name in roles:
         valid = names_at(roles[name], ())
         if not isinstance(value.value, dict):
@@ -94,6 +106,18 @@ def _stranger(name: str, value: Value, roles: Mapping[str, type], flat: Iterable
         valid = names_at(roles[role], ())
         return f"{name!r} is not read: it is no variable of the role {role}; {_nearest_of(name, role, valid)}"
     return f"{name!r} is not read: it is no variable of any role; did you mean {meant!r}?" if meant else None
+
+
+def _misspelt(name: str, value: Value) -> str | None:
+    """The variable of no role that a name is a misspelling of."""
+    if not name.startswith(OURS):
+        meant = nearest(name, SHARED, _SHARED_ALIKE)
+        return meant if name not in SHARED and isinstance(value.value, (str, int, float)) else None
+    tail = name.removeprefix(OURS)
+    if tail in KNOWN or tail.startswith(tuple(f"{each}_" for each in MAPPINGS)):
+        return None
+    found = nearest(tail, KNOWN, _OURS_ALIKE)
+    return f"{OURS}{found}" if found else None
 
 
 def _nearest_of(name: str, role: str, valid: Collection[str]) -> str:

@@ -46,7 +46,7 @@ def select(
     names = inventory.hosts.keys() | inventory.groups.keys()
     chosen = _chosen(inventory, terms(pattern, names), sets)
     if not inventory.hosts:
-        raise InputError("the inventory has no hosts yet: name them in its hosts.yml")
+        raise InputError("the inventory has no hosts yet")
     if not chosen:
         raise InputError(f"{pattern!r} matches no host; the inventory has {len(inventory.hosts)}", _OPTION)
     hosts = [host for name, host in inventory.hosts.items() if name in chosen]

@@ -253,6 +253,11 @@ class Roster:
 
     def select(self, pattern: str, *, usable: bool = True) -> list[Host]:
         """The selected hosts as the inventory has them; with ``usable=False``, also those that cannot be reached."""
+        if not self.inventory.hosts:
+            place = next((source for source in self.sources if source.exists()), self.site.inventory)
+            file = place / "hosts.yml" if place.is_dir() else place
+            sample = "all: {hosts: {gpu01: {ansible_host: 192.0.2.11}}}"
+            raise InputError(f"the inventory has no hosts yet; write them to {file}, such as `{sample}`")
         return inventories.select(self.inventory, pattern, self._named_sets(pattern), usable=usable)
 
     def _chosen(self, names: Sequence[str]) -> frozenset[str]:

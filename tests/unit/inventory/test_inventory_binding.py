@@ -1,3 +1,4 @@
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,7 @@ import pytest
 
 from hostwright.common.errors import InputErrors
 from hostwright.common.secret import Secret
-from hostwright.inventory import Host, bind, definitions, load, strangers
+from hostwright.inventory import Host, bind, binding, definitions, load, strangers
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +169,12 @@ def test_explain_names_every_definition_and_the_winner(tmp_path: Path) -> None:
     assert lines[0].origin.file.endswith("test_inventory_binding.py")
     assert str(lines[2]).endswith(f"6  group gpu  {tmp_path}/hosts.yml:3")
     assert [one.wins for one in definitions(host, "cuda", "keep", Cuda)] == [True]
+
+
+def test_the_variables_of_no_role_are_those_that_the_engine_reads() -> None:
+    """Slips of their names are told by a list: it must be whole."""
+    engine = Path(binding.__file__).parents[1]
+    sources = "".join(file.read_text("utf-8") for file in engine.rglob("*.py") if "reports" not in file.parts)
+    read = set(re.findall(r'"hostwright_([a-z_]+)"', sources))
+    parts = {"host_key", "plan", "site_", "tasks_of_"}  # with what several of them begin, and modules
+    assert set(binding.KNOWN) == read - parts
