@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 from rich.text import Text
 
-from hostwright.apply.host.outcome import INTERRUPTED
+from hostwright.apply.host.outcome import FAILED, INTERRUPTED
 from hostwright.cli import console
+from hostwright.cli.door.unforeseen import sentence_of
 from hostwright.common.errors import HostwrightError
 from hostwright.common.text import printable
 
@@ -34,12 +35,22 @@ def run(verb: Callable[[], int]) -> int:
         errors.print(Text(printable(str(error)), style="bold red"))
         return error.exit_status
     except BrokenPipeError:
-        # The reader (such as `head`) has closed the pipe: discard the rest, so that Python's exit does not fail on it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return NOBODY_READS
+        return nobody_reads()
     except KeyboardInterrupt:
         errors.print(
             "interrupted. Jobs on the hosts keep running; `invoke provision --resume`, or the same command again, "
             "re-attaches to them."
         )
         return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - no operator reads a traceback
+        errors.print(Text(printable(sentence_of(error)), style="bold red"))
+        return FAILED
+
+
+def nobody_reads() -> int:
+    """The reader (such as ``head``) has closed the pipe: discard the rest, so that Python's exit does not fail on it.
+
+    Returns the exit status for that.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return NOBODY_READS

@@ -5,11 +5,14 @@ from __future__ import annotations
 import getpass
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright import transport
 from hostwright.cli.arguments import STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
+from hostwright.cli.door import names
+from hostwright.cli.door.unforeseen import FLEET, TYPED
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError
 from hostwright.common.input.vault import Vault, password_of
@@ -20,18 +23,18 @@ from hostwright.fleet import Fleet, Members
 if TYPE_CHECKING:
     from hostwright.prove.model import Level
 
-VARIABLE = "HOSTWRIGHT_INVENTORY"  #: an inventory where none is named, as after ``--inventory``
-
 
 def open_fleet(selection: Selection, connection: ConnectionOptions | None = None, *, force: bool = False) -> Fleet:
     """The inventory that was named, with the variables of the command line; its notes are printed."""
-    named = tuple(filter(None, selection.inventory or (os.environ.get(VARIABLE, ""),)))
+    named = tuple(filter(None, selection.inventory or (os.environ.get(names.INVENTORY_VARIABLE, ""),)))
     accept_new = connection is not None and connection.accept_new
     policy = transport.Options(host_keys="accept-new" if accept_new else "strict")
     vault = Vault(_vault_passwords)
     places = [expanded(name) for name in named] or None
     fleet = Fleet.load(places, settings=_settings(selection), options=policy, force=force, vault=vault, tell=warn)
     fleet.strict = STRICT.get()
+    FLEET.set(fleet)
+    names.remember(fleet.sources, fleet.inventory)
     for note in fleet.inventory.notes:
         warn(note)
     return fleet
@@ -58,7 +61,8 @@ def ask_password(connection: ConnectionOptions) -> Secret | None:
     """The sudo password, where ``--ask-become-pass`` was given."""
     if not connection.ask_become_pass:
         return None
-    return Secret(getpass.getpass("sudo password: ", stream=sys.stderr))
+    without = "set ansible_become_password (encrypted with Ansible Vault), or allow sudo without a password"
+    return _typed("sudo password: ", "--ask-become-pass", without)
 
 
 def level_of(text: str) -> Level | None:
@@ -88,7 +92,21 @@ def _vault_passwords() -> Iterator[Secret]:
     if file := given.password_file or os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE", ""):
         yield password_of(file)
     if given.ask:
-        yield Secret(getpass.getpass("vault password: ", stream=sys.stderr))
+        without = "name a file or a program with --vault-password-file"
+        yield _typed("vault password: ", "--ask-vault-password", without)
+
+
+def _typed(prompt: str, option: str, without: str) -> Secret:
+    """A password from the operator's terminal; ``without`` says what to do where there is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", getpass.GetPassWarning)  # getpass would show on the screen what is typed
+        try:
+            password = Secret(getpass.getpass(prompt, stream=sys.stderr))
+        except (getpass.GetPassWarning, EOFError) as error:
+            what = "no password was typed" if isinstance(error, EOFError) else "there is no terminal to type it on"
+            raise InputError(f"{what}: {without}", option) from error
+    TYPED.set((*TYPED.get(), password))
+    return password
 
 
 def _settings(selection: Selection) -> dict[str, str]:

@@ -1,32 +1,38 @@
 """The command ``hostwright``: Invoke's own program on the standard verbs and a site's own tasks.
 
-Beside these tasks it has ``init``, which makes a site, and the option ``--site``, which names one.
+Beside these tasks it has ``init``, which makes a site, ``completion``, and the option ``--site``, which names one.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from invoke import Argument, Collection, Exit, FilesystemLoader, Program, Task
+from invoke import Argument, Collection, Exit, FilesystemLoader, ParseError, Program, Task
+from invoke.parser import Parser
 
 from hostwright import __version__
+from hostwright.cli.door import completing, helping
+from hostwright.cli.door.unforeseen import place_of, sentence_of
+from hostwright.cli.door.words import WordsParser, names_of, unknown_verb
 from hostwright.cli.tasks import VERBS
-from hostwright.cli.tasks.begin import init
+from hostwright.cli.tasks.begin import completion, init
 from hostwright.cli.tasks.ofroles import verbs_of_roles
 
-STANDARD: tuple[Task[Any] | Collection, ...] = (*VERBS, init)
+STANDARD: tuple[Task[Any] | Collection, ...] = (*VERBS, init, completion)
+BAD_INPUT, FAILED = 2, 1
 
 
 class Hostwright(Program):
-    """Invoke's program with one option more, which finds the tasks of the site."""
+    """Invoke's program with one option more, which finds the tasks of the site, and with words of its own."""
 
     def core_args(self) -> list[Argument]:
         """Invoke's own options, and ``--site``."""
-        sentence = "the site: a directory with inventory/ and tasks.py (default: the nearest one, searching upwards)"
-        return [*super().core_args(), Argument(names=("site",), help=sentence)]
+        return [*super().core_args(), Argument(names=("site",), help=helping.SITE)]
 
     def parse_collection(self) -> None:
         """Load the site's tasks. The site that was named is an environment variable, so that all that is started
@@ -47,10 +53,53 @@ class Hostwright(Program):
             self.namespace = self._tasks_of(str(site.root))
         super().parse_collection()
 
+    def parse_core(self, argv: list[str] | None) -> None:
+        """As Invoke's; a mistake ends with 2."""
+        with _mistakes():
+            super().parse_core(argv)
+
+    def parse_tasks(self) -> None:
+        """As Invoke's; a mistake ends with 2."""
+        with _mistakes():
+            super().parse_tasks()
+
+    def parse_cleanup(self) -> None:
+        """As Invoke's; help for a verb that does not exist names the nearest one."""
+        asked = self.args.help.value
+        if isinstance(asked, str) and asked not in self.parser.contexts:
+            raise Exit(unknown_verb(asked, names_of(self.parser.contexts)), code=BAD_INPUT)
+        with _mistakes():
+            super().parse_cleanup()
+
+    def print_help(self) -> None:
+        """The verbs by task, and the options that concern somebody who keeps hosts."""
+        print(helping.overview(self.collection))
+
+    def print_task_help(self, name: str) -> None:
+        """What a verb does, what it is given, and an example."""
+        print(helping.of_verb(name, self.collection[name], self.parser.contexts[name]))
+
+    def candidates(self, words: Sequence[str]) -> list[str]:
+        """What the last of these words may become; ``words`` are those behind ``hostwright``."""
+        self.create_config()
+        self.parse_core(["hostwright"])
+        self.argv = ["hostwright", *words]
+        self.parse_collection()
+        return completing.candidates(words, self._make_parser().contexts, self.initial_context)
+
+    def _make_parser(self) -> Parser:
+        made = super()._make_parser()
+        return WordsParser(contexts=made.contexts.values(), initial=made.initial)
+
     def _tasks_of(self, root: str) -> Collection:
         """A site's tasks, as ``invoke`` finds them there, those of its roles, and the standard verbs that these do
         not replace."""
-        module, place = FilesystemLoader(config=self.config, start=root).load("tasks")
+        try:
+            module, place = FilesystemLoader(config=self.config, start=root).load("tasks")
+        except Exception as error:
+            file = Path(root) / "tasks.py"
+            sentence = f"{place_of(error, file)}: {type(error).__name__}: {error}"
+            raise Exit(f"{sentence}; `hostwright` reads the tasks of the site there", code=BAD_INPUT) from error
         self.config.set_project_location(place)
         self.config.load_project()
         tasks = Collection.from_module(module, loaded_from=place, auto_dash_names=self.config.tasks.auto_dash_names)
@@ -66,6 +115,15 @@ class Hostwright(Program):
         return tasks
 
 
+@contextmanager
+def _mistakes() -> Iterator[None]:
+    """What Invoke's parser refuses ends with 2, not with 1."""
+    try:
+        yield
+    except ParseError as error:
+        raise Exit(str(error), code=BAD_INPUT) from error
+
+
 def _named(words: Sequence[str]) -> str:
     """The value of ``--site``, which may also follow the verb: verbs are known only once the site is."""
     for word, after in zip(words, (*words[1:], ""), strict=True):
@@ -75,9 +133,31 @@ def _named(words: Sequence[str]) -> str:
     return ""
 
 
-program = Hostwright(version=__version__, namespace=Collection(*STANDARD), name="Hostwright", binary="hostwright")
+program = Hostwright(
+    version=__version__,
+    namespace=Collection(*STANDARD),
+    name="Hostwright",
+    binary="hostwright",
+    binary_names=["hostwright"],
+)
 
 
 def main() -> None:
-    """What the installed command calls."""
-    program.run()
+    """What the installed command calls: no error is shown as a traceback, and ``head`` may close the pipe."""
+    asked = sys.argv[1:2] == [completing.ASKED]
+    try:
+        try:
+            if asked:
+                sys.stdout.writelines(f"{word}\n" for word in program.candidates(sys.argv[2:]))
+            else:
+                program.run()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        from hostwright.cli.exits import nobody_reads
+
+        sys.exit(nobody_reads())
+    except Exception as error:  # noqa: BLE001 - no operator reads a traceback
+        if not asked:  # a shell that completes a line shows no sentence in the middle of it
+            print(sentence_of(error), file=sys.stderr)
+        sys.exit(FAILED)

@@ -28,7 +28,10 @@ from hostwright.cli.tasks.options import (
     registry="send it to one host, which puts it into the registry of these hosts; the others fetch it there",
 )
 def push(given: Given, archive: str = "", name: str = "", registry: bool = False) -> int:
-    """Bring the images of an archive to the Docker of hosts that lack them."""
+    """Bring the images of an archive to the Docker of hosts that lack them.
+
+    hostwright images.push gpu01 gpu02 --archive tool.tar
+    """
     from hostwright.standard.roles.container.images import pushing
 
     return pushing.push(
@@ -49,7 +52,10 @@ def push(given: Given, archive: str = "", name: str = "", registry: bool = False
     scan="with --no-scan: do not look for known vulnerabilities where trivy or grype is at hand",
 )
 def audit(given: Given, older: int = 90, scan: bool = True) -> int:
-    """Show which images and containers hosts have, by digest and age, and their known vulnerabilities."""
+    """Show which images and containers hosts have, by digest and age, and their known vulnerabilities.
+
+    hostwright images.audit gpu01
+    """
     from hostwright.standard.roles.container.images import verbs
 
     return verbs.audit(given.selection, given.connection, older, scan=scan, as_json=given.json)
@@ -66,7 +72,10 @@ def audit(given: Given, older: int = 90, scan: bool = True) -> int:
     again="build once more on a day on which the images were built already",
 )
 def rebuild(given: Given, again: bool = False) -> int:
-    """Build the images of SSH boxes again with today's updates, and make the boxes anew; files and host keys stay."""
+    """Build the images of SSH boxes again with today's updates, and make the boxes anew; files and host keys stay.
+
+    hostwright images.rebuild gpu01
+    """
     from hostwright.standard.roles.workspaces.verbs import rebuilding  # whose images they are
 
     change = given.change()

@@ -9,7 +9,10 @@ from hostwright.cli.tasks.options import CONNECTED, HOST, READ, Given, verb
 
 @verb(HOST.told("the host that has the registry"), *READ, *CONNECTED)
 def trust(given: Given) -> int:
-    """Read the authority of a registry from its host, and write it to the inventory for all hosts that pull from it."""
+    """Read the authority of a registry from its host, and write it to the inventory for all hosts that pull from it.
+
+    hostwright registry.trust gpu01
+    """
     from hostwright.standard.roles.registry import trusting
 
     return trusting.trust(given.selection, given.connection)

@@ -44,7 +44,10 @@ def up(
     pull: bool = False,
     no_provision: bool = False,
 ) -> int:
-    """Bring a model's version to a host and serve it beside those that it serves; the first one is live."""
+    """Bring a model's version to a host and serve it beside those that it serves; the first one is live.
+
+    hostwright serve.up gpu01 --model models/flowers
+    """
     from hostwright.standard.roles.serving.verbs import changing
 
     return changing.up(
@@ -69,7 +72,10 @@ def up(
     no_provision=_ONLY_WRITE,
 )
 def switch(given: Given, name: str = "", version: int = 0, no_provision: bool = False) -> int:
-    """Make another version of a model the live one, without a lost request."""
+    """Make another version of a model the live one, without a lost request.
+
+    hostwright serve.switch gpu01 --name flowers --version 2
+    """
     from hostwright.standard.roles.serving.verbs import changing
 
     return changing.switch(
@@ -91,7 +97,10 @@ def switch(given: Given, name: str = "", version: int = 0, no_provision: bool = 
     no_provision=_ONLY_WRITE,
 )
 def down(given: Given, name: str = "", version: int = 0, no_provision: bool = False) -> int:
-    """Take a model, or one of its versions, off its host."""
+    """Take a model, or one of its versions, off its host.
+
+    hostwright serve.down gpu01 --name flowers
+    """
     from hostwright.standard.roles.serving.verbs import changing
 
     return changing.down(
@@ -101,7 +110,10 @@ def down(given: Given, name: str = "", version: int = 0, no_provision: bool = Fa
 
 @verb(*LISTED, called="list")
 def list_(given: Given) -> int:
-    """Show the models of hosts: their versions, which of them is live, and where it answers."""
+    """Show the models of hosts: their versions, which of them is live, and where it answers.
+
+    hostwright serve.list
+    """
     from hostwright.standard.roles.serving.verbs import looking
 
     return looking.show_list(given.selection, given.connection, as_json=given.json)

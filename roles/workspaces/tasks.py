@@ -61,7 +61,10 @@ def up(
     without: str = "",
     no_provision: bool = False,
 ) -> int:
-    """Declare a workspace in inventory/workspaces.yml, or change options of one, and bring its host to it."""
+    """Declare a workspace in inventory/workspaces.yml, or change options of one, and bring its host to it.
+
+    hostwright workspace.up gpu01 --user alice --kind jupyter --gpus 0
+    """
     from hostwright.common.errors import InputError
     from hostwright.standard.roles.workspaces.verbs import changing
 
@@ -86,7 +89,10 @@ def up(
 
 @verb(*OF_ONE, _FORCE, name=_NAME, no_provision=_ONLY_WRITE)
 def down(given: Given, name: str = "", no_provision: bool = False) -> int:
-    """Take a workspace out of inventory/workspaces.yml and off its host; its files stay."""
+    """Take a workspace out of inventory/workspaces.yml and off its host; its files stay.
+
+    hostwright workspace.down gpu01 --name alice-jupyter
+    """
     from hostwright.standard.roles.workspaces.verbs import changing
 
     selection, connection = given.selection, given.connection
@@ -97,7 +103,10 @@ def down(given: Given, name: str = "", no_provision: bool = False) -> int:
 
 @verb(*LISTED, called="list")
 def list_(given: Given) -> int:
-    """Show the workspaces of hosts: whose, with which GPUs and port, and whether they run."""
+    """Show the workspaces of hosts: whose, with which GPUs and port, and whether they run.
+
+    hostwright workspace.list
+    """
     from hostwright.standard.roles.workspaces.verbs import looking
 
     return looking.show_list(given.selection, given.connection, as_json=given.json)
@@ -105,7 +114,10 @@ def list_(given: Given) -> int:
 
 @verb(*_QUIET, name=_NAME, lines="how many")
 def logs(given: Given, name: str = "", lines: int = 100) -> int:
-    """Show the last lines that a workspace printed; of a batch run also how it ended."""
+    """Show the last lines that a workspace printed; of a batch run also how it ended.
+
+    hostwright workspace.logs gpu01 --name alice-jupyter
+    """
     from hostwright.standard.roles.workspaces.verbs import looking
 
     return looking.run_in(given.selection, given.connection, name, lambda space: looking.logs_script(space, lines))
@@ -113,7 +125,10 @@ def logs(given: Given, name: str = "", lines: int = 100) -> int:
 
 @verb(*OF_ONE, name=_NAME, token="print its token, too")  # noqa: S106 - a help text
 def url(given: Given, name: str = "", token: bool = False) -> int:
-    """Print how to reach a workspace: the SSH tunnel, and what to open behind it."""
+    """Print how to reach a workspace: the SSH tunnel, and what to open behind it.
+
+    hostwright workspace.url gpu01 --name alice-jupyter
+    """
     from hostwright.standard.roles.workspaces.verbs import looking
 
     return looking.show_url(given.selection, given.connection, name, token=token, as_json=given.json)
@@ -121,7 +136,10 @@ def url(given: Given, name: str = "", token: bool = False) -> int:
 
 @verb(*_QUIET, called="exec", name=_NAME, command="what its shell shall run")
 def exec_(given: Given, name: str = "", command: str = "") -> int:
-    """Run a command in a workspace, as its user, and end with its status."""
+    """Run a command in a workspace, as its user, and end with its status.
+
+    hostwright workspace.exec gpu01 --name alice-jupyter --command nvidia-smi
+    """
     from hostwright.standard.roles.workspaces.verbs import looking
 
     return looking.run_in(given.selection, given.connection, name, lambda space: looking.exec_script(space, command))
@@ -136,7 +154,10 @@ def exec_(given: Given, name: str = "", command: str = "") -> int:
     storage="for kubernetes: the size of the claim that holds its files",
 )
 def export(given: Given, name: str = "", format: str = "compose", nodes: int = 1, storage: str = "50Gi") -> int:
-    """Print a workspace as a Compose file, a Slurm script or Kubernetes manifests; no host is asked."""
+    """Print a workspace as a Compose file, a Slurm script or Kubernetes manifests; no host is asked.
+
+    hostwright workspace.export gpu01 --name alice-jupyter --format slurm
+    """
     from hostwright.standard.roles.workspaces.verbs import exporting
 
     return exporting.export(given.selection, name, format, nodes=nodes, storage=storage)

@@ -1,13 +1,34 @@
-"""The verb before all others: it makes a site, and is the only one that needs none."""
+"""The verbs before all others: they make a site and set up the shell, and are the only ones that need no site."""
 
 from __future__ import annotations
 
 from hostwright.cli.tasks.options import Given, verb
 
+TITLE = "Begin"
+
 
 @verb(directory="the directory; created if missing, and no existing file is overwritten")
 def init(_: Given, directory: str) -> int:
-    """Create a site: a directory for your hosts and for your own stacks, roles and checks."""
+    """Create a site: a directory for your hosts and for your own stacks, roles and checks.
+
+    hostwright init ~/fleet
+    """
     from hostwright.cli.verbs import init as made
 
     return made.init(directory)
+
+
+@verb(shell="bash, zsh or fish")  # noqa: S604 - the name of a shell, none is started
+def completion(_: Given, shell: str) -> int:
+    """Print what a shell needs to complete verbs, options, hosts, groups, roles, stacks and runs.
+
+    hostwright completion zsh
+    """
+    from hostwright.cli.door.completing import SHELLS, script
+    from hostwright.common.errors import InputError
+    from hostwright.common.input.nearest import suggestion
+
+    if shell not in SHELLS:
+        raise InputError(f"there is no completion for {shell!r}; {suggestion(shell, SHELLS)}", "completion")
+    print(script(shell), end="")
+    return 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hostwright.cli.tasks.options import CHANGING, CHECK, PROVE, YES, Given, verb
 
+TITLE = "Change"
+
 
 @verb(
     *CHANGING,
@@ -15,7 +17,11 @@ from hostwright.cli.tasks.options import CHANGING, CHECK, PROVE, YES, Given, ver
     resume="continue the last run: its unfinished hosts, with its options and new plans",
 )
 def provision(given: Given, plan: str = "", no_reboot: bool = False, resume: bool = False) -> int:
-    """Bring hosts to their stack, then probe again to confirm that nothing differs."""
+    """Bring hosts to their stack, then probe again to confirm that nothing differs.
+
+    hostwright provision gpu01
+    hostwright provision all --canary 1 --batch 10% --max-fail 5
+    """
     from hostwright.cli.verbs import changes
 
     return changes.provision(
@@ -33,7 +39,10 @@ def provision(given: Given, plan: str = "", no_reboot: bool = False, resume: boo
 
 @verb(*CHANGING, CHECK, YES)
 def remove(given: Given) -> int:
-    """Remove layers from hosts, last one first; keep what was there before and what others added."""
+    """Remove layers from hosts, last one first; keep what was there before and what others added.
+
+    hostwright remove gpu01 --roles driver
+    """
     from hostwright.cli.verbs import changes
 
     selection, connection, change = given.selection, given.connection, given.change()

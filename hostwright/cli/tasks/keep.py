@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hostwright.cli.tasks.options import FORCE, HOSTS, JSON, REACHED, READ, Given, verb
 
+TITLE = "Keep"
+
 
 @verb(
     *READ,
@@ -11,7 +13,11 @@ from hostwright.cli.tasks.options import FORCE, HOSTS, JSON, REACHED, READ, Give
     from_="copy files from this directory first, and download only the missing ones",
 )
 def mirror(given: Given, stack: str = "", from_: str = "") -> int:
-    """Download the files of stacks to this machine once, and verify their checksums."""
+    """Download the files of stacks to this machine once, and verify their checksums.
+
+    hostwright mirror
+    hostwright mirror --from ~/downloads
+    """
     from hostwright.cli.verbs import inventory
 
     return inventory.mirror(given.selection, stack=stack, source=from_)
@@ -19,7 +25,10 @@ def mirror(given: Given, stack: str = "", from_: str = "") -> int:
 
 @verb(JSON, called="list", default=True, limit="how many of the latest runs to show; 0 shows all")
 def runs_list(given: Given, limit: int = 20) -> int:
-    """Show the latest runs: who, when, on which hosts, with what result."""
+    """Show the latest runs: who, when, on which hosts, with what result.
+
+    hostwright runs
+    """
     from hostwright.cli.verbs import runs
 
     return runs.runs(limit=limit, as_json=given.json)
@@ -34,7 +43,12 @@ def runs_list(given: Given, limit: int = 20) -> int:
     html="write a self-contained HTML page with the timeline of hosts and layers to this file (- for standard output)",
 )
 def runs_show(given: Given, run: str = "last", steps: bool = False, html: str = "") -> int:
-    """Show a run: what was done on each host, step by step, and how it ended."""
+    """Show a run: what was done on each host, step by step, and how it ended.
+
+    hostwright runs.show
+    hostwright runs.show 20261123t1657 --hosts gpu01 --steps
+    hostwright runs.show --html run.html
+    """
     from hostwright.cli.verbs import runs
 
     return runs.runs_show(run=run, hosts=given.hosts, steps=steps, html=html, as_json=given.json)
@@ -48,7 +62,10 @@ def runs_show(given: Given, run: str = "last", steps: bool = False, html: str = 
     list="only show existing locks",
 )
 def lock(given: Given, reason: str = "", for_: str = "", list: bool = False) -> int:
-    """Lock hosts: nobody can change them for a while; read-only commands still work."""
+    """Lock hosts: nobody can change them for a while; read-only commands still work.
+
+    hostwright lock gpu01 --reason RMA --for 3d
+    """
     from hostwright.cli.verbs import locks
 
     if list:
@@ -60,7 +77,10 @@ def lock(given: Given, reason: str = "", for_: str = "", list: bool = False) -> 
 
 @verb(*REACHED, FORCE.told("remove somebody else's lock"))
 def unlock(given: Given) -> int:
-    """Remove the lock from hosts."""
+    """Remove the lock from hosts.
+
+    hostwright unlock gpu01
+    """
     from hostwright.cli.verbs import locks
 
     return locks.unlock(given.selection, given.connection, force=given.force, as_json=given.json)

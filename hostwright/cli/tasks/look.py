@@ -18,10 +18,16 @@ from hostwright.cli.tasks.options import (
     verb,
 )
 
+TITLE = "Look (changes nothing)"
+
 
 @verb(*WANTED, out="save the plan to this file, for `invoke provision --plan FILE`")
 def plan(given: Given, out: str = "") -> int:
-    """Show what would change on hosts: have → want, with a diff of each file. Changes nothing."""
+    """Show what would change on hosts: have → want, with a diff of each file. Changes nothing.
+
+    hostwright plan gpu01 gpu02
+    hostwright plan @rack3 --out rack3.plan
+    """
     from hostwright.cli.verbs import changes
 
     return changes.plan(given.selection, given.connection, out=out, as_json=given.json)
@@ -29,7 +35,10 @@ def plan(given: Given, out: str = "") -> int:
 
 @verb(*WANTED, PROVE.told("then run the proofs of this level: quick or full"))
 def verify(given: Given) -> int:
-    """Confirm that nothing differs from the stack, then test every layer of hosts with testinfra."""
+    """Confirm that nothing differs from the stack, then test every layer of hosts with testinfra.
+
+    hostwright verify gpu01
+    """
     from hostwright.cli.verbs import verify as verifying
 
     return verifying.verify(given.selection, given.connection, prove=given.prove, as_json=given.json)
@@ -55,7 +64,10 @@ def prove(
     at_once: str = "",
     details: bool = False,
 ) -> int:
-    """Prove by measuring that hosts do their work, each against its twins and its own past. Changes nothing."""
+    """Prove by measuring that hosts do their work, each against its twins and its own past. Changes nothing.
+
+    hostwright prove gpu01 --quick
+    """
     from hostwright.cli.opening import hosts_at_once
     from hostwright.cli.verbs import verify as verifying
     from hostwright.prove.proving import ProveOptions
@@ -98,7 +110,11 @@ def audit_fleet(
     at_once: str = "",
     details: bool = False,
 ) -> int:
-    """Show which hosts are not on their stack, since when, and their known problems. Changes nothing."""
+    """Show which hosts are not on their stack, since when, and their known problems. Changes nothing.
+
+    hostwright audit
+    hostwright audit @rack3 --html rack3.html
+    """
     from hostwright.audit.auditor import AuditOptions
     from hostwright.cli.opening import hosts_at_once
     from hostwright.cli.verbs import audit
@@ -117,7 +133,10 @@ def audit_fleet(
 
 @verb(*NAMED, SINCE, called="history")
 def audit_history(given: Given) -> int:
-    """Show the audit history of hosts."""
+    """Show the audit history of hosts.
+
+    hostwright audit.history gpu01 --since 30d
+    """
     from hostwright.cli.verbs import history
 
     return history.history(given.selection, since=given.since, as_json=given.json)
@@ -130,7 +149,10 @@ def audit_history(given: Given) -> int:
     called="diff",
 )
 def audit_diff(given: Given) -> int:
-    """Show what changed across the fleet between an earlier audit and the latest one."""
+    """Show what changed across the fleet between an earlier audit and the latest one.
+
+    hostwright audit.diff --since 24h
+    """
     from hostwright.cli.verbs import history
 
     return history.diff(given.selection, since=given.since, as_json=given.json)
@@ -138,7 +160,10 @@ def audit_diff(given: Given) -> int:
 
 @verb(*WANTED, NO_SUDO)
 def doctor(given: Given) -> int:
-    """Show known problems of hosts: symptom, cause, fix. Changes nothing."""
+    """Show known problems of hosts: symptom, cause, fix. Changes nothing.
+
+    hostwright doctor gpu01
+    """
     from hostwright.audit.auditor import AuditOptions
     from hostwright.cli.verbs import audit
 
@@ -147,7 +172,10 @@ def doctor(given: Given) -> int:
 
 @verb(*NAMED, VAR, ROLES, called="vars", why="show file and line of every definition, the one in effect first")
 def variables(given: Given, why: bool = False) -> int:
-    """Show the variables of each role for hosts."""
+    """Show the variables of each role for hosts.
+
+    hostwright vars gpu01 --roles base --why
+    """
     from hostwright.cli.verbs import inventory
 
     return inventory.variables(given.selection, why=why, as_json=given.json)
@@ -155,7 +183,11 @@ def variables(given: Given, why: bool = False) -> int:
 
 @verb(ALL_HOSTS, *READ, JSON)
 def hosts(given: Given) -> int:
-    """Show the hosts that a selection matches, with address, stack and groups, and what keeps any from being used."""
+    """Show the hosts that a selection matches, with address, stack and groups, and what keeps any from being used.
+
+    hostwright hosts
+    hostwright hosts 'gpu[01-08],!gpu05'
+    """
     from hostwright.cli.verbs import inventory
 
     return inventory.hosts(given.selection, as_json=given.json)
@@ -163,7 +195,10 @@ def hosts(given: Given) -> int:
 
 @verb(*READ, JSON)
 def stacks(given: Given) -> int:
-    """Show the available stacks: what each pins, for which distributions, and what was tried where."""
+    """Show the available stacks: what each pins, for which distributions, and what was tried where.
+
+    hostwright stacks
+    """
     from hostwright.cli.verbs import stacks as pinned
 
     return pinned.stacks(given.selection, as_json=given.json)

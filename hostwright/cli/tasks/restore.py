@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hostwright.cli.tasks.options import CHANGING, CHECK, FORCE, NAMED, PROVE, REACHED, SINCE, YES, Given, verb
 
+TITLE = "Bring back"
+
 
 @verb(
     *CHANGING,
@@ -14,7 +16,10 @@ from hostwright.cli.tasks.options import CHANGING, CHECK, FORCE, NAMED, PROVE, R
     report="show how long rebuilds took, by phase: median and 95th percentile over the fleet",
 )
 def rebuild(given: Given, from_: str = "", report: bool = False) -> int:
-    """Bring hosts back from any state: repaired, reprovisioned, power-cycled or reinstalled, then verified."""
+    """Bring hosts back from any state: repaired, reprovisioned, power-cycled or reinstalled, then verified.
+
+    hostwright rebuild gpu01 --check
+    """
     from hostwright.cli.verbs import rebuild as rebuilding
 
     if report:
@@ -38,7 +43,10 @@ def rebuild(given: Given, from_: str = "", report: bool = False) -> int:
     to="a stack name, or the beginning of a release's date or digest (default: the latest release)",
 )
 def rollback(given: Given, to: str = "") -> int:
-    """Bring hosts back to the latest release that passed verification on them."""
+    """Bring hosts back to the latest release that passed verification on them.
+
+    hostwright rollback gpu01
+    """
     from hostwright.cli.verbs import changes
 
     return changes.rollback(
@@ -58,7 +66,10 @@ def rollback(given: Given, to: str = "") -> int:
     forget="only remove the old key: the host is unknown afterwards",
 )
 def trust(given: Given, fingerprint: str = "", forget: bool = False) -> int:
-    """Accept the new key of a reinstalled host, confirmed by its console, a fingerprint or you."""
+    """Accept the new key of a reinstalled host, confirmed by its console, a fingerprint or you.
+
+    hostwright trust gpu01
+    """
     from hostwright.cli.verbs import trust as trusting
 
     return trusting.trust(given.selection, fingerprint=fingerprint, forget=forget, as_json=given.json)
@@ -72,7 +83,10 @@ def trust(given: Given, fingerprint: str = "", forget: bool = False) -> int:
     image="URL of the image for --boot media, reachable from the BMC",
 )
 def power(given: Given, order: str, boot: str = "", image: str = "") -> int:
-    """Power hosts on or off, power-cycle them or show their power state, through their BMCs."""
+    """Power hosts on or off, power-cycle them or show their power state, through their BMCs.
+
+    hostwright power status gpu01 gpu02
+    """
     from hostwright.cli.verbs import power as powering
 
     return powering.power(

@@ -15,6 +15,7 @@ from hostwright.cli.tasks import namespace
 from hostwright.cli.verbs.init import init
 
 CHECKOUT = Path(__file__).parents[3]
+ALONE = ("init", "completion")  #: verbs that `invoke` does not have
 
 #: tasks.py of a site with a task of its own, as docs/operators.md shows it
 OWN_TASKS = '''
@@ -70,11 +71,11 @@ def names() -> set[str]:
     return set(program.namespace.task_names)
 
 
-def test_it_has_the_verbs_of_invoke_and_init(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_it_has_the_verbs_of_invoke_and_two_of_its_own(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capfd, "--list")
     assert status == 0
     assert "provision" in out
-    assert names() == {*namespace.task_names, "init"}
+    assert names() == {*namespace.task_names, *ALONE}
 
 
 @pytest.mark.parametrize("forbidden", [True, False])
@@ -93,7 +94,7 @@ def test_a_site_may_have_tasks_of_its_own(made: Path, capfd: pytest.CaptureFixtu
     (made / "tasks.py").write_text(OWN_TASKS)
     assert run(capfd, "racks") == (0, "rack3, rack4\n", "")
     assert "Show the racks of this site." in run(capfd, "--list")[1]
-    assert names() == {*namespace.task_names, "init", "racks"}
+    assert names() == {*namespace.task_names, *ALONE, "racks"}
 
 
 def test_tasks_of_a_site_are_found_from_anywhere(
@@ -125,8 +126,8 @@ def test_tasks_of_one_site_are_unknown_in_another(
     assert init(str(tmp_path / "other")) == 0
     monkeypatch.chdir(tmp_path / "other")
     status, _, err = run(capfd, "racks")
-    assert status == 1
-    assert "No idea what 'racks' is!" in err
+    assert status == 2
+    assert "there is no verb 'racks'" in err
 
 
 def test_a_sites_own_file_of_settings_is_read(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +138,7 @@ def test_a_sites_own_file_of_settings_is_read(made: Path, capfd: pytest.CaptureF
 
 def test_without_a_site_it_has_the_standard_verbs(site: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(capfd, "--list")[0] == 0
-    assert names() == {*namespace.task_names, "init"}
+    assert names() == {*namespace.task_names, *ALONE}
 
 
 def test_it_says_its_version(capfd: pytest.CaptureFixture[str]) -> None:
@@ -187,7 +188,7 @@ def test_a_role_brings_verbs(made: Path, capfd: pytest.CaptureFixture[str]) -> N
     (made / "roles/racks/__init__.py").write_text("raise SystemExit('the verbs need none of this')\n")
     (made / "roles/racks/tasks.py").write_text(ROLES_VERBS)
     assert run(capfd, "racks.show") == (0, "rack3\n", "")
-    assert names() == {*namespace.task_names, "init", "racks.show"}
+    assert names() == {*namespace.task_names, *ALONE, "racks.show"}
     command, env = [sys.executable, "-m", "invoke", "racks.show"], {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     assert done.stdout == "rack3\n", "invoke knows them as well"

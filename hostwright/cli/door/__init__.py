@@ -1,0 +1,1 @@
+"""What stands before every verb: words and their mistakes, help, completion, and what nobody foresaw."""

@@ -1,0 +1,245 @@
+"""The mistakes of a typical user, each as somebody types it: one sentence that is enough to mend it, and status 2.
+
+Those of a running host (no rights, no network, a full disk there) stand with what meets them.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hostwright.cli.program import program
+from hostwright.cli.verbs.init import init
+from tests.places import PROJECT
+
+HOSTS = """\
+all:
+  children:
+    rack3:
+      hosts:
+        gpu01: {ansible_host: 192.0.2.11}
+        gpu02: {ansible_host: 192.0.2.12}
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A site with two hosts, and the working directory."""
+    root = tmp_path / "fleet"
+    assert init(str(root)) == 0
+    (root / "inventory/hosts.yml").write_text(HOSTS)
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    for variable in ("HOSTWRIGHT_SITE", "HOSTWRIGHT_INVENTORY"):
+        monkeypatch.setenv(variable, "")
+    return root
+
+
+def typed(capsys: pytest.CaptureFixture[str], line: str) -> tuple[int, str]:
+    """The exit status of a line, and what it said, on one line."""
+    capsys.readouterr()
+    status = 0
+    try:
+        program.run(["hostwright", *shlex.split(line)])
+    except SystemExit as end:
+        status = int(end.code or 0)
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+    return status, " ".join((err or out).split())
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("provison --hosts gpu01", "there is no verb 'provison'; did you mean 'provision'?"),
+        ("--help provison", "there is no verb 'provison'; did you mean 'provision'?"),
+        ("plan --host gpu01", "plan has no option --host; did you mean --hosts?"),
+        ("provision gpu01 --max-fails 3", "provision has no option --max-fails; did you mean --max-fail?"),
+        ("plan", "--hosts: name the hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all"),
+        ("plan --hosts", "--hosts needs a value behind it"),
+        ("plan gpu1", "--hosts: there is no host gpu1 in the inventory; did you mean 'gpu01'?"),
+        ("plan --hosts gpu01,gpu3", "--hosts: there is no host gpu3 in the inventory"),
+        ("plan @rack", "--hosts: there is no group 'rack'; did you mean 'rack3'?"),
+        ("vars gpu01 --roles drivr", "--roles: there is no role 'drivr'; did you mean 'driver'?"),
+        ("mirror --stack tensorflow-2.99", "there is no stack 'tensorflow-2.99'"),
+        ("vars gpu01 --var cuda_keep_repositry=true", "did you mean 'keep_repository'?"),
+        ("vars gpu01 --var cuda", "--var: expected KEY=VALUE, found 'cuda'"),
+        ("hosts --inventory fleet.yml", "fleet.yml: there is no such inventory; name one with --inventory"),
+        ("hosts --site /nonexistent", "/nonexistent is no site: a site holds inventory/ and tasks.py"),
+        ("plan gpu01 --out /nonexistent/plan", "/nonexistent/plan: cannot be written: No such file or directory"),
+        ("power gpu01", "power: there is no order 'gpu01'; valid: on, off, cycle, status"),
+        ("power", "power needs ORDER; `hostwright --help power` says what that may be"),
+        ("completion powershell", "completion: there is no completion for 'powershell'"),
+        ("init .", "already there: "),
+    ],
+)
+def test_a_slip_of_the_fingers(site: Path, capsys: pytest.CaptureFixture[str], line: str, sentence: str) -> None:
+    status, said = typed(capsys, line)
+    assert sentence in said
+    assert status == 2
+
+
+@pytest.mark.parametrize(
+    ("hosts", "sentence"),
+    [
+        (
+            "gpu01: {stack: tensorflow-2.99}",
+            "stack: there is no stack 'tensorflow-2.99'; did you mean 'tensorflow-2.9'?",
+        ),
+        (
+            "gpu01: {hostwright_roles: [base, drivr]}",
+            "hostwright_roles: there is no role 'drivr'; did you mean 'driver'?",
+        ),
+    ],
+)
+def test_a_misspelt_stack_or_role_has_its_line(
+    site: Path, capsys: pytest.CaptureFixture[str], hosts: str, sentence: str
+) -> None:
+    (site / "inventory/hosts.yml").write_text(f"all:\n  hosts:\n    {hosts}\n")
+    status, said = typed(capsys, "vars gpu01")
+    assert (status, said.count(f"{site}/inventory/hosts.yml:3:")) == (2, 1)
+    assert sentence in said
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("stak: tensorflow-2.10", "'stak' is not read; did you mean 'stack'?"),
+        ("hostwright_stak: tensorflow-2.10", "'hostwright_stak' is not read; did you mean 'hostwright_stack'?"),
+        ("hostwright_role: [base]", "'hostwright_role' is not read; did you mean 'hostwright_roles'?"),
+        (
+            "hostwright_reboot_timout: 2h",
+            "'hostwright_reboot_timout' is not read; did you mean 'hostwright_reboot_timeout'?",
+        ),
+        ("artefacts: direct", "'artefacts' is not read; did you mean 'artifacts'?"),
+        ("cuda_keep_repositry: false", "did you mean 'cuda_keep_repository'?"),
+        ("cdua: {keep_repository: false}", "did you mean 'cuda'?"),
+    ],
+)
+def test_a_misspelt_variable_is_a_warning_with_its_line_and_an_error_where_that_is_asked_for(
+    site: Path, capsys: pytest.CaptureFixture[str], name: str, sentence: str
+) -> None:
+    (site / "inventory/hosts.yml").write_text(f"all:\n  hosts:\n    gpu01:\n      {name}\n")
+    for line, expected in ("vars gpu01", 0), ("vars gpu01 --strict", 2):
+        status, said = typed(capsys, line)
+        assert status == expected
+        assert f"{site}/inventory/hosts.yml:4:" in said
+        assert sentence in said
+
+
+@pytest.mark.parametrize(
+    "name", ["slack: x", "track: x", "stacks: [a, b]", "hostwright_bmc_address: x", "site_stack: x"]
+)
+def test_a_variable_of_somebody_else_is_no_slip(site: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    (site / "inventory/hosts.yml").write_text(f"all:\n  hosts:\n    gpu01:\n      {name}\n")
+    assert "is not read" not in typed(capsys, "vars gpu01 --roles base")[1]
+
+
+def test_an_empty_inventory_says_which_file_to_write(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (site / "inventory/hosts.yml").write_text("# nothing yet\n")
+    for line in "hosts", "plan all", "plan gpu01":
+        status, said = typed(capsys, line)
+        assert status == 2
+        assert f"write them to {site}/inventory/hosts.yml, such as `all: {{hosts: {{gpu01: " in said
+    (site / "inventory/hosts.yml").unlink()
+    assert "create a hosts.yml there" in typed(capsys, "hosts")[1]
+
+
+def test_a_tab_in_yaml_has_its_line(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (site / "inventory/hosts.yml").write_text("all:\n  hosts:\n\tgpu01: {}\n")
+    status, said = typed(capsys, "hosts")
+    assert status == 2
+    assert f"{site}/inventory/hosts.yml:3:1: " in said
+    assert "indent with spaces, not with a tab" in said
+
+
+def test_outside_of_a_site(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also beside the tasks of another project."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/tasks.py").write_text("raise SystemExit('the tasks of another project')\n")
+    monkeypatch.chdir(tmp_path / "other")
+    status, said = typed(capsys, "plan gpu01")
+    assert status == 2
+    assert "there is no site here: neither " in said
+    assert "Run `hostwright init DIR` to make one, or name one with --site DIR" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("from nope import x\n", "tasks.py:1: ModuleNotFoundError: No module named 'nope'"),
+        ("x = 1\ny = = 2\n", "tasks.py:2: SyntaxError: invalid syntax"),
+    ],
+)
+def test_a_mistake_in_the_tasks_of_a_site_has_its_line(
+    site: Path, capsys: pytest.CaptureFixture[str], text: str, sentence: str
+) -> None:
+    (site / "tasks.py").write_text(text)
+    status, said = typed(capsys, "hosts")
+    assert status == 2
+    assert said.startswith(f"{site}/{sentence}")
+
+
+def test_a_foreign_invoke_says_that_it_is_one(site: Path, tmp_path: Path) -> None:
+    """Another environment's, in which there is no Hostwright."""
+    (tmp_path / "without/hostwright").mkdir(parents=True)  # no package: as good as not installed
+    (tmp_path / "without/hostwright/__init__.py").write_text("raise ImportError('No module named hostwright')\n")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "without")}
+    command = [sys.executable, "-m", "invoke", "plan"]
+    done = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"this `invoke` belongs to {sys.executable}, which cannot import Hostwright (")
+    assert "activate the environment that has it (. .venv/bin/activate), or call `hostwright`" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--ask-become-pass", "--ask-become-pass: there is no terminal to type it on: set ansible_become_password"),
+        ("--ask-vault-password", "--ask-vault-password: there is no terminal to type it on: name a file or a program"),
+    ],
+)
+def test_a_password_without_a_terminal(site: Path, tmp_path: Path, options: str, sentence: str) -> None:
+    """In cron and in CI: the password of a pipe is not read, and nothing is shown of it."""
+    vaulted = "!vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  6162\n"
+    (site / "inventory/group_vars/all.yml").write_text(f"stack: tensorflow-2.9\nours: {vaulted}")
+    command = [sys.executable, "-m", "hostwright", "plan", "gpu01", options]
+    env = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(
+        command, cwd=site, env=env, input="opensesame\n", capture_output=True, text=True, check=False,
+        start_new_session=True,
+    )  # fmt: skip
+    assert sentence in " ".join(done.stderr.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "opensesame" not in done.stderr and "Warning" not in done.stderr
+
+
+def test_a_password_that_is_not_typed(
+    site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-D at the prompt."""
+
+    def nothing(prompt: str, stream: object) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("getpass.getpass", nothing)
+    status, said = typed(capsys, "plan gpu01 --ask-become-pass")
+    assert status == 2
+    assert said.startswith("--ask-become-pass: no password was typed: ")
+
+
+def test_a_state_directory_that_is_read_only_ends_no_verb_that_only_reads(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()  # a file in its place: root may write to directories that are read-only
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "file"))
+    for line in "hosts", "vars gpu01", "stacks":
+        assert typed(capsys, line)[0] == 0
