@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ def _mistakes() -> Iterator[None]:
 
 def _named(words: Sequence[str]) -> str:
     """The value of ``--site``, which may also follow the verb: verbs are known only once the site is."""
-    for word, after in zip(words, (*words[1:], ""), strict=True):
+    for word, after in pairwise((*words, "")):
         option, sign, value = word.partition("=")
         if option == "--site":
             return value if sign else after

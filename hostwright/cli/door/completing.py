@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
+from itertools import pairwise
 
 from invoke.parser import Argument, ParserContext
 
@@ -103,13 +104,9 @@ def _named(option: str, before: Sequence[str]) -> Iterable[str]:
 
 def _inventories(before: Sequence[str]) -> list[str]:
     """The values of ``--inventory`` among the words."""
-    pairs = zip(before, (*before[1:], ""), strict=True)
-    given = [after if word == "--inventory" else word.partition("=")[2] for word, after in pairs if _is_inventory(word)]
+    parted = ((*word.partition("="), after) for word, after in pairwise((*before, "")))
+    given = [value if sign else after for option, sign, value, after in parted if option == "--inventory"]
     return [place for place in given if place]
-
-
-def _is_inventory(word: str) -> bool:
-    return word == "--inventory" or word.startswith("--inventory=")
 
 
 def _latest_runs() -> list[str]:

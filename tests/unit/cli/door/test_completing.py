@@ -30,6 +30,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "site"
     assert init(str(root)) == 0
     (root / "inventory/hosts.yml").write_text(HOSTS)
+    (root / "other.yml").write_text("all: {hosts: {other1: {}}}\n")
     (root / "inventory/stacks/ours.yml").touch()
     (root / "roles/motd").mkdir()
     (root / "roles/motd/__init__.py").touch()
@@ -73,6 +74,8 @@ def offered(*words: str) -> list[str]:
         (["nosuch", "x"], []),
         (["--sit"], ["--site"]),
         (["plan", "--inventory", "/nonexistent", "gp"], []),
+        (["plan", "--inventory=other.yml", "oth"], ["other1"]),
+        (["plan", "--inventory", "other.yml", "--hosts", "oth"], ["other1"]),
     ],
 )
 def test_words_are_completed(site: Path, words: list[str], expected: list[str]) -> None:

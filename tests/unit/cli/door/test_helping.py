@@ -81,6 +81,17 @@ def test_help_for_a_verb_that_is_none_names_the_nearest(capsys: pytest.CaptureFi
     assert capsys.readouterr().err == "there is no verb 'provsion'; did you mean 'provision'?\n"
 
 
+@pytest.mark.parametrize("place", [PROJECT, Path("/")])
+def test_without_a_verb_help_is_shown_in_a_site_and_elsewhere(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(place)
+    with pytest.raises(SystemExit) as end:
+        program.run(["hostwright"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out.startswith("Usage: hostwright VERB [HOST …] [--options]\n")
+
+
 @pytest.mark.parametrize("words", [["--help"], ["--list"], ["--help", "plan"]])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_help_that_nobody_reads_is_no_crash(words: list[str], unbuffered: str) -> None:
