@@ -46,8 +46,7 @@ def sentence_of(error: Exception, words: Sequence[str] | None = None) -> str:
     Hostwright, or in a task or role of the site: a report is written, and the sentence says where.
     """
     if isinstance(error, OSError) and error.errno in _MACHINE:
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{os.strerror(error.errno)}: {_MACHINE[error.errno]}"
+        return f"{error.filename or 'what is printed'}: {os.strerror(error.errno)}: {_MACHINE[error.errno]}"
     what = f"Hostwright met something that it does not expect: {type(error).__name__} at {place_of(error)}"
     try:
         place = _write(error, sys.argv if words is None else words)

@@ -236,6 +236,15 @@ def test_a_password_that_is_not_typed(
     assert said.startswith("--ask-become-pass: no password was typed: ")
 
 
+@pytest.mark.parametrize("words", ["--help", "hosts", "hosts --json", "stacks"])
+def test_a_full_disk_under_the_output(site: Path, words: str) -> None:
+    command, env = [sys.executable, "-m", "hostwright", *words.split()], {**os.environ, "PYTHONPATH": str(PROJECT)}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, cwd=site, env=env, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.stderr == "what is printed: No space left on device: free some space there\n"
+    assert done.returncode == 1
+
+
 def test_a_state_directory_that_is_read_only_ends_no_verb_that_only_reads(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
