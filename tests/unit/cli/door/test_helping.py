@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 from invoke import Collection, Program
+from invoke.parser import Parser, ParserContext
 
 from hostwright.cli.door.helping import overview, split
 from hostwright.cli.door.words import WordsParser
 from hostwright.cli.exits import NOBODY_READS
 from hostwright.cli.program import STANDARD, program
 from tests.places import PROJECT
+from tests.unit.support.documents import NAMES, text_of
 
 VERBS = Collection(*STANDARD)
 TASKS = {name: VERBS[name] for name in VERBS.task_names}
@@ -121,3 +123,23 @@ def test_an_option_without_its_value_is_explained() -> None:
         "--hosts needs a value behind it: which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all\n"
     )
     assert (done.returncode, done.stdout) == (2, "")
+
+
+def calls(document: str) -> list[str]:
+    """What follows ``hostwright`` in code within the sentences of a document, where it is more than a verb's name."""
+    return [" ".join(words.split()) for words in re.findall(r"`hostwright ([^`]+ [^`]+)`", text_of(document))]
+
+
+CALLS = sorted({(document, words) for document in NAMES for words in calls(document)})
+
+
+def test_the_documents_name_calls() -> None:
+    assert len(CALLS) > 5
+
+
+@pytest.mark.parametrize("document, words", CALLS)
+def test_every_call_that_a_document_names_parses(document: str, words: str) -> None:
+    core = ParserContext(args=program.core_args())
+    before = Parser(initial=core, ignore_unknown=True).parse_argv(shlex.split(words))
+    parsed = WordsParser(contexts=VERBS.to_contexts(), initial=core).parse_argv(before.unparsed)
+    assert len(parsed) > 1 or words.startswith("--help ")
