@@ -20,7 +20,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.nearest import nearest, suggestion
-from hostwright.common.input.validation import describe, explain, names_at, unknown_name
+from hostwright.common.input.passwordcommand import SUFFIX, PrintedSecret
+from hostwright.common.input.validation import describe, explain, names_at, secret_names, unknown_name
 from hostwright.common.input.yamlfile import Origin, Vaulted, Where
 from hostwright.inventory.model import COMMAND_LINE, ROLE_DEFAULT, Definition, Host, Value, VariableLayer
 
@@ -49,8 +50,9 @@ def bind(cls: type[T], role: str, host: Host) -> T:
     and so are unknown names of the command line.
     """
     mistakes: list[InputError] = []
-    own, valid = _own(host), names_at(cls, ())
+    own, valid = _own(host), _names(cls)
     given = {n: value for layer in host.layers for n, value in _of_layer(role, layer, own, mistakes, valid)}
+    mistakes += _take_commands(cls, role, host.name, given)
     mistakes += _unknown(cls, role, given)
     hashable: Any = cls  # mypy does not know that classes are hashable
     try:
@@ -65,7 +67,7 @@ def bind(cls: type[T], role: str, host: Host) -> T:
 def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tuple[Definition, ...]:
     """Every definition of ``role.key`` for a host, weakest first; with ``cls``, the role's default comes first."""
     values = [_default(cls, key)] if cls else []
-    valid = names_at(cls, ()) if cls else (key,)
+    valid = _names(cls) if cls else (key,)
     for layer in host.layers:
         values += [value for name, value in _of_layer(role, layer, _own(host), [], valid) if name == key]
     return tuple(Definition(value.value, value.origin, value.level, value is values[-1]) for value in values)
@@ -77,7 +79,7 @@ def strangers(host: Host, roles: Mapping[str, type]) -> list[InputError]:
 
     ``roles`` maps each role's name to the class of its variables. What the user has declared as own is left alone.
     """
-    flat = {f"{role}_{name}": role for role, cls in roles.items() for name in names_at(cls, ())}
+    flat = {f"{role}_{name}": role for role, cls in roles.items() for name in _names(cls)}
     own, mistakes = _own(host), []
     for name, value in host.vars.items():
         if name in flat or name in own or value.value is None or value.level == COMMAND_LINE:
@@ -94,7 +96,7 @@ def _stranger(name: str, value: Value, roles: Mapping[str, type], flat: Iterable
     if meant := _misspelt(name, value):
         return f"{name!r} is not read; did you mean {meant!r}?"
     if name in roles:
-        valid = names_at(roles[name], ())
+        valid = _names(roles[name])
         if not isinstance(value.value, dict):
             return f"{name}: found {_kind(value.value)}, not read: the variables of the role {name} are a mapping"
         if _is_mapping_of(valid, value.value):
@@ -143,6 +145,31 @@ def _misspelt_role(name: str, value: Value, roles: Mapping[str, type]) -> str | 
     if role is None or not isinstance(value.value, dict):
         return None
     return role if set(value.value) & set(names_at(roles[role], ())) else None
+
+
+def _names(cls: type) -> list[str]:
+    """The names of a role's variables, and of the commands that may stand in the place of its secrets."""
+    return [*names_at(cls, ()), *(f"{name}{SUFFIX}" for name in secret_names(cls))]
+
+
+def _take_commands(cls: type, role: str, host: str, given: dict[str, Value]) -> list[InputError]:
+    """Put what commands print in the place of the secrets that they are for; the mistakes."""
+    mistakes = []
+    for name in secret_names(cls):
+        command = given.pop(f"{name}{SUFFIX}", None)
+        if command is None or command.value is None:
+            continue
+        secret, text = given.get(name), command.value
+        if secret is not None and secret.value is not None:
+            why = f"is set, and {role}.{name} as well: set one of them to null"
+        elif not isinstance(text, str) or not text.strip() or "\0" in text:
+            why = f"found {describe(text)}, expected a command for /bin/sh that prints the secret"
+        else:
+            printed = PrintedSecret(text, host, f"{role}.{name}{SUFFIX}")
+            given[name] = Value(printed, command.origin, command.level)
+            continue
+        mistakes.append(InputError(f"{role}.{name}{SUFFIX}: {why}", command.origin.exact))
+    return mistakes
 
 
 @cache

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hostwright.common.errors import InputError
+from hostwright.common.input.passwordcommand import SUFFIX, PrintedSecret
 from hostwright.common.input.unquoted import UnquotedFloat, UnquotedInt
 from hostwright.common.input.validation import describe
 from hostwright.common.input.yamlfile import Vaulted
@@ -52,6 +53,7 @@ class Connection:
         self._groups = groups
         self.mistakes: list[InputError] = []
         self.notes: list[str] = []
+        self._unread: dict[str, str] = {}  #: a note for each password that only Ansible can read
 
     def fields(self) -> dict[str, Any]:
         """The fields that the variables set. A dedicated variable wins over an ssh option."""
@@ -67,9 +69,12 @@ class Connection:
                 fields |= self._read(name, self._ssh_arguments) or {}
         for name, (field, read) in _READERS.items():
             if name in present and not (here and field in _OF_SSH):
-                value = self._password(name) if read is _password else self._read(name, read)
+                value = self._password(name, field) if read is _password else self._read(name, read)
+                if read is _command and isinstance(value, str):
+                    value = self._printed(name, value)
                 if value is not None:
                     fields[field] = value
+        self.notes += [note for field, note in self._unread.items() if field not in fields]
         for name in _DEMANDS.keys() & present:
             self._read(name, _DEMANDS[name])
         return fields
@@ -79,13 +84,22 @@ class Connection:
         if value.value is None:
             return None
         try:
-            return read(self._filled(value.value))
+            return read(value.value if read is _command else self._filled(value.value))
         except _Bad as error:
             sentence = "is secret, and not what is expected here" if isinstance(value.value, Secret) else error
             self.mistakes.append(InputError(f"{name}: {sentence}", value.origin.exact))
             return None
 
-    def _password(self, name: str) -> Secret | None:
+    def _printed(self, name: str, command: str) -> Secret | None:
+        """The password that a command prints."""
+        base = name.removesuffix(SUFFIX)
+        if base in self._vars and self._vars[base].value is not None:
+            sentence = f"{name}: is set, and {base} as well: set one of them to null"
+            self.mistakes.append(InputError(sentence, self._vars[name].origin.exact))
+            return None
+        return PrintedSecret(command, self._name, name)
+
+    def _password(self, name: str, field: str) -> Secret | None:
         """A password. If only Ansible can read it, that is noted: the operator can enter it at the prompt."""
         value = self._vars[name]
         if value.value is None:
@@ -93,7 +107,8 @@ class Connection:
         try:
             return _password(self._filled(value.value))
         except _Bad:
-            self.notes.append(f"{value.origin}: {name} can be read by Ansible only; it is asked for when it is needed")
+            note = f"{value.origin}: {name} can be read by Ansible only; it is asked for when it is needed"
+            self._unread.setdefault(field, note)
             return None
 
     def _filled(self, value: Any) -> Any:
@@ -243,6 +258,17 @@ def _password(value: Any) -> Secret:
     return Secret(_text(value))
 
 
+def _command(value: Any) -> str:
+    if isinstance(value, Vaulted):
+        raise _Bad(value.sentence)
+    text = value.reveal() if isinstance(value, Secret) else value
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        raise _Bad(f"found {describe(value)}, expected a command for /bin/sh that prints the password")
+    if "{{" in text or "{%" in text:  # a host's name, from a cloud's API, would become part of the command
+        raise _Bad('holds a template, and a command is taken as it is: it finds the host\'s name in "$HOSTWRIGHT_HOST"')
+    return text
+
+
 def _way(value: Any) -> str:
     """``ssh`` or ``local``, also by the names of Ansible's own collection."""
     plugin = value
@@ -277,8 +303,7 @@ def _program(value: Any) -> str | None:
     return None if text == "sudo" else text
 
 
-#: variable → the field that it sets, and how it is read; of two variables for the same field, the later one wins
-_READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+_OF_VALUE: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "ansible_ssh_host": ("address", _text),
     "ansible_host": ("address", _text),
     "ansible_ssh_port": ("port", _port),
@@ -297,9 +322,21 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "ansible_become_exe": ("sudo", _program),
     "ansible_sudo_exe": ("sudo", _program),
     "hostwright_sudo": ("sudo", _program),
+    "hostwright_password": ("password", _password),
+    "hostwright_become_password": ("become_password", _password),
     "ansible_timeout": ("connect_timeout", _seconds),
     "hostwright_connect_timeout": ("connect_timeout", _seconds),
     "hostwright_known_hosts": ("known_hosts", _text),
+}
+#: variable → the field that it sets, and how it is read; of two variables for the same field, the later one wins.
+#: A password may also be what the command of a variable prints.
+_READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    name: reader
+    for base, (field, read) in _OF_VALUE.items()
+    for name, reader in (
+        (base, (field, read)),
+        *([(f"{base}{SUFFIX}", (field, _command))] if read is _password else []),
+    )
 }
 #: variables that may have only this value here
 _DEMANDS: Mapping[str, Callable[[Any], str]] = {"ansible_become_method": _sudo}

@@ -22,6 +22,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from hostwright.common.input.passwordcommand import at_hand
 from hostwright.common.secret import MASK, Secret
 from hostwright.inventory.draft import concealed
 from hostwright.inventory.model import Host
@@ -124,14 +125,14 @@ def secrets_in(hosts: Iterable[Host], members: Iterable[Member] = ()) -> set[Sec
     """Every secret in the inventory's data on these hosts, and in the roles' variables of these members.
 
     A secret is what is encrypted, declared (``hostwright_secrets``, a variable of the type ``Secret``) or named like a
-    password.
+    password. One that a command prints is among them once it was needed, and not before.
     """
     secrets: set[Secret] = set()
     seen: set[int] = set()  # hosts share the values of their groups
     for member in members:
         secrets.update(_secrets(member.variables))
     for host in hosts:
-        secrets |= {secret for secret in (host.password, host.become_password) if secret}
+        secrets |= {secret for secret in (host.password, host.become_password) if secret and at_hand(secret)}
         for values in (*(layer.values for layer in host.layers), host.vars):
             for value in values.values():
                 if id(value) not in seen:
@@ -142,7 +143,7 @@ def secrets_in(hosts: Iterable[Host], members: Iterable[Member] = ()) -> set[Sec
 
 def _secrets(value: Any) -> Iterator[Secret]:
     if isinstance(value, Secret):
-        if value:
+        if at_hand(value):
             yield value
     elif isinstance(value, Mapping):
         for inner in value.values():

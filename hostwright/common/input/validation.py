@@ -108,6 +108,11 @@ def names_at(model: type, way: Where) -> list[str]:
     return list(_fields(here))
 
 
+def secret_names(model: type) -> list[str]:
+    """The names of its fields that are a ``Secret``."""
+    return [name for name, kind in _fields(model).items() if _unwrap(kind) is Secret]
+
+
 def _way(loc: tuple[int | str, ...], model: type) -> Where:
     """Keep only the user's keys: pydantic puts names of union members and validators into a location."""
     way: list[str | int] = []

@@ -178,3 +178,27 @@ def test_the_variables_of_no_role_are_those_that_the_engine_reads() -> None:
     read = set(re.findall(r'"hostwright_([a-z_]+)"', sources))
     parts = {"host_key", "plan", "site_", "tasks_of_"}  # with what several of them begin, and modules
     assert set(binding.KNOWN) == read - parts
+
+
+@pytest.mark.parametrize("text", ["cuda_token_command: C", "cuda: {token_command: C}"])
+def test_a_command_stands_in_the_place_of_a_roles_secret(tmp_path: Path, text: str) -> None:
+    host = host_of(tmp_path, f"gpu: {{vars: {{{text.replace('C', 'echo of $HOSTWRIGHT_HOST')}}}, hosts: {{gpu01: }}}}")
+    token = bind(Cuda, "cuda", host).token
+    assert token is not None
+    assert token.reveal() == "of gpu01"
+    assert strangers(host, ROLES) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ("cuda_token: x, cuda_token_command: y", "cuda.token_command: is set, and cuda.token as well"),
+        ("cuda: {token_command: 7}", "cuda.token_command: found number 7, expected a command for /bin/sh"),
+        ("cuda: {prefix: /x, prefix_command: y}", "cuda.prefix_command: "),
+    ],
+)
+def test_a_command_for_a_secret_that_cannot_be_used(tmp_path: Path, variables: str, sentence: str) -> None:
+    with pytest.raises(InputErrors) as error:
+        bound(tmp_path, f"gpu: {{vars: {{{variables}}}, hosts: {{gpu01: }}}}")
+    assert sentence in str(error.value)
+    assert "hosts.yml:1:" in str(error.value)

@@ -281,3 +281,56 @@ def test_a_password_that_only_ansible_can_read_is_noted(tmp_path: Path) -> None:
     assert inventory.hosts["b"].password is None
     assert len(inventory.notes) == 2
     assert not inventory.hosts["a"].mistakes
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("ansible_password", "password"),
+        ("ansible_ssh_pass", "password"),
+        ("hostwright_password", "password"),
+        ("ansible_become_pass", "become_password"),
+        ("ansible_become_password", "become_password"),
+        ("hostwright_become_password", "become_password"),
+    ],
+)
+def test_a_command_stands_in_the_place_of_every_password(tmp_path: Path, name: str, field: str) -> None:
+    host = host_of(tmp_path, **{f"{name}_command": 'printf "%s " "$HOSTWRIGHT_HOST"'})
+    assert host.mistakes == ()
+    secret = getattr(host, field)
+    assert secret.reveal() == "gpu01.rack ", "a blank at its end is the password's"
+    assert "HOSTWRIGHT_HOST" in repr(host.vars), "the command is no secret"
+
+
+def test_a_password_for_hostwright_wins_over_one_that_only_ansible_can_read(tmp_path: Path) -> None:
+    of_ansible = "{{ lookup('community.general.passwordstore', 'sudo') }}"
+    variables = {"ansible_become_password": of_ansible, "hostwright_become_password_command": "echo s3cr3t"}
+    inventory = inventory_of(tmp_path, variables)
+    host = inventory.hosts["gpu01.rack"]
+    assert host.become_password is not None
+    assert (host.become_password.reveal(), host.mistakes, inventory.notes) == ("s3cr3t", (), ())
+    host = host_of(tmp_path, ansible_become_password="general", hostwright_become_password_command="echo special")
+    assert host.become_password is not None
+    assert host.become_password.reveal() == "special"
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({"hostwright_password": "x", "hostwright_password_command": "y"}, "hostwright_password as well"),
+        ({"hostwright_password_command": ""}, "expected a command for /bin/sh"),
+        ({"hostwright_password_command": ["pass", "x"]}, "expected a command for /bin/sh"),
+        ({"hostwright_password_command": "pass {{ inventory_hostname }}"}, 'the host\'s name in "$HOSTWRIGHT_HOST"'),
+    ],
+)
+def test_a_command_for_a_password_that_cannot_be_used(
+    tmp_path: Path, variables: dict[str, object], sentence: str
+) -> None:
+    (mistake,) = host_of(tmp_path, **variables).mistakes
+    assert sentence in str(mistake)
+    assert "hostwright_password_command: " in str(mistake)
+
+
+def test_a_command_that_is_null_is_none(tmp_path: Path) -> None:
+    host = host_of(tmp_path, hostwright_password="x", hostwright_password_command=None)
+    assert (host.password, host.mistakes) == (Secret("x"), ())

@@ -25,6 +25,7 @@ from hostwright.apply.journal.reading import Runs
 from hostwright.apply.journal.records import IDENTIFIERS
 from hostwright.apply.journal.redaction import Redactor, secrets_in
 from hostwright.apply.journal.writing import Journal
+from hostwright.common.input.passwordcommand import PrintedSecret
 from hostwright.common.input.yamlfile import Origin
 from hostwright.common.places import place_of
 from hostwright.common.secret import Secret
@@ -349,6 +350,16 @@ def test_every_secret_of_the_inventory_is_found():
     ]
     found = {secret.reveal() for secret in secrets_in(hosts)}
     assert found == {"deep", "login", "sudo", "hidden by a stronger"}
+
+
+def test_what_a_command_prints_is_a_secret_once_it_was_needed(tmp_path: Path) -> None:
+    file = tmp_path / "ran"
+    printed = PrintedSecret(f"touch '{file}'; echo opensesame", "a", "hostwright_become_password_command")
+    assert secrets_in([Host("a", become_password=printed)]) == set()
+    assert not file.exists(), "no command is run for hosts that nobody works on"
+    printed.reveal()
+    redactor = Redactor(secrets_in([Host("a", become_password=printed)]))
+    assert redactor.text("it is opensesame") == "it is ***"
 
 
 def test_a_thousand_passwords_are_all_hidden():

@@ -1,0 +1,134 @@
+"""A secret that a command prints: ``hostwright_become_password_command: pass show sudo/$HOSTWRIGHT_HOST``.
+
+``NAME_command`` stands in the place of every secret variable ``NAME``. The command is the operator's own text, for
+``/bin/sh``; the host's name is in its environment and never in that text. It is run when the secret is first needed,
+once for each host, and its secret is the first line that it prints.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from hostwright.common.errors import HostError
+from hostwright.common.secret import MASK, Secret
+from hostwright.common.text import short
+
+SUFFIX = "_command"
+TIMEOUT_S = 60.0  #: a password manager may ask for a card or a finger first
+LONGEST = 1024  #: characters of a secret
+AT_ONCE = 4  #: our choice: commands at a time; a password manager answers one after the other, and some limit the rate
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_turns = threading.BoundedSemaphore(AT_ONCE)
+
+
+class PrintedSecret(Secret):
+    """The first line of what a command prints. ``reveal`` runs it, once, and raises ``HostError`` where it prints none.
+
+    What compares, hashes or shows it does not run it. ``variable`` is the one that names the command, for messages.
+    """
+
+    __slots__ = ("_command", "_error", "_host", "_lock", "_variable")
+    _command: str
+    _error: str
+    _host: str
+    _lock: threading.Lock
+    _variable: str
+
+    def __init__(self, command: str, host: str, variable: str):
+        super().__init__("")
+        given = {"command": command, "host": host, "variable": variable, "error": "", "lock": threading.Lock()}
+        for name, value in given.items():
+            object.__setattr__(self, f"_{name}", value)
+
+    @property
+    def known(self) -> bool:
+        """Whether its text is here: the command was run, and printed it."""
+        return bool(super().reveal())
+
+    def reveal(self) -> str:
+        """The text, for the one place that needs it. Raises ``HostError``."""
+        with self._lock:
+            if not self.known and not self._error:
+                try:
+                    object.__setattr__(self, "_text", first_line(self._command, self._host))
+                except ValueError as error:
+                    object.__setattr__(self, "_error", str(error))
+            if self._error:
+                raise HostError(self._host, f"the command of {self._variable} printed no password: {self._error}")
+            return super().reveal()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PrintedSecret):
+            return False
+        return (self._command, self._host) == (other._command, other._host)
+
+    def __hash__(self) -> int:
+        return hash((PrintedSecret, self._command, self._host))
+
+
+def get_all(secrets: Iterable[Secret | None]) -> None:
+    """Run the commands of these secrets, some at a time; where one fails, its host says so when it needs the secret."""
+
+    def get(secret: PrintedSecret) -> None:
+        with suppress(HostError):
+            secret.reveal()
+
+    unknown = [secret for secret in secrets if isinstance(secret, PrintedSecret) and not secret.known]
+    if unknown:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(get, unknown))
+
+
+def at_hand(secret: Secret | None) -> bool:
+    """Whether there is a secret whose text is known without running a command."""
+    return secret.known if isinstance(secret, PrintedSecret) else bool(secret)
+
+
+def first_line(command: str, host: str, timeout_s: float = TIMEOUT_S) -> str:
+    """The first line that a command prints for a host, as it is. Raises ``ValueError`` with a sentence."""
+    with _turns:
+        status, out, err = _run(command, host, timeout_s)
+    line = out.partition("\n")[0].removesuffix("\r")
+    if status is None:
+        raise ValueError("it did not end in time")
+    if status != 0:
+        last = (err.strip().splitlines() or [""])[-1]
+        hint = short(last.replace(line, MASK) if line else last)
+        raise ValueError(f"it ended with status {status}" + (f": {hint}" if hint else ""))
+    if not line:
+        raise ValueError("its first line is empty")
+    if len(line) > LONGEST or _CONTROL.search(line):
+        raise ValueError("its first line is too long, or contains a control character")
+    return line
+
+
+def _run(command: str, host: str, timeout_s: float) -> tuple[int | None, str, str]:
+    """The command's exit status (``None`` at its time limit) and what it printed, standard error apart."""
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "HOSTWRIGHT_HOST": host},
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        return None, "", ""
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):  # the latter on macOS, if all have ended
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
