@@ -29,6 +29,8 @@ VAULT: ContextVar[VaultOptions] = ContextVar("VAULT")
 #: the ``--inventory`` of this call, for the commands that it advises, and its ``--strict``
 INVENTORY: ContextVar[tuple[str, ...]] = ContextVar("INVENTORY", default=())
 STRICT: ContextVar[bool] = ContextVar("STRICT", default=False)
+#: the command that is told of this call's run
+NOTIFY: ContextVar[str] = ContextVar("NOTIFY", default="")
 
 
 @dataclass(frozen=True, slots=True)

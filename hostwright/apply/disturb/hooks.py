@@ -10,10 +10,12 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from hostwright.common.quoting import sh
 from hostwright.transport.root.rootshell import RootShell
@@ -33,11 +35,18 @@ class Ended:
     lines: tuple[str, ...] = ()
 
 
-def run_here(command: str, environment: Mapping[str, str], timeout_s: float) -> Ended:
+def run_here(command: str, environment: Mapping[str, str], timeout_s: float, *, stdin: bytes = b"") -> Ended:
     """Run a command on this machine for at most ``timeout_s`` seconds, in a process group that is ended with it."""
+    with tempfile.TemporaryFile() as given:  # not a pipe: a command need not read what it is given
+        given.write(stdin)
+        given.seek(0)
+        return _run_here(command, environment, timeout_s, given)
+
+
+def _run_here(command: str, environment: Mapping[str, str], timeout_s: float, stdin: BinaryIO) -> Ended:
     process = subprocess.Popen(
         ["/bin/sh", "-c", command],
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env={**os.environ, **environment},

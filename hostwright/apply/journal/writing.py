@@ -54,6 +54,7 @@ class Journal:
     def __init__(self, header: RunHeader, redactor: Redactor, on_trouble: Callable[[str], None]):
         self.header = header
         self.redactor = redactor
+        self.ending: Mapping[str, Any] = {}  #: the last record, once there is one
         self._on_trouble = on_trouble
         self._folder = Path()
         self._began_s = time.monotonic()
@@ -120,6 +121,7 @@ class Journal:
                 "results": dict(Counter(results.values())),
                 "bytes": self._bytes + sum(self._facts.values()),
             }
+            self.ending = self.ending or record
         self._put(record, sync=True, last=True)
         self.close()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -11,6 +11,7 @@ from hostwright.apply.events import Emit, Event
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Results
 from hostwright.apply.rollout.silence import Silence
+from hostwright.common.input.passwordcommand import get_all
 from hostwright.common.places import state_root
 from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Roster
@@ -45,10 +46,12 @@ class Audience:
 
     ``view`` is entered once the run has begun, with its hosts, and gives the function that is called with its events,
     from any thread. ``warn`` takes sentences that are no event: a record that cannot be kept, an unknown stack.
+    ``notify`` is a command for ``/bin/sh`` that gets the run as JSON at its first failure and at its end.
     """
 
     view: Callable[[Sequence[Member]], AbstractContextManager[Emit]] = _unseen
     warn: Callable[[str], None] = _unheard
+    notify: str = ""
 
     @contextmanager
     def shown(self, members: Sequence[Member]) -> Iterator[Emit]:
@@ -115,9 +118,15 @@ def recorded(
     from hostwright.apply.journal.header import RunHeader  # only a run that is recorded needs them
     from hostwright.apply.journal.redaction import secrets_in
     from hostwright.apply.journal.writing import Journal
+    from hostwright.apply.notifying import Notifier, secrets_of
 
+    get_all(secret for member in members for secret in (member.host.password, connections.password(member)))
     header = RunHeader.now(verb, [member.name for member in members], roster.path, options, site=roster.site.root)
-    secrets = {*secrets_in(roster.inventory.hosts.values(), members), *connections.secrets}
+    secrets = {
+        *secrets_in(roster.inventory.hosts.values(), members),
+        *connections.secrets,
+        *secrets_of(audience.notify),
+    }
     listeners: list[Emit] = []
 
     @contextmanager
@@ -127,11 +136,15 @@ def recorded(
             yield
             listeners.remove(show)
 
-    with Journal.begin(state_root(), header, secrets=secrets, on_trouble=audience.warn) as journal:
+    begun = Journal.begin(state_root(), header, secrets=secrets, on_trouble=audience.warn)
+    with ExitStack() as after, begun as journal:
         header = journal.header
+        notifier = Notifier(audience.notify, header, journal.redactor, audience.warn)
+        after.callback(lambda: notifier.end(journal.ending))
 
         def tell(event: Event) -> None:
             journal(event)
+            notifier(event)
             for show in listeners:
                 show(event)
 

@@ -8,6 +8,7 @@ from hostwright.cli.tasks.options import (
     JSON,
     NAMED,
     NO_SUDO,
+    NOTIFIED,
     PROVE,
     READ,
     ROLES,
@@ -33,7 +34,7 @@ def plan(given: Given, out: str = "") -> int:
     return changes.plan(given.selection, given.connection, out=out, as_json=given.json)
 
 
-@verb(*WANTED, PROVE.told("then run the proofs of this level: quick or full"))
+@verb(*WANTED, NOTIFIED, PROVE.told("then run the proofs of this level: quick or full"))
 def verify(given: Given) -> int:
     """Confirm that nothing differs from the stack, then test every layer of hosts with testinfra.
 
@@ -46,6 +47,7 @@ def verify(given: Given) -> int:
 
 @verb(
     *WANTED,
+    NOTIFIED,
     quick="only the quick proofs: a few minutes, without burn-in",
     proofs="only these proofs or layers, with commas between them",
     baseline="hold hosts to what is measured now: a later loss is a finding",

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from invoke import Context, Exit, Task
 
-from hostwright.cli.arguments import INVENTORY, STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
+from hostwright.cli.arguments import INVENTORY, NOTIFY, STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
+from hostwright.cli.tasks import settings
+from hostwright.common.errors import InputError
 
 if TYPE_CHECKING:
     from hostwright.apply.rollout.options import ChangeOptions
@@ -79,6 +81,7 @@ PROVE = Option(
 )
 NO_SUDO = Option("no_sudo", "do not use sudo; root-only checks are reported as not read", False)
 SINCE = Option("since", "how far back: 7d, 12w (default: all)", "")
+NOTIFIED = Option("notify", "a command for /bin/sh that gets the run as JSON at its end, and at its first failure", "")
 _SEVERAL = {INVENTORIES.name, VAR.name}
 
 READ = (INVENTORIES, VAULT_FILE, ASK_VAULT, STRICTLY)  #: of verbs that read an inventory
@@ -89,7 +92,7 @@ LISTED = (ALL_HOSTS, *READ, JSON, *CONNECTED)  #: to all of them where none is n
 OF_ONE = (HOST, *READ, JSON, *CONNECTED)  #: to one host
 WANTED = (*REACHED, VAR, ROLES)  #: of verbs that also know what is wanted of hosts
 GRADUAL = (CANARY, BATCH, MAX_FAIL)
-CHANGING = (*WANTED, DRAIN, FORCE, *GRADUAL)  #: and change them
+CHANGING = (*WANTED, DRAIN, FORCE, *GRADUAL, NOTIFIED)  #: and change them
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,8 @@ def verb(
         added = [Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default) for each in options.values()]
         context = Parameter("c", Parameter.POSITIONAL_OR_KEYWORD)
         several = [each.name for each in (*parameters, *added) if each.default is None]
+        for each in (*parameters, *added):
+            settings.declare(each.name, each.default, shared=each.name in options)
 
         @wraps(body)
         def task_body(_: Context, /, *args: Any, **words: Any) -> None:
@@ -161,7 +166,7 @@ def verb(
         task_body.__signature__ = whole  # type: ignore[attr-defined]
         texts = {**{each.name: each.help for each in options.values()}, **own}
         helps = {name.rstrip("_"): text for name, text in texts.items()}
-        return Task(
+        return settings.Verb(
             task_body, name=called or None, default=default, help=helps, iterable=several, auto_shortflags=False
         )
 
@@ -172,9 +177,28 @@ def _call(body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...]
     """The exit status of a verb. Options about how an inventory is read are known as long as it lasts."""
     from hostwright.cli.exits import run
 
+    return run(lambda: _body(body, typed, args, own))
+
+
+def _body(body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...], own: Mapping[str, Any]) -> int:
+    from hostwright.cli.views.shared import warn
+
+    values = settings.current()
+    for sentence in settings.misspelt():
+        warn(sentence)
+    used = {name: each for name, each in values.items() if {**typed, **own}.get(name.replace("-", "_")) == each.value}
+    NOTIFY.set(typed.pop(NOTIFIED.name, ""))
     VAULT.set(VaultOptions(typed.pop(VAULT_FILE.name, ""), typed.pop(ASK_VAULT.name, False)))
     STRICT.set(typed.pop(STRICTLY.name, False))
     several: dict[str, Any] = {name: tuple(typed[name] or ()) for name in _SEVERAL & typed.keys()}
     given = Given(**{**typed, **several})
     INVENTORY.set(tuple(filter(None, given.inventory)))
-    return run(lambda: body(given, *args, **own))
+    try:
+        return body(given, *args, **own)
+    except InputError as error:
+        raise settings.placed(error, used) from error
+    finally:
+        if NOTIFY.get():
+            from hostwright.apply.notifying import settle
+
+            settle()

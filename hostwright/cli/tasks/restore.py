@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from hostwright.cli.tasks.options import CHANGING, CHECK, FORCE, NAMED, PROVE, REACHED, SINCE, YES, Given, verb
+from hostwright.cli.tasks.options import (
+    CHANGING,
+    CHECK,
+    FORCE,
+    NAMED,
+    NOTIFIED,
+    PROVE,
+    REACHED,
+    SINCE,
+    YES,
+    Given,
+    verb,
+)
 
 TITLE = "Bring back"
 
@@ -77,6 +89,7 @@ def trust(given: Given, fingerprint: str = "", forget: bool = False) -> int:
 
 @verb(
     *REACHED,
+    NOTIFIED,
     FORCE.told("proceed even if the host is locked or its GPUs are in use; power off without a clean shutdown"),
     order="on, off, cycle or status",
     boot="for the next boot only: network, media (with --image), or disk to cancel either",

@@ -20,6 +20,7 @@ from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.apply.rollout.recording import Audience
 from hostwright.audit.auditing import HostAudited
 from hostwright.cli import console
+from hostwright.cli.arguments import NOTIFY
 from hostwright.cli.live import LiveTable, Plain
 from hostwright.cli.views.shared import warn
 from hostwright.common import durations
@@ -41,7 +42,7 @@ def run_audience(*, as_json: bool) -> Audience:
             return LiveTable(out, {member.name: [role.name for role in member.roles] for member in members})
         return Plain(out)
 
-    return Audience(view, warn)
+    return Audience(view, warn, NOTIFY.get())
 
 
 def audit_audience() -> Audience:

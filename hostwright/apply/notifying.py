@@ -1,0 +1,144 @@
+"""A command that is told of a run, as JSON on its standard input: at its first failure, and at its end.
+
+The command is the operator's own text, for ``/bin/sh``; nothing of the run is ever put into that text. What hosts said
+stands in the JSON only, with secrets masked and without what steers a terminal. The command never holds up a run:
+it runs beside it, for at most ``TIMEOUT_S``, and that it failed is a warning.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any
+
+from hostwright.apply.disturb.hooks import run_here
+from hostwright.apply.events import Event, HostEnded
+from hostwright.apply.journal.header import RunHeader
+from hostwright.apply.journal.redaction import Redactor
+from hostwright.apply.journal.results import results_of
+from hostwright.common.secret import Secret
+from hostwright.common.text import count, one_line
+
+SCHEMA = 1
+FIRST_FAILURE, END = "first failure", "end"
+BAD = ("failed", "unreachable")
+TIMEOUT_S = 30.0  #: our choice, for one command: an HTTP request that is retried once
+SENTENCE_CHARACTERS = 500  #: of why a host failed
+NAMED = 10  #: failed hosts in ``text``, which chats and mails show; ``failed`` has all of them
+_THREAD = "notify"
+_ADDRESS = re.compile(r"[a-z]+://[^\s'\"]{20,}")
+
+
+def settle() -> None:
+    """Wait for the commands that are still at work. Ctrl-C ends the waiting."""
+    with suppress(KeyboardInterrupt):
+        for thread in threading.enumerate():
+            if thread.name == _THREAD:
+                thread.join()
+
+
+def secrets_of(command: str) -> set[Secret]:
+    """What must not be recorded of a command: the address of a webhook is its password."""
+    return {Secret(address) for address in _ADDRESS.findall(command)}
+
+
+class Notifier:
+    """Tells ``command`` of the run with this header. Call it with each event, from any thread, and ``end`` it.
+
+    ``warn`` is called with a sentence, after the end, if the command failed.
+    """
+
+    def __init__(self, command: str, header: RunHeader, redactor: Redactor, warn: Callable[[str], None]):
+        self._command = command
+        self._header = header
+        self._redactor = redactor
+        self._warn = warn
+        self._lock = threading.Lock()  # guards the fields below
+        self._ended: dict[str, HostEnded] = {}
+        self._failed = False
+        self._waiting: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
+        if command:
+            threading.Thread(target=self._work, name=_THREAD, daemon=True).start()
+
+    def __call__(self, event: Event) -> None:
+        """Take in an event. The failure of the last host is told with the end."""
+        if not self._command or not isinstance(event, HostEnded):
+            return
+        with self._lock:
+            self._ended[event.host] = event
+            first = event.result in BAD and not self._failed
+            self._failed = self._failed or first
+            if first and len(self._ended) < len(self._header.hosts):
+                self._waiting.put(self._document(FIRST_FAILURE, {}))
+
+    def end(self, ending: Mapping[str, Any]) -> None:
+        """The run is over: ``ending`` is its last record."""
+        if not self._command:
+            return
+        with self._lock:
+            self._waiting.put(self._document(END, ending))
+        self._waiting.put(None)
+
+    def _document(self, event: str, ending: Mapping[str, Any]) -> Mapping[str, Any]:
+        header, over = self._header, event == END
+        given = {host: ended.result for host, ended in self._ended.items()}
+        results = results_of(header.hosts, given, given, running=not over)
+        failed = [
+            {"host": host, "result": ended.result, "sentence": self._cleaned(ended.sentence)}
+            for host, ended in self._ended.items()
+            if ended.result in BAD
+        ]
+        return {
+            "schema": SCHEMA,
+            "event": event,
+            "text": self._text(Counter(results.values()), failed, ending),
+            "run": header.run,
+            "verb": header.verb,
+            "operator": header.operator,
+            "began": header.began,
+            "inventory": header.inventory,
+            "hosts": list(header.hosts),
+            "results": results,
+            "failed": failed,
+            "status": ending.get("status"),
+            "how": ending.get("how", "running"),
+            "sentence": self._cleaned(str(ending.get("sentence", ""))),
+        }
+
+    def _text(self, counts: Mapping[str, int], failed: list[dict[str, str]], ending: Mapping[str, Any]) -> str:
+        """The run for people: a line, and one for each host that failed."""
+        header = self._header
+        counted = ", ".join(f"{number} {result}" for result, number in counts.items())
+        how = f", {ending['how']} with status {ending['status']}" if ending else ", and goes on"
+        whose = f"run {header.run} of {header.operator}"
+        head = f"{header.verb} on {count(len(header.hosts), 'host')}: {counted}{how} ({whose})"
+        lines = [f"{each['host']}: {each['sentence'] or each['result']}" for each in failed[:NAMED]]
+        more = [f"… and {len(failed) - NAMED} more"] if len(failed) > NAMED else []
+        return "\n".join(map(one_line, [head, *lines, *more]))
+
+    def _cleaned(self, text: str) -> str:
+        return one_line(self._redactor.text(text))[:SENTENCE_CHARACTERS]
+
+    def _work(self) -> None:
+        trouble = ""
+        while document := self._waiting.get():
+            trouble = self._told(document) or trouble
+        if trouble:
+            self._warn(trouble)
+
+    def _told(self, document: Mapping[str, Any]) -> str:
+        """Run the command; what went wrong with it."""
+        try:
+            ended = run_here(self._command, {}, TIMEOUT_S, stdin=json.dumps(document).encode("ascii"))
+        except OSError as error:
+            return f"nobody was notified of this run (--notify): {error.strerror or error}"
+        if ended.status == 0:
+            return ""
+        how = f"status {ended.status}" if ended.status is not None else f"it took more than {TIMEOUT_S:.0f} s"
+        last = f": {self._cleaned(ended.lines[-1])}" if ended.lines else ""
+        return f"the command of --notify failed, {how}{last}; the run itself is not affected"

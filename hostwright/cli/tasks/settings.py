@@ -1,0 +1,240 @@
+"""What options are where nobody types them: ``HOSTWRIGHT_<OPTION>`` in the environment, else the site's file.
+
+    # hostwright.toml, beside inventory/
+    [options]
+    max-fail = "10%"
+    notify = "/usr/local/bin/tell-slack"
+
+The command line wins over the environment, and the environment over the file. Options have the same names in all three.
+Which hosts a call is for is always typed, and what is agreed to (``--yes``, ``--force``) stands in no file that others
+share. A mistake ends the verb with its place, before any host is touched; help and completion work all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from invoke import Argument, Task
+
+from hostwright.common.errors import InputError, InputErrors, Mistakes
+from hostwright.common.input.nearest import nearest, suggestion
+from hostwright.plan.roles.site import Site
+
+FILE, TABLE, PREFIX = "hostwright.toml", "options", "HOSTWRIGHT_"
+TYPED = frozenset({"hosts", "host"})  #: commands that Hostwright starts find HOSTWRIGHT_HOST in their environment
+AGREED = frozenset({"yes", "force"})  #: not in the file
+OF_ONE_VERB = frozenset({"at-once", "details", "limit", "no-reboot"})  #: that may be set although no verbs share them
+ALIKE = 0.8  #: how similar a variable must be to an option's to count as a misspelling
+LARGEST = 64 * 1024  #: characters of the file: a hundred times what all options take
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+_LINE = re.compile(r" ?\(at line (\d+), column \d+\)$")
+_KINDS = {bool: "true or false", int: "a whole number", str: "text", list: "a list of texts"}
+
+_known: dict[str, type] = {}  #: what may be set, and the kind of its value
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The value of an option, and the variable or ``file:line`` that it stands in."""
+
+    value: Any
+    origin: str
+
+
+def declare(name: str, default: object, *, shared: bool) -> None:
+    """Make an option of a verb known by its name; ``shared`` says that several verbs have it."""
+    option = name.rstrip("_").replace("_", "-")
+    if option not in TYPED and (shared or option in OF_ONE_VERB):
+        _known[option] = list if default is None else type(default)
+
+
+def current() -> Mapping[str, Setting]:
+    """What is set now, by option. Raises ``InputErrors`` with every mistake, each with its place."""
+    mistakes = Mistakes()
+    settings: dict[str, Setting] = {}
+    with mistakes:
+        for name, value, origin in _of_file():
+            with mistakes:
+                settings[name] = Setting(_checked(name, value, origin), origin)
+    for name, kind in _known.items():
+        variable = variable_of(name)
+        if text := os.environ.get(variable, ""):
+            with mistakes:
+                settings[name] = Setting(_parsed(kind, text, variable), variable)
+    mistakes.refuse()
+    return settings
+
+
+def usable() -> Mapping[str, Setting]:
+    """What is set now; nothing where there is a mistake, which the verb that is called will say."""
+    try:
+        return current()
+    except InputError:
+        return {}
+
+
+def variable_of(option: str) -> str:
+    """The environment variable of an option.
+
+    >>> variable_of("max-fail")
+    'HOSTWRIGHT_MAX_FAIL'
+    """
+    return PREFIX + option.upper().replace("-", "_")
+
+
+def misspelt() -> Iterator[str]:
+    """A sentence for each environment variable that is almost an option's."""
+    for name in sorted(name for name in os.environ if name.startswith(PREFIX)):
+        option = name.removeprefix(PREFIX).lower().replace("_", "-")
+        meant = nearest(option, _known, ALIKE) if option not in _known.keys() | TYPED else None
+        if meant:
+            yield f"{name} is not read; did you mean {variable_of(meant)}?"
+    if os.environ.get(f"{PREFIX}HOSTS"):
+        yield f"{PREFIX}HOSTS is not read: which hosts a call is for is always typed (--hosts)"
+
+
+def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
+    """An error about an option that nobody typed, with the place where its value stands."""
+    if isinstance(error, InputErrors):
+        return InputErrors([placed(each, settings) for each in error.errors])
+    setting = settings.get((error.where or "").removeprefix("--"))
+    if setting is None or not (error.where or "").startswith("--"):
+        return error
+    return InputError(str(error), setting.origin)
+
+
+class Verb(Task[Any]):
+    """A task whose options have the defaults that are set."""
+
+    def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
+        """Invoke's, with the defaults that are set: ``--no-drain`` exists where ``drain = true`` is set."""
+        settings = usable()
+        found = super().get_arguments(ignore_unknown_help)
+        return [_with(each, settings[each.names[0]]) if each.names[0] in settings else each for each in found]
+
+
+class _Several(Argument):
+    """An option that may be given more than once; the first one that is typed replaces what is set."""
+
+    def set_value(self, value: Any, cast: bool = True) -> None:  # noqa: ARG002 (Invoke's own signature)
+        self.raw_value = value
+        self._value = [*(self._value or []), value]
+
+
+def _with(argument: Argument, setting: Setting) -> Argument:
+    if argument.kind is list:
+        argument = _Several(names=argument.names, kind=list, help=argument.help, attr_name=argument.attr_name)
+        argument._value = None
+    argument.default = setting.value
+    return argument
+
+
+def _of_file() -> Iterator[tuple[str, Any, str]]:
+    """Each option of the site's file with its value and place. Raises ``InputErrors``."""
+    try:
+        file = Site.find().root / FILE
+        stamp = file.stat()
+    except (InputError, OSError):
+        return iter(())
+    return iter(_read(file, (stamp.st_mtime_ns, stamp.st_size)))
+
+
+@lru_cache(maxsize=4)  # each of fifty verbs asks for its options' defaults
+def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, Any, str]]:
+    try:
+        with file.open(encoding="utf-8") as opened:
+            text = opened.read(LARGEST + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", str(file)) from error
+    if len(text) > LARGEST:
+        raise InputError(f"is longer than {LARGEST // 1024} KiB, which settings never are", str(file))
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _not_toml(error, text, file) from error
+    wrong = [
+        InputError(f"there is no table [{name}]; the options stand below [{TABLE}]", _at(file, text, (name,)))
+        for name in content
+        if name != TABLE
+    ]
+    if not isinstance(content.get(TABLE, {}), dict):
+        wrong.append(InputError(f"expected the table [{TABLE}]", _at(file, text, (TABLE,))))
+    if wrong:
+        raise InputErrors(wrong)
+    options = content.get(TABLE, {})
+    return [(name, value, _at(file, text, (TABLE, name))) for name, value in options.items()]
+
+
+def _not_toml(error: tomllib.TOMLDecodeError, text: str, file: Path) -> InputError:
+    found = _LINE.search(str(error))
+    line = int(found[1]) if found else text.count("\n") + 1
+    why = _LINE.sub("", str(error)).replace(" (at end of document)", "")
+    hint = "; texts stand in quotes" if "value" in why else ""
+    return InputError(f"is not valid TOML: {why[:1].lower()}{why[1:]}{hint}", f"{file}:{line}")
+
+
+def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
+    """Where a key stands. Of TOML's lines that make sense without the later ones, the first with the key ends it; it
+    begins after the one before."""
+    lines, begins = text.splitlines(), 1
+    for number in count(1):
+        try:
+            content: Any = tomllib.loads("\n".join(lines[:number]))
+        except tomllib.TOMLDecodeError:
+            continue
+        for key in way:
+            content = content.get(key) if isinstance(content, dict) else None  # TOML has no null
+        if content is not None or number >= len(lines):
+            return f"{file}:{begins}"
+        begins = number + 1
+    raise AssertionError("counting ended")
+
+
+def _checked(name: str, value: Any, origin: str) -> Any:
+    """A value of the file as the option's. Raises ``InputError``."""
+    if name in TYPED:
+        raise InputError(f"{name}: which hosts a call is for is always typed, and never set", origin)
+    if name in AGREED:
+        raise InputError(f"{name}: is agreed to in each call (--{name}), and not here for all of them", origin)
+    if name not in _known:
+        shown = suggestion(name, _settable())
+        raise InputError(f"{name[:40]}: is no option that can be set; {shown}", origin)
+    kind = _known[name]
+    if kind is str and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)  # canary = 1
+    if kind is list and isinstance(value, str):
+        return [value]
+    if type(value) is not kind or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):
+        raise InputError(f"{name}: found {_shown(value)}, expected {_KINDS[kind]}", origin)
+    return value
+
+
+def _settable() -> Iterable[str]:
+    return sorted(_known.keys() - AGREED)
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)[:40]
+
+
+def _parsed(kind: type, text: str, variable: str) -> Any:
+    """A variable's text as the option's value. Raises ``InputError``."""
+    if kind is list:
+        return [line for line in text.splitlines() if line]
+    if kind is bool:
+        if text.lower() not in _TRUE + _FALSE:
+            raise InputError(f"found {text[:40]!r}, expected 1 or 0", variable)
+        return text.lower() in _TRUE
+    if kind is int:
+        if not re.fullmatch(r"\d{1,9}", text):
+            raise InputError(f"found {text[:40]!r}, expected {_KINDS[int]}", variable)
+        return int(text)
+    return text
