@@ -13,6 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -50,11 +51,19 @@ def secrets_of(command: str) -> set[Secret]:
 class Notifier:
     """Tells ``command`` of the run with this header. Call it with each event, from any thread, and ``end`` it.
 
-    ``warn`` is called with a sentence, after the end, if the command failed.
+    The command runs in ``folder``. ``warn`` is called with a sentence, after the end, if it failed.
     """
 
-    def __init__(self, command: str, header: RunHeader, redactor: Redactor, warn: Callable[[str], None]):
+    def __init__(
+        self,
+        command: str,
+        header: RunHeader,
+        redactor: Redactor,
+        warn: Callable[[str], None],
+        folder: Path | None = None,
+    ):
         self._command = command
+        self._folder = folder
         self._header = header
         self._redactor = redactor
         self._warn = warn
@@ -134,7 +143,8 @@ class Notifier:
     def _told(self, document: Mapping[str, Any]) -> str:
         """Run the command; what went wrong with it."""
         try:
-            ended = run_here(self._command, {}, TIMEOUT_S, stdin=json.dumps(document).encode("ascii"))
+            given = json.dumps(document).encode("ascii")
+            ended = run_here(self._command, {}, TIMEOUT_S, stdin=given, folder=self._folder)
         except OSError as error:
             return f"nobody was notified of this run (--notify): {error.strerror or error}"
         if ended.status == 0:

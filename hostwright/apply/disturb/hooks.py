@@ -15,7 +15,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import BinaryIO
+from pathlib import Path
 
 from hostwright.common.quoting import sh
 from hostwright.transport.root.rootshell import RootShell
@@ -35,23 +35,34 @@ class Ended:
     lines: tuple[str, ...] = ()
 
 
-def run_here(command: str, environment: Mapping[str, str], timeout_s: float, *, stdin: bytes = b"") -> Ended:
-    """Run a command on this machine for at most ``timeout_s`` seconds, in a process group that is ended with it."""
+def run_here(
+    command: str,
+    environment: Mapping[str, str],
+    timeout_s: float,
+    *,
+    stdin: bytes = b"",
+    folder: Path | None = None,
+) -> Ended:
+    """Run a command on this machine for at most ``timeout_s`` seconds, in a process group that is ended with it.
+
+    It runs in ``folder``, else in the working directory. Raises ``OSError`` where that is not there.
+    """
     with tempfile.TemporaryFile() as given:  # not a pipe: a command need not read what it is given
         given.write(stdin)
         given.seek(0)
-        return _run_here(command, environment, timeout_s, given)
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", command],
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+            cwd=folder,
+            start_new_session=True,
+        )
+        return _ended(process, timeout_s)
 
 
-def _run_here(command: str, environment: Mapping[str, str], timeout_s: float, stdin: BinaryIO) -> Ended:
-    process = subprocess.Popen(
-        ["/bin/sh", "-c", command],
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, **environment},
-        start_new_session=True,
-    )
+def _ended(process: subprocess.Popen[bytes], timeout_s: float) -> Ended:
     tail = bytearray()
     reader = threading.Thread(target=_keep_tail, args=(process, tail), name="hook-output", daemon=True)
     reader.start()

@@ -46,7 +46,8 @@ class Audience:
 
     ``view`` is entered once the run has begun, with its hosts, and gives the function that is called with its events,
     from any thread. ``warn`` takes sentences that are no event: a record that cannot be kept, an unknown stack.
-    ``notify`` is a command for ``/bin/sh`` that gets the run as JSON at its first failure and at its end.
+    ``notify`` is a command for ``/bin/sh`` that gets the run as JSON at its first failure and at its end; it runs in
+    the site's directory.
     """
 
     view: Callable[[Sequence[Member]], AbstractContextManager[Emit]] = _unseen
@@ -139,7 +140,7 @@ def recorded(
     begun = Journal.begin(state_root(), header, secrets=secrets, on_trouble=audience.warn)
     with ExitStack() as after, begun as journal:
         header = journal.header
-        notifier = Notifier(audience.notify, header, journal.redactor, audience.warn)
+        notifier = Notifier(audience.notify, header, journal.redactor, audience.warn, roster.site.root)
         after.callback(lambda: notifier.end(journal.ending))
 
         def tell(event: Event) -> None:

@@ -30,6 +30,7 @@ from hostwright.plan.roles.site import Site
 
 FILE, TABLE, PREFIX = "hostwright.toml", "options", "HOSTWRIGHT_"
 TYPED = frozenset({"hosts", "host"})  #: commands that Hostwright starts find HOSTWRIGHT_HOST in their environment
+PATHS = frozenset({"inventory", "vault-password-file"})
 AGREED = frozenset({"yes", "force"})  #: not in the file
 OF_ONE_VERB = frozenset({"at-once", "details", "limit", "no-reboot"})  #: that may be set although no verbs share them
 ALIKE = 0.8  #: how similar a variable must be to an option's to count as a misspelling
@@ -63,7 +64,7 @@ def current() -> Mapping[str, Setting]:
     with mistakes:
         for name, value, origin in _of_file():
             with mistakes:
-                settings[name] = Setting(_checked(name, value, origin), origin)
+                settings[name] = Setting(_in_site(name, _checked(name, value, origin), origin), origin)
     for name, kind in _known.items():
         variable = variable_of(name)
         if text := os.environ.get(variable, ""):
@@ -215,6 +216,16 @@ def _checked(name: str, value: Any, origin: str) -> Any:
     if type(value) is not kind or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):
         raise InputError(f"{name}: found {_shown(value)}, expected {_KINDS[kind]}", origin)
     return value
+
+
+def _in_site(name: str, value: Any, origin: str) -> Any:
+    """The value of the file with paths from its folder, whatever the working directory is; others are as they are."""
+    if name not in PATHS:
+        return value
+    if isinstance(value, list):
+        return [_in_site(name, each, origin) for each in value]
+    path = Path(origin).parent / value
+    return str(path) if path.exists() else value
 
 
 def _settable() -> Iterable[str]:

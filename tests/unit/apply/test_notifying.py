@@ -143,6 +143,13 @@ def test_a_command_need_not_read_what_it_gets(told: Told) -> None:
     assert told.warned == []
 
 
+def test_a_folder_that_is_gone_is_a_warning(told: Told, tmp_path: Path) -> None:
+    notifier = Notifier("true", HEADER, Redactor(()), told.warned.append, tmp_path / "gone")
+    notifier.end(ENDED)
+    settle()
+    assert told.warned == ["nobody was notified of this run (--notify): No such file or directory"]
+
+
 def test_without_a_command_nothing_is_begun(told: Told) -> None:
     before = threading.active_count()
     notifier = Notifier("", HEADER, Redactor(()), told.warned.append)

@@ -17,7 +17,7 @@ from hostwright.common.quoting import sh
 from tests.places import PROJECT
 
 PAGE = (PROJECT / "docs/settings.md").read_text("utf-8")
-EVIL = "'; touch evil; $(touch evil) `touch evil` <!channel> & \"x\""
+EVIL = '\'; touch evil; $(touch evil) `touch evil` <!channel> & "x"'
 FAILED = [{"host": "gpu02", "result": "failed", "sentence": EVIL}]
 TEXT = f"provision on 2 hosts: 1 changed, 1 failed\ngpu02: {EVIL}"
 

@@ -69,6 +69,15 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(
     assert as_json(call("hosts", "--json")[1])
 
 
+def test_paths_in_the_file_are_the_sites_wherever_the_call_is_made(
+    site: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (site / "other.yml").write_text("all: {hosts: {of-file: {}}}\n")
+    write(site, '[options]\ninventory = ["other.yml", "gpu01,"]\njson = true\n')
+    monkeypatch.chdir(site / "roles")
+    assert named(call("hosts")) == ["of-file", "gpu01"]
+
+
 def test_what_the_file_turns_on_is_turned_off_by_a_word(site: Path, call: Call) -> None:
     write(site, "[options]\njson = true\n")
     assert as_json(call("runs")[1])
