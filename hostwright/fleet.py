@@ -37,6 +37,7 @@ from hostwright.rebuild.ways.means import read_means
 if TYPE_CHECKING:
     from hostwright.apply.host.outcome import Outcome
     from hostwright.apply.locking.hostlocks import HostLocks
+    from hostwright.apply.rollout.following import Followed
     from hostwright.apply.rollout.removal import Removal
     from hostwright.apply.rollout.rollback import WayBack
     from hostwright.apply.rollout.rollout import Results
@@ -341,6 +342,15 @@ class Fleet(Roster):
         from hostwright.apply.locking.hostlocks import take_locks_off
 
         return take_locks_off(members, Connections(password), self.path, force=force)
+
+    def follow(
+        self, members: Members, *, password: Secret | None = None, audience: Audience = NOBODY
+    ) -> Results[Followed]:
+        """Follow the run that works on each host, whoever started it and where, until it ends there. Changes nothing,
+        and is not recorded."""
+        from hostwright.apply.rollout.following import follow_each
+
+        return follow_each(members, Connections(password), audience)
 
     def trust(
         self,

@@ -18,8 +18,10 @@ from hostwright.apply.events import Event, HostEnded
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.locking import locallocks
+from hostwright.apply.notifying import settle
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.places import state_root
+from hostwright.common.quoting import sh
 from hostwright.fleet import Audience, ChangeOptions, Fleet, RolloutOptions
 from hostwright.plan.host.locks import OperatorLock
 from hostwright.rebuild.orders import Order
@@ -131,6 +133,22 @@ def test_a_run_is_recorded_emits_events_and_selects_failed_hosts(silent: Fleet) 
     assert (run.run, run.header.verb, run.status) == (ended.run, "provision", 1)
     assert run.header.options == {"hosts": "gpu05", "roles": "base", "drain": True, "max_fail": "10%"}
     assert [member.name for member in silent.members("@failed")] == ["gpu05"]
+
+
+def test_a_command_is_told_of_a_run(silent: Fleet, tmp_path: Path) -> None:
+    command = sh("cat >>%s; echo >>%s; pwd >%s", *(tmp_path / name for name in ("told", "told", "folder")))
+    ended = silent.verify(silent.members("all"), audience=Audience(notify=command))
+    settle()
+    last = json.loads((tmp_path / "told").read_text().splitlines()[-1])
+    assert (last["event"], last["run"], last["status"]) == ("end", ended.run, 1)
+    assert last["results"] == {"gpu03": "unreachable", "gpu05": "unreachable"}
+    assert (tmp_path / "folder").read_text() == f"{silent.site.root}\n"
+
+
+def test_following_a_host_that_does_not_answer_is_its_error_and_no_run(silent: Fleet) -> None:
+    results = silent.follow(silent.members("gpu05"))
+    assert [error.host for error in results.errors] == ["gpu05"]
+    assert Runs(state_root()).list() == []
 
 
 def test_removal_touches_no_host_whose_records_could_not_be_read(silent: Fleet) -> None:

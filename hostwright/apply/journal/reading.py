@@ -104,7 +104,7 @@ def summary_of(folder: Path) -> RunSummary:
             results=ending.results,
             size_bytes=ending.bytes,
         )
-    running = _runs(journal, header)
+    running = in_progress(journal, header)
     counts = Counter(results_of(header.hosts, *scan(journal), running=running).values())
     lasted_s = _since(began) if running else _seconds(last)
     state = RUNNING if running else INTERRUPTED
@@ -125,7 +125,7 @@ def _ends(journal: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     return parsed(first) or {}, next(whole, {})
 
 
-def _runs(journal: Path, header: RunHeader) -> bool:
+def in_progress(journal: Path, header: RunHeader) -> bool:
     """Whether the process that writes a journal is alive: it holds a lock on the file. On a file system without locks,
     any process with that id on this machine is taken for it."""
     try:

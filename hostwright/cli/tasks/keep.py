@@ -56,6 +56,19 @@ def runs_show(given: Given, run: str = "last", steps: bool = False, html: str = 
 
 @verb(
     *REACHED,
+    HOSTS.told("hosts on which to follow it, for a run that was started on another machine"),
+    called="follow",
+    run="the run's id, or the beginning of it (default: the one in progress on this machine)",
+)
+def runs_follow(given: Given, run: str = "") -> int:
+    """Follow a run that somebody started, here or on another machine, until it ends. Changes nothing."""
+    from hostwright.cli.verbs import runs
+
+    return runs.runs_follow(given.selection, given.connection, run=run, as_json=given.json)
+
+
+@verb(
+    *REACHED,
     FORCE.told("replace somebody else's lock"),
     reason="why, as shown to other operators: RMA, burn-in, do not touch",
     for_="how long the lock lasts: 90m, 12h, 3d, 2w (default: 8h)",

@@ -1,4 +1,4 @@
-"""``invoke runs`` and ``invoke runs.show``: what was done before, by whom, and how it went."""
+"""``invoke runs``, ``runs.show`` and ``runs.follow``: what was done, by whom, how it went, and what goes on now."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from dataclasses import asdict, replace
 
 from rich.text import Text
 
-from hostwright.apply.host.outcome import AS_DESIRED
-from hostwright.apply.journal.reading import LAST, Runs
+from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
+from hostwright.apply.journal.reading import LAST, Runs, RunSummary, summary_of
 from hostwright.apply.journal.runs import RecordedRun
 from hostwright.apply.journal.selecting import sets_in
+from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.console import make_console
+from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import check_files, put
-from hostwright.cli.views.runs import runs_table, show_run
-from hostwright.cli.views.shared import print_document
+from hostwright.cli.views.runs import record_line, runs_table, show_run
+from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.places import state_root
+from hostwright.common.quoting import sh
 from hostwright.common.text import printable
 from hostwright.inventory import Host, Inventory, select
 from hostwright.inventory.model import ALL, Group
@@ -55,6 +59,58 @@ def runs_show(*, run: str = LAST, hosts: str = "", steps: bool = False, html: st
     elif not html:
         show_run(make_console(), summary, recorded, outputs=steps)
     return AS_DESIRED
+
+
+def runs_follow(selection: Selection, connection: ConnectionOptions, *, run: str = "", as_json: bool = False) -> int:
+    """``invoke runs.follow``; the exit status is that of the run, or 1 where a job on a host was seen to fail."""
+    from hostwright.apply.journal.following import find
+
+    try:
+        if selection.hosts and not run:
+            return _follow_on_hosts(selection, connection, as_json=as_json)
+        return _follow_here(find(Runs(state_root()), run), as_json=as_json)
+    except KeyboardInterrupt:
+        make_console(stderr=True).print(Text("not followed any more; the run itself goes on"))
+        return INTERRUPTED
+
+
+def _follow_here(summary: RunSummary, *, as_json: bool) -> int:
+    """Follow a run by its record on this machine."""
+    from hostwright.apply.journal.following import records
+
+    out = make_console()
+    for record in records(summary.folder):
+        if not as_json:
+            out.print(record_line(record), soft_wrap=True)
+    ended = summary_of(summary.folder)
+    if as_json:
+        runs_show(run=summary.run, as_json=True)
+    elif ended.status is None:
+        sentence = f"{summary.run} was cut off: its process is gone, and nothing says how it ended. Its jobs may go on"
+        hosts, inventory = ",".join(summary.header.hosts), summary.header.inventory
+        hint = sh("hostwright runs.follow --hosts %s --inventory %s", hosts, inventory)
+        out.print(Text(printable(f"{sentence}; next: {hint}")), soft_wrap=True)
+    return FAILED if ended.status is None else ended.status
+
+
+def _follow_on_hosts(selection: Selection, connection: ConnectionOptions, *, as_json: bool) -> int:
+    """Follow on the hosts themselves what works on them."""
+    fleet = open_fleet(selection, connection)
+    members = members_of(fleet, selection)
+    audience = run_audience(as_json=as_json)
+    results = fleet.follow(members, password=ask_password(connection), audience=audience)
+    if as_json:
+        followed = [asdict(each) for each in results.values]
+        print_document("followed", {"hosts": followed, "errors": errors_json(results.errors)})
+    else:
+        for each in results.values:
+            whose = f"run {each.run} of {each.operator or 'an unidentified operator'}: " if each.run else ""
+            how = (
+                f"failed in {', '.join(each.failed)}" if each.failed else "ended" if each.run else "nobody works on it"
+            )
+            make_console().print(Text(printable(f"{each.host}: {whose}{how}")), soft_wrap=True)
+        show_errors(results.errors)
+    return FAILED if results.errors or any(each.failed for each in results.values) else AS_DESIRED
 
 
 def _narrowed(run: RecordedRun, pattern: str) -> RecordedRun:

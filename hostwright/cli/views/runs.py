@@ -52,6 +52,32 @@ def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bo
         _show_host(out, host, outputs=outputs)
 
 
+def record_line(record: Mapping[str, Any]) -> Text:
+    """One record of a run as a line: when, on which host, what."""
+    kind, role = str(record.get("kind")), str(record.get("role", ""))
+    match record:
+        case {"kind": "observed", "plan": dict(plan)}:
+            said = _planned(plan)
+        case {"kind": "role started", "steps": int(steps)}:
+            said = f"{role}: {count(steps, 'step')}"
+        case {"kind": "role finished", "status": int(status)}:
+            how = "ok" if status == 0 else f"failed with status {status}"
+            said = f"{role}: {how}, {_lasting(_number(record, 'duration_s'))}"
+        case {"kind": "attached"}:
+            said = f"{role}: follows the job {record.get('job', '')} of {record.get('operator') or 'an earlier run'}"
+        case {"kind": "host ended", "result": str(result)}:
+            said = f"{result}: {record['sentence']}" if record.get("sentence") else result
+        case {"kind": "run began", "verb": str(verb), "operator": str(operator)}:
+            said = f"{verb} of {operator} began"
+        case {"kind": "run ended", "how": str(how), "status": int(status)}:
+            said = f"{how} with status {status}" + (f": {record['sentence']}" if record.get("sentence") else "")
+        case _:
+            said = _said(record)
+    style = _style(str(record.get("result"))) if kind == "host ended" else ""
+    words = f"{_local(str(record.get('at', '')))}  {record.get('host') or record.get('run') or 'run'}  {said}"
+    return Text(printable(words), style=style)
+
+
 def _show_head(out: Console, summary: RunSummary, run: RecordedRun) -> None:
     header = run.header
     title = Text.assemble((printable(summary.run), "bold"), f"  {printable(header.verb)}  exit ", _exit(summary))

@@ -1,0 +1,110 @@
+"""Runs that somebody else started, on whatever machine, followed on the hosts themselves: nothing is changed there, and
+no lock is taken. A host tells whose run works on it and which jobs it has; the log of each job says where it stands.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostwright.apply import events
+from hostwright.apply.events import Emit
+from hostwright.apply.host.connection import HostConnection
+from hostwright.apply.host.jobrunner import JobRunner
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.recording import Audience
+from hostwright.apply.rollout.rollout import Results, on_each
+from hostwright.common.errors import HostError
+from hostwright.common.untrusted import guarded
+from hostwright.plan.host import jobs, locks
+from hostwright.plan.host.jobs import RunningJob
+from hostwright.plan.member import Members
+from hostwright.plan.observing import ask
+
+LOOK_S = 2.0  #: our choice, between two looks at a host: steps take longer
+TIMEOUT_S = 60.0  #: for one look
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What was seen of a run on a host, until it ended there. ``run`` is empty where nobody worked on the host.
+
+    ``failed`` are the roles whose jobs failed or were lost, ``done`` those whose jobs succeeded.
+    """
+
+    host: str
+    run: str = ""
+    operator: str = ""
+    done: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+def follow_each(members: Members, connections: Connections, audience: Audience) -> Results[Followed]:
+    """Follow what works on each host to its end there. Errors of hosts are in the results."""
+    by_name = members.by_name
+    with audience.shown(members) as emit:
+
+        def of_host(name: str) -> Followed:
+            connection = HostConnection(name, lambda: connections.connect(by_name[name]), emit=emit)
+            try:
+                return _Following(connection, emit).to_the_end()
+            finally:
+                connection.close()
+
+        return on_each(tuple(by_name), of_host, stop=connections.close)
+
+
+class _Following:
+    """One host while its run is followed."""
+
+    def __init__(self, connection: HostConnection, emit: Emit):
+        self._connection = connection
+        self._emit = emit
+        self._jobs: dict[str, threading.Thread] = {}
+        self._status: dict[str, int | None] = {}  #: of each role's last job
+        self._run = self._operator = ""
+
+    def to_the_end(self) -> Followed:
+        """Look again and again until neither the run nor one of its jobs is there."""
+        pause = threading.Event()
+        while self._look():
+            pause.wait(LOOK_S)
+        for thread in self._jobs.values():
+            thread.join()
+        return self._ended()
+
+    def _look(self) -> bool:
+        """Whether there is something to follow; a job that is new is followed from now on."""
+        probes = (locks.RUN_LOCK, jobs.RUNNING)
+        facts = self._connection.use(lambda shell: ask(shell, probes, timeout_s=TIMEOUT_S))
+        holder, running = locks.run_lock(facts), jobs.running(facts)
+        if not self._run and (holder or running):
+            self._run, self._operator = (holder.run, holder.owner) if holder else (running[0].run, running[0].operator)
+            self._emit(events.Note(self._connection.host, str(holder or f"a job of the run {self._run} goes on alone")))
+        ours = [job for job in running if job.run == self._run and job.nonce]
+        for job in ours[: jobs.MOST_RUNNING]:
+            if job.id not in self._jobs:
+                self._jobs[job.id] = threading.Thread(target=self._follow, args=(job,), daemon=True)
+                self._jobs[job.id].start()
+        return bool(ours) or (holder is not None and holder.run == self._run)
+
+    def _follow(self, job: RunningJob) -> None:
+        host = self._connection.host
+        self._emit(events.RoleStarted(host, job.role, len(job.steps), job.id))
+        runner = JobRunner(self._connection, self._emit, locate=lambda _: Path(), run_id=self._run)
+        try:
+            with guarded(host):
+                self._status[job.role] = runner.follow(job.id, job.role, job.steps, job.nonce).status
+        except HostError as error:
+            self._status[job.role] = None
+            self._emit(events.Note(host, error.sentence))
+
+    def _ended(self) -> Followed:
+        done = tuple(role for role, status in self._status.items() if status == 0)
+        failed = tuple(role for role, status in self._status.items() if status != 0)
+        if failed:
+            self._emit(events.HostEnded(self._connection.host, "failed", ", ".join(failed)))
+        elif self._run:
+            self._emit(events.Note(self._connection.host, f"the run {self._run} has ended here"))
+        return Followed(self._connection.host, self._run, self._operator, done, failed)
