@@ -14,7 +14,7 @@ from hostwright.common.input.validation import describe
 from hostwright.common.input.yamlfile import Vaulted
 from hostwright.common.secret import Secret
 from hostwright.common.text import short
-from hostwright.inventory.model import Value
+from hostwright.inventory.model import COMMAND_LINE, HOST_LEVEL, Value
 from hostwright.inventory.templates import CannotRender, World, render
 
 _JUMP = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9._@:\[\]%-]*(,[A-Za-z0-9\[][A-Za-z0-9._@:\[\]%-]*)*")
@@ -64,6 +64,7 @@ class Connection:
         if "ansible_connection" in present:
             fields["connection"] = self._read("ansible_connection", _way) or "ssh"
         here = fields.get("connection") == "local"
+        levels: dict[str, int] = {}  #: of each password
         for name in _SSH_ARGUMENTS:
             if name in present and not here:
                 fields |= self._read(name, self._ssh_arguments) or {}
@@ -72,6 +73,11 @@ class Connection:
                 value = self._password(name, field) if read is _password else self._read(name, read)
                 if read is _command and isinstance(value, str):
                     value = self._printed(name, value)
+                if isinstance(value, Secret):  # what is said of the host alone wins over what is said of its group
+                    level = _LEVELS.get(self._vars[name].level, 0)
+                    if level < levels.get(field, 0):
+                        continue
+                    levels[field] = level
                 if value is not None:
                     fields[field] = value
         self.notes += [note for field, note in self._unread.items() if field not in fields]
@@ -341,6 +347,7 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
 #: variables that may have only this value here
 _DEMANDS: Mapping[str, Callable[[Any], str]] = {"ansible_become_method": _sudo}
 _SSH_ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
+_LEVELS = {HOST_LEVEL: 1, COMMAND_LINE: 2}  #: of definitions; groups are below
 #: fields that mean nothing where the host is this machine, as in Ansible: who runs Hostwright is the login user
 _OF_SSH = {"port", "user", "key_file", "password", "connect_timeout", "known_hosts"}
 _ALL = {*_READERS, *_DEMANDS, *_SSH_ARGUMENTS, "ansible_connection"}

@@ -314,6 +314,16 @@ def test_a_password_for_hostwright_wins_over_one_that_only_ansible_can_read(tmp_
     assert host.become_password.reveal() == "special"
 
 
+def test_a_password_of_the_host_wins_over_a_command_of_its_group(tmp_path: Path) -> None:
+    group = {"hostwright_become_password_command": "echo general"}
+    hosts = {"gpu01": {"ansible_become_password": "special"}, "gpu02": {}}
+    (tmp_path / "hosts.yml").write_text(json.dumps({"gpu": {"vars": group, "hosts": hosts}}))
+    found = [host.become_password for host in load(tmp_path).hosts.values()]
+    assert [password.reveal() for password in found if password] == ["special", "general"]
+    typed = load(tmp_path, extra={"ansible_become_pass": "typed"}).hosts["gpu01"]
+    assert typed.become_password == Secret("typed")
+
+
 @pytest.mark.parametrize(
     ("variables", "sentence"),
     [
