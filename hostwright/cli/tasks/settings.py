@@ -135,6 +135,7 @@ def _with(argument: Argument, setting: Setting) -> Argument:
         argument = _Several(names=argument.names, kind=list, help=argument.help, attr_name=argument.attr_name)
         argument._value = None
     argument.default = setting.value
+    argument.help = f"{argument.help or ''} (set in {Path(setting.origin).name})".strip()
     return argument
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -20,8 +22,11 @@ from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.places import state_root
 from hostwright.common.quoting import sh
 from hostwright.common.text import printable
-from hostwright.inventory import Host, Inventory, select
+from hostwright.inventory import Host, Inventory, fold, select
 from hostwright.inventory.model import ALL, Group
+
+if TYPE_CHECKING:
+    from hostwright.apply.rollout.following import Followed
 
 SHOWN = 20  #: runs listed unless told otherwise; 0 is all
 
@@ -103,14 +108,20 @@ def _follow_on_hosts(selection: Selection, connection: ConnectionOptions, *, as_
         followed = [asdict(each) for each in results.values]
         print_document("followed", {"hosts": followed, "errors": errors_json(results.errors)})
     else:
-        for each in results.values:
-            whose = f"run {each.run} of {each.operator or 'an unidentified operator'}: " if each.run else ""
-            how = (
-                f"failed in {', '.join(each.failed)}" if each.failed else "ended" if each.run else "nobody works on it"
-            )
-            make_console().print(Text(printable(f"{each.host}: {whose}{how}")), soft_wrap=True)
+        for said, names in _grouped(results.values).items():
+            make_console().print(Text(printable(f"{fold(names)}: {said}")), soft_wrap=True)
         show_errors(results.errors)
     return FAILED if results.errors or any(each.failed for each in results.values) else AS_DESIRED
+
+
+def _grouped(hosts: Sequence[Followed]) -> Mapping[str, Sequence[str]]:
+    """What came of the hosts, in words, and those of which the same can be said."""
+    groups: dict[str, list[str]] = {}
+    for each in hosts:
+        whose = f"run {each.run} of {each.operator or 'an unidentified operator'}: " if each.run else ""
+        how = f"failed in {', '.join(each.failed)}" if each.failed else "ended" if each.run else "nobody works there"
+        groups.setdefault(whose + how, []).append(each.host)
+    return groups
 
 
 def _narrowed(run: RecordedRun, pattern: str) -> RecordedRun:

@@ -163,6 +163,21 @@ def test_a_value_that_its_verb_refuses_is_said_with_its_place(site: Path, call: 
     assert "hostwright.toml" not in call("provision", "--hosts", "gpu01", "--canary", "no")[2]
 
 
+def test_the_help_of_a_verb_says_what_is_set_and_where(site: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(site, "# ours\n[options]\ninventory = 'rack3.yml' # a comment\n")
+    monkeypatch.setenv("HOSTWRIGHT_JSON", "1")
+    helped = " ".join(call("--help", "hosts")[1].split())
+    assert "repeatable, later ones win (set in hostwright.toml:3)" in helped
+    assert "nothing else (set in HOSTWRIGHT_JSON)" in helped
+    assert helped.count("(set in") == 2
+
+
+def test_a_variable_that_means_something_else_is_no_mistake(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("VERSION", "USER", "PORT", "NAME", "OUT", "PLAN", "LAB_CACHE", "HOME", "DEBUG"):
+        monkeypatch.setenv(f"HOSTWRIGHT_{name}", "abc")
+    assert call("hosts")[::2] == (0, "")
+
+
 def test_a_variable_that_is_almost_an_options_is_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOSTWRIGHT_MAXFAIL", "1")
     monkeypatch.setenv("HOSTWRIGHT_HOSTS", "gpu01")
