@@ -31,10 +31,12 @@ OWN_VARIABLES = "hostwright_own_variables"  #: names that look like a role's but
 OURS = "hostwright_"  #: how names begin that are nobody else's
 #: the variables of no role: those with our prefix, by what stands behind it
 KNOWN = (
-    *("bmc", "connect_timeout", "drain", "drain_on", "drain_timeout", "gpu_model", "gpus", "host_keys"),
-    *("install", "known_hosts", "own_variables", "plan_key", "plan_signers", "prove_max_loss", "reboot_timeout"),
-    *("reinstall", "roles", "secrets", "stack", "sudo", "undrain"),
+    *("become_password", "bmc", "connect_timeout", "drain", "drain_on", "drain_timeout", "gpu_model", "gpus"),
+    *("host_keys", "install", "known_hosts", "own_variables", "password", "plan_key", "plan_signers", "prove_max_loss"),
+    *("reboot_timeout", "reinstall", "roles", "secrets", "stack", "sudo", "undrain"),
 )
+#: and the commands that print the secrets among them
+COMMANDS = tuple(f"{name}{SUFFIX}" for name in KNOWN if name.endswith("password"))
 MAPPINGS = ("bmc", "install", "reinstall")  #: those of them whose names may go on: ``hostwright_bmc_user``
 SHARED = ("stack", "artifacts")  #: and those without it, which somebody else's may be called, too
 _OURS_ALIKE = 0.7  #: how similar a name behind our prefix must be to one of them to count as a misspelling
@@ -116,9 +118,10 @@ def _misspelt(name: str, value: Value) -> str | None:
         meant = nearest(name, SHARED, _SHARED_ALIKE)
         return meant if name not in SHARED and isinstance(value.value, (str, int, float)) else None
     tail = name.removeprefix(OURS)
-    if tail in KNOWN or tail.startswith(tuple(f"{each}_" for each in MAPPINGS)):
+    names = (*KNOWN, *COMMANDS)
+    if tail in names or tail.startswith(tuple(f"{each}_" for each in MAPPINGS)):
         return None
-    found = nearest(tail, KNOWN, _OURS_ALIKE)
+    found = nearest(tail, names, _OURS_ALIKE)
     return f"{OURS}{found}" if found else None
 
 

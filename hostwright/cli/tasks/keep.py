@@ -61,7 +61,11 @@ def runs_show(given: Given, run: str = "last", steps: bool = False, html: str = 
     run="the run's id, or the beginning of it (default: the one in progress on this machine)",
 )
 def runs_follow(given: Given, run: str = "") -> int:
-    """Follow a run that somebody started, here or on another machine, until it ends. Changes nothing."""
+    """Follow a run that somebody started, here or on another machine, until it ends. Changes nothing.
+
+    hostwright runs.follow
+    hostwright runs.follow --hosts @rack3
+    """
     from hostwright.cli.verbs import runs
 
     return runs.runs_follow(given.selection, given.connection, run=run, as_json=given.json)

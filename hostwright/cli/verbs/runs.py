@@ -27,6 +27,7 @@ from hostwright.inventory.model import ALL, Group
 
 if TYPE_CHECKING:
     from hostwright.apply.rollout.following import Followed
+    from hostwright.apply.rollout.rollout import Results
 
 SHOWN = 20  #: runs listed unless told otherwise; 0 is all
 
@@ -103,7 +104,11 @@ def _follow_on_hosts(selection: Selection, connection: ConnectionOptions, *, as_
     fleet = open_fleet(selection, connection)
     members = members_of(fleet, selection)
     audience = run_audience(as_json=as_json)
-    results = fleet.follow(members, password=ask_password(connection), audience=audience)
+    return show_followed(fleet.follow(members, password=ask_password(connection), audience=audience), as_json=as_json)
+
+
+def show_followed(results: Results[Followed], *, as_json: bool) -> int:
+    """What was seen of a run on each host; the exit status of following it there."""
     if as_json:
         followed = [asdict(each) for each in results.values]
         print_document("followed", {"hosts": followed, "errors": errors_json(results.errors)})

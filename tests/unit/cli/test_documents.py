@@ -18,11 +18,13 @@ import pytest
 
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.locking.hostlocks import HostLocks
+from hostwright.apply.rollout.following import Followed
 from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
 from hostwright.audit.auditor import AuditOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import audit, history, inventory
+from hostwright.cli.verbs.runs import show_followed
 from hostwright.cli.views.locks import show_locks
 from hostwright.cli.views.outcomes import show_outcomes, show_plans
 from hostwright.cli.views.rebuilding.rebuilds import show_decisions, show_rebuilt
@@ -110,6 +112,9 @@ SHOWN: dict[str, Callable[[Selection], object]] = {
         (), Rebuilt("run-1", {"gpu01": DECISION}, Results(REBUILDS, (), ("gpu04",), "stopped"), ERRORS, 1), as_json=True
     ),
     "times": lambda _: print_document("times", report(REBUILDS)),
+    "followed": lambda _: show_followed(
+        Results((Followed("gpu01", "run-1", "ann@desk", ("base",), ("cuda",)), Followed("gpu04")), ERRORS), as_json=True
+    ),
     "locks": lambda _: show_locks(
         Results((HostLocks("gpu01", LOCK, UNREADABLE, HOLDER, LOCK, None, "no answer"),), ERRORS), as_json=True
     ),

@@ -180,6 +180,12 @@ def test_the_variables_of_no_role_are_those_that_the_engine_reads() -> None:
     assert set(binding.KNOWN) == read - parts
 
 
+def test_the_commands_that_print_secrets_are_variables_too(tmp_path: Path) -> None:
+    text = "{hostwright_become_password_command: pass x, hostwright_pasword_command: pass y}"
+    (slip,) = strangers(host_of(tmp_path, f"gpu: {{vars: {text}, hosts: {{gpu01: }}}}"), ROLES)
+    assert "'hostwright_pasword_command' is not read; did you mean 'hostwright_password_command'?" in str(slip)
+
+
 @pytest.mark.parametrize("text", ["cuda_token_command: C", "cuda: {token_command: C}"])
 def test_a_command_stands_in_the_place_of_a_roles_secret(tmp_path: Path, text: str) -> None:
     host = host_of(tmp_path, f"gpu: {{vars: {{{text.replace('C', 'echo of $HOSTWRIGHT_HOST')}}}, hosts: {{gpu01: }}}}")

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 
 from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun
+from hostwright.apply.rollout.following import Followed
 from hostwright.audit.fleetaudit import NotChecked, Status
 from hostwright.audit.history.hosthistory import FleetDiff, HostHistory
 from hostwright.audit.reports import document as audits
@@ -186,6 +187,11 @@ class Runs(TypedDict):
 Run = TypedDict("Run", {**fields(RunSummary), "hosts": list[HostRun], "said": list[dict[str, Any]], "damaged": int})
 
 
+class FollowedHosts(TypedDict):
+    hosts: list[Followed]
+    errors: list[Error]
+
+
 class Lock(TypedDict):
     owner: str
     reason: str
@@ -340,7 +346,8 @@ DOCUMENTS: Mapping[str, Document] = {
     "power": Document("change", Powered, ("power",)),
     "trust": Document("change", Trusted, ("trust",)),
     "runs": Document("keep", Runs, ("runs.list",)),
-    "run": Document("keep", Run, ("runs.show",)),
+    "run": Document("keep", Run, ("runs.show", "runs.follow")),
+    "followed": Document("keep", FollowedHosts, ("runs.follow --hosts",)),
     "locks": Document("keep", Locks, ("lock", "unlock")),
     "images": Document("roles", Images, ("images.audit",)),
     "workspaces": Document("roles", Workspaces, ("workspace.list",)),
