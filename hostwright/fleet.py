@@ -35,6 +35,7 @@ from hostwright.plan.member import Member, Members, Roster
 from hostwright.rebuild.ways.means import read_means
 
 if TYPE_CHECKING:
+    from hostwright.apply.commands.remote import CommandResult, RemoteCommand
     from hostwright.apply.host.outcome import Outcome
     from hostwright.apply.locking.hostlocks import HostLocks
     from hostwright.apply.rollout.following import Followed
@@ -316,6 +317,21 @@ class Fleet(Roster):
         from hostwright.rebuild.orders import power
 
         return power(self, members, order, Connections(password), audience)
+
+    def run(
+        self,
+        members: Members,
+        command: RemoteCommand,
+        *,
+        change: ChangeOptions = UNBOUNDED,
+        password: Secret | None = None,
+        audience: Audience = NOBODY,
+    ) -> RunResults[CommandResult]:
+        """Run one command on hosts, as a login user who cannot become root, or as root where the command says so.
+        Recorded as a run; Ctrl-C ends the command on every host."""
+        from hostwright.apply.commands.running import run_on_hosts
+
+        return run_on_hosts(self, members, command, Connections(password), audience, rollout=change.rollout)
 
     def locks(self, members: Members, *, password: Secret | None = None) -> Results[HostLocks]:
         """Who has locked each host, and whose run is changing it. Changes nothing."""

@@ -136,8 +136,9 @@ class HostEnded(Event):
     sentence: str = ""
 
 
-#: as desired: nothing was to do · changed: brought to its stack · pending: a reboot was left pending · failed ·
-#: unreachable · stopped: by the operator, before all was done · untouched: never begun, since the run had stopped
-RESULTS = ("as desired", "changed", "pending", "failed", "unreachable", "stopped", "untouched")
+#: as desired: nothing was to do · changed: brought to its stack · ran: the operator's command ended with 0 there ·
+#: pending: a reboot was left pending · failed · unreachable · stopped: by the operator, before all was done ·
+#: untouched: never begun, since the run had stopped
+RESULTS = ("as desired", "changed", "ran", "pending", "failed", "unreachable", "stopped", "untouched")
 
 Emit = Callable[[Event], None]

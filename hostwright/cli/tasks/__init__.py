@@ -9,7 +9,7 @@ from typing import Any
 
 from invoke import Collection, Task
 
-from hostwright.cli.tasks import change, keep, look, restore
+from hostwright.cli.tasks import change, keep, look, reach, restore
 from hostwright.cli.tasks.ofroles import verbs_here
 
 VERBS: tuple[Task[Any] | Collection, ...] = (
@@ -17,7 +17,7 @@ VERBS: tuple[Task[Any] | Collection, ...] = (
     Collection("audit", look.audit_fleet, look.audit_history, look.audit_diff),
     *(look.doctor, look.variables, look.hosts, look.stacks, keep.mirror),
     Collection("runs", keep.runs_list, keep.runs_show, keep.runs_follow),
-    *(keep.lock, keep.unlock, restore.trust, restore.power),
+    *(keep.lock, keep.unlock, restore.trust, restore.power, reach.run, reach.ssh),
     *verbs_here(),
 )
 namespace = Collection(*VERBS)

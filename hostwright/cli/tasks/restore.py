@@ -82,7 +82,7 @@ def trust(given: Given, fingerprint: str = "", forget: bool = False) -> int:
 
     hostwright trust gpu01
     """
-    from hostwright.cli.verbs import trust as trusting
+    from hostwright.cli.verbs.reaching import trust as trusting
 
     return trusting.trust(given.selection, fingerprint=fingerprint, forget=forget, as_json=given.json)
 

@@ -16,7 +16,7 @@ import pytest
 
 from hostwright.cli.arguments import Selection
 from hostwright.cli.exits import run
-from hostwright.cli.verbs.trust import trust
+from hostwright.cli.verbs.reaching.trust import trust
 from hostwright.common.errors import Unreachable
 from hostwright.inventory import Host
 from hostwright.transport import Options, connect

@@ -7,7 +7,7 @@ import sys
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED
 from hostwright.cli.arguments import Selection
 from hostwright.cli.opening import members_of, open_fleet
-from hostwright.cli.views.keys import show_keys, tell
+from hostwright.cli.views.reaching.keys import show_keys, tell
 from hostwright.common.errors import InputError
 from hostwright.common.text import printable
 from hostwright.rebuild.install.sources import read_fingerprint

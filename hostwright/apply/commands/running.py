@@ -1,0 +1,165 @@
+"""One command on many hosts side by side, as one recorded run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from hostwright.apply.commands.remote import CommandResult, Lifeline, RemoteCommand, run_command
+from hostwright.apply.events import Emit, HostEnded, Note, RoleFinished, RoleStarted, Waiting
+from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
+from hostwright.apply.journal import records
+from hostwright.apply.locking.operatorlock import probe_locks
+from hostwright.apply.locking.runlock import HostLock
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR
+from hostwright.apply.rollout.options import RolloutOptions, RunOptions
+from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
+from hostwright.apply.rollout.rollout import Results, roll_out
+from hostwright.common.errors import Locked, Stopped
+from hostwright.common.text import short
+from hostwright.plan.host import locks
+from hostwright.plan.member import Member, Members, Roster
+from hostwright.plan.model import RoleResult, StepResult
+from hostwright.transport.root.rootshell import RootShell
+
+VERB = "run"
+MOST_BYTES = 1 << 20  #: our choice: kept of a command's output on one host
+ALL_BYTES = 256 << 20  #: our choice: and on all of them together, as they stand in memory
+LEAST_BYTES = 64 << 10  #: of one host in any case
+RECORDED_CHARACTERS = 64 << 10  #: of the end of each host's output, in the journal
+_STEP = "command"  #: in the place of a role's name, in the journal
+
+
+def run_on_hosts(
+    roster: Roster,
+    members: Members,
+    command: RemoteCommand,
+    connections: Connections,
+    audience: Audience,
+    *,
+    rollout: RolloutOptions,
+) -> RunResults[CommandResult]:
+    """Run a command on each host; a run of its own in the journal, with the end of each output.
+
+    Ctrl-C ends the commands that are running on hosts, and no further host begins. Status 0 where all ended with 0.
+    """
+    limits = rollout.limits(len(members))
+    more = {"command": command.text, "root": command.root, "timeout_s": command.limit_s, **asdict(rollout)}
+    options = RunOptions.of(roster, members).recorded(**more)
+    with (
+        recorded(VERB, roster, members, connections, audience=audience, options=options) as recording,
+        _Commands(roster, members, command, connections, recording) as commands,
+    ):
+        results = roll_out(
+            tuple(members.by_name),
+            commands.on,
+            limits=limits,
+            emit=recording.emit,
+            stop=connections.close,
+            gently=commands.stop,
+            silent=recording.silence.hosts,
+            result=_word,
+        )
+        status = _status(results)
+        recording.journal.end(status, records.INTERRUPTED if status == INTERRUPTED else records.ENDED)
+    return RunResults(recording.run.id, results, status)
+
+
+class _Commands:
+    """The commands of a run that are running on hosts now."""
+
+    def __init__(
+        self, roster: Roster, members: Members, command: RemoteCommand, connections: Connections, recording: Recording
+    ):
+        self._members, self._command, self._connections = members.by_name, command, connections
+        self._recording, self._force = recording, roster.force
+        self._cap_bytes = max(LEAST_BYTES, min(MOST_BYTES, ALL_BYTES // max(1, len(members))))
+        self._lock = threading.Lock()
+        self._lines: set[Lifeline] = set()
+        self._stopping = False
+
+    def __enter__(self) -> _Commands:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()  # after an error, too, nothing goes on
+
+    def stop(self) -> None:
+        """End all of them on their hosts; none begins any more."""
+        with self._lock:
+            self._stopping = True
+            for line in self._lines:
+                line.stop()
+
+    def on(self, name: str) -> CommandResult:
+        """Run it on one host."""
+        member, emit = self._members[name], self._recording.emit
+        emit(Waiting(name, "a connection"))
+        with self._connections.connect(member) as shell, ExitStack() as held:
+            emit(Waiting(name, "its answers"))
+            if self._command.root:
+                held.enter_context(self._locked(shell, member))
+            lifeline = self._begin(name)
+            held.callback(self._lines.discard, lifeline)
+            emit(RoleStarted(name, _STEP, 1))
+            result = run_command(shell, self._command, lifeline, self._cap_bytes)
+        _tell(result, self._command, emit)
+        return result
+
+    def _begin(self, name: str) -> Lifeline:
+        lifeline = Lifeline()
+        with self._lock:
+            if self._stopping:
+                raise Stopped(name, f"{STOPPED_BY_OPERATOR} before the command began")
+            self._lines.add(lifeline)
+        return lifeline
+
+    def _locked(self, shell: RootShell, member: Member) -> HostLock:
+        """The host's lock, as every run has it that may change the host. Raises ``Locked``."""
+        now = datetime.now(UTC)
+        why_not = "" if self._force else locks.refusal(probe_locks(shell), now)
+        if why_not:
+            raise Locked(member.name, why_not)
+        shell.run(":", timeout_s=30.0, failure="root cannot run a program on it")  # whether sudo lets us
+        note: Callable[[str], None] = lambda text: self._recording.emit(Note(member.name, text))  # noqa: E731
+        return HostLock.acquire(shell, locks.holder(self._recording.run.id, member.name, now), notify=note)
+
+
+def _tell(result: CommandResult, command: RemoteCommand, emit: Emit) -> None:
+    """Put a result on record: as a step with its output, and as the end of its host."""
+    output = "\n".join(part for part in (result.stdout.rstrip("\n"), result.stderr.rstrip("\n")) if part)
+    status = FAILED if result.status is None else result.status
+    step = StepResult(1, short(command.text), result.status, result.duration_s, output[-RECORDED_CHARACTERS:])
+    emit(RoleFinished(result.host, _STEP, RoleResult(_STEP, status, result.duration_s, (step,))))
+    emit(HostEnded(result.host, _word(result), "" if result.passed else sentence_of(result, command)))
+
+
+def sentence_of(result: CommandResult, command: RemoteCommand) -> str:
+    """How a command ended: ``exit 9``, ``ended after 60 s``."""
+    match result.end:
+        case "exited":
+            return f"exit {result.status}"
+        case "time limit":
+            return f"ended after {command.limit_s:g} s (--timeout)"
+        case "output limit":
+            return "ended, since it printed more than is kept of it"
+        case "stopped":
+            return STOPPED_BY_OPERATOR
+
+
+def _word(result: CommandResult) -> str:
+    """A result as one of ``events.RESULTS``."""
+    if result.end == "stopped":
+        return "stopped"
+    return "ran" if result.passed else "failed"
+
+
+def _status(results: Results[CommandResult]) -> int:
+    if results.stopped_because == STOPPED_BY_OPERATOR:
+        return INTERRUPTED
+    passed = all(result.passed for result in results.values)
+    return AS_DESIRED if passed and not results.errors and not results.untouched else FAILED

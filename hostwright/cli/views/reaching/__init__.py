@@ -1,0 +1,1 @@
+"""What came of reaching hosts: their keys, the output of a command."""

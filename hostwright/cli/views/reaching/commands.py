@@ -1,0 +1,158 @@
+"""What one command said on many hosts: equal ends and outputs once, with the hosts that they are of."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from hostwright.apply.commands.remote import CommandResult, RemoteCommand
+from hostwright.apply.commands.running import sentence_of
+from hostwright.apply.events import Emit, Event, HostEnded, Note
+from hostwright.apply.rollout.recording import Audience, RunResults
+from hostwright.apply.rollout.rollout import result_of
+from hostwright.cli import console
+from hostwright.cli.views.shared import errors_json, show_errors, warn
+from hostwright.common.text import count, printable
+from hostwright.fleet import Member
+from hostwright.inventory.patterns import fold
+
+SCHEMA = 1  #: of the document: ``docs/schemas/look/command.json``
+KIND = "command"
+_NAMED = 5  #: hosts that are named when no more are waited for
+
+
+def command_audience() -> Audience:
+    """Whoever waits for a command: a line on standard error that counts hosts, and names the last ones."""
+
+    def view(members: Sequence[Member]) -> AbstractContextManager[Emit]:
+        return _Ended(member.name for member in members)
+
+    return Audience(view, warn)
+
+
+class _Ended:
+    """Counts the hosts on which the command has ended; shows nothing where that is no terminal."""
+
+    def __init__(self, hosts: Iterable[str]):
+        out = console.make_console(stderr=True)
+        columns = (TextColumn("ended"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+        self._progress = Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
+        self._left = set(hosts)
+        self._task = self._progress.add_task("", total=len(self._left))
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._progress.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Take in an event; it may come from any thread."""
+        if isinstance(event, Note):
+            warn(f"{event.host}: {event.text}")
+        elif isinstance(event, HostEnded):
+            with self._lock:
+                self._left.discard(event.host)
+                few = f"left: {fold(self._left)}" if 0 < len(self._left) <= _NAMED else ""
+            self._progress.update(self._task, advance=1, description=few)
+
+
+def show_commands(command: RemoteCommand, ended: RunResults[CommandResult], *, as_json: bool) -> None:
+    """What came of it: equal results once; those that did not pass, and what failed, last; then all in one line."""
+    if as_json:
+        print(json.dumps(document(command, ended), ensure_ascii=True))
+        return
+    out = Console(highlight=False)  # what hosts say stays as it is, apart from control characters
+    for same in folded(ended.results.values):
+        _show(out, command, same)
+    show_errors(ended.results.errors)
+    _line(out, _summary(command, ended), "bold")
+
+
+def folded(results: Iterable[CommandResult]) -> list[list[CommandResult]]:
+    """Results that are equal but for their host and duration, together: those that passed first, and of these and of
+    the others the most frequent one first."""
+    alike: dict[tuple[object, ...], list[CommandResult]] = {}
+    for result in results:
+        alike.setdefault((result.end, result.status, result.stdout, result.stderr), []).append(result)
+    return sorted(alike.values(), key=lambda same: (not same[0].passed, -len(same)))
+
+
+def document(command: RemoteCommand, ended: RunResults[CommandResult]) -> dict[str, Any]:
+    """The document of ``--json``. Texts of hosts are untrusted: write them as ASCII."""
+    results = ended.results
+    return {
+        "kind": KIND,
+        "schema": SCHEMA,
+        "run": ended.run,
+        "command": list(command.words),
+        "root": command.root,
+        "timeout_s": command.limit_s,
+        "status": ended.status,
+        "hosts": [asdict(result) for result in results.values],
+        "errors": errors_json(results.errors),
+        "untouched": list(results.untouched),
+        "stopped_because": results.stopped_because,
+    }
+
+
+def _show(out: Console, command: RemoteCommand, same: Sequence[CommandResult]) -> None:
+    first = same[0]
+    number = f" ({len(same)} hosts)" if len(same) > 1 else ""
+    head = f"{fold([result.host for result in same])}{number}: {_how(first, command)}"
+    _line(out, head, "bold green" if first.passed else "bold red")
+    for line in _lines(first.stdout):
+        _line(out, f"  │ {line}")
+    if first.stderr.strip():
+        _line(out, "  standard error:", "dim")
+        for line in _lines(first.stderr):
+            _line(out, f"  │ {line}")
+
+
+def _how(result: CommandResult, command: RemoteCommand) -> str:
+    """How it ended, with the signal's name where a signal ended it."""
+    name = ""
+    if result.status is not None and result.status > 128:  # what a shell adds to a signal's number
+        name = next((f" ({sig.name})" for sig in signal.Signals if sig == result.status - 128), "")
+    nothing = "" if result.stdout.strip() or result.stderr.strip() else ", no output"
+    return sentence_of(result, command) + name + nothing
+
+
+def _lines(text: str) -> Iterator[str]:
+    """A host's lines, safe to print. Only line feeds end one: what else ends lines elsewhere is a control character."""
+    if text.strip():
+        for line in text.removesuffix("\n").split("\n"):
+            yield printable(line.removesuffix("\r"))
+
+
+def _line(out: Console, line: str, style: str = "") -> None:
+    """One line. In a pipe it is never wrapped; in a terminal it continues deeper, never at its edge."""
+    if out.is_terminal:
+        out.print(console.Hanging(line, style=style))
+    else:
+        print(line)
+
+
+def _summary(command: RemoteCommand, ended: RunResults[CommandResult]) -> str:
+    results = ended.results
+    passed = [result for result in results.values if result.passed]
+    different = len({(result.stdout, result.stderr) for result in passed})
+    outputs = f" ({different} different outputs)" if different > 1 else ""
+    parts = [f"{len(passed)} exit 0{outputs}"] if passed else []
+    others = Counter(sentence_of(result, command) for result in results.values if not result.passed)
+    others.update(result_of(error) for error in results.errors)
+    parts += [f"{number} {how}" for how, number in others.most_common()]
+    parts += [f"{len(results.untouched)} untouched ({results.stopped_because})"] if results.untouched else []
+    return f"{count(len(results.names), 'host')}: {', '.join(parts)}; run {ended.run}"

@@ -1,0 +1,77 @@
+"""The command line of OpenSSH's client for a host: what our own connections use, for an operator who logs in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from hostwright.common.errors import InputError, Unreachable
+from hostwright.common.quoting import words
+from hostwright.common.userpaths import expanded
+from hostwright.transport.exchange import Target
+from hostwright.transport.options import Options
+from hostwright.transport.routing import route, sshconfig
+from hostwright.transport.routing.sshconfig import Destination
+
+
+def ssh_command(host: Target, options: Options, command: str = "", *, terminal: bool = False) -> tuple[str, ...]:
+    """The words of a call of ``ssh`` that logs in to ``host``, or runs ``command``, a line for its login shell.
+
+    What the inventory says stands in them; the rest is left to ``ssh_config``, which ssh reads as we do. Host keys are
+    checked as ours: an unknown one is an error, and no question. No password is among them: ssh asks for it.
+    ``terminal`` gives a command one. Raises ``Unreachable`` where inventory or ``ssh_config`` are invalid.
+
+    >>> from types import SimpleNamespace
+    >>> given = dict(name="gpu01", address="192.0.2.11", port=2222, user="ops", key_file=None, known_hosts=None)
+    >>> more = dict(proxy_jump=None, connect_timeout=None, host_keys=None)
+    >>> " ".join(ssh_command(SimpleNamespace(**given, **more), Options()))
+    'ssh -o StrictHostKeyChecking=yes -l ops -p 2222 -- 192.0.2.11'
+    """
+    strict = route.endpoint_of(host, options).trust.strict  # it also refuses names that ssh would take apart
+    accept = (host.host_keys or options.host_keys) == "accept-new" and not strict
+    ssh = ["ssh", *(["-F", str(expanded(options.ssh_config))] if options.ssh_config else [])]
+    ssh += ["-o", f"StrictHostKeyChecking={'accept-new' if accept else 'yes'}"]
+    call = [*ssh, *_to(Destination(host.name, host.user or "", host.port or 0))]
+    if host.key_file:
+        call += ["-o", _files("IdentityFile", (expanded(host.key_file),)), "-o", "IdentitiesOnly=yes"]
+    if host.known_hosts:
+        call += ["-o", _files("UserKnownHostsFile", (expanded(host.known_hosts),)), "-o", "GlobalKnownHostsFile=none"]
+    if host.connect_timeout:
+        call += ["-o", f"ConnectTimeout={math.ceil(host.connect_timeout)}"]
+    if host.proxy_jump:
+        hops = sshconfig.hops(host.proxy_jump)
+        try:
+            call += ["-o", f"ProxyCommand={_proxy(ssh, hops, host, options)}" if hops else "ProxyJump=none"]
+        except InputError as error:
+            raise Unreachable(host.name, str(error)) from error
+    call += ["-t"] if terminal else []
+    return (*call, "--", host.address or host.name, *([command] if command else []))
+
+
+def _proxy(ssh: Sequence[str], hops: Sequence[str], host: Target, options: Options) -> str:
+    """A ``ProxyCommand`` through jump hosts, the nearest first, whose keys are checked as the host's own.
+
+    ``ssh -J`` would not hand them the file of known hosts, and would ask for unknown keys.
+    """
+    *before, last = hops
+    jump = sshconfig.hop(last)
+    call = [*ssh, *_to(jump)]
+    endpoint = sshconfig.resolve(jump, expanded(options.ssh_config) if options.ssh_config else None)
+    if host.known_hosts:
+        call += ["-o", _files("UserKnownHostsFile", (expanded(host.known_hosts), *endpoint.known_hosts))]
+    if before:
+        call += ["-o", f"ProxyCommand={_proxy(ssh, before, host, options)}"]
+    line = words(tuple(call)).replace("%", "%%")  # of which ssh makes one again
+    return f"{line} -W '[%h]:%p' -- {words((jump.alias,))}"
+
+
+def _to(destination: Destination) -> list[str]:
+    user = ["-l", destination.user] if destination.user else []
+    return [*user, *(["-p", str(destination.port)] if destination.port else [])]
+
+
+def _files(setting: str, files: Sequence[Path]) -> str:
+    """A setting, its files quoted as ``ssh_config`` wants it."""
+    escaped = (str(path).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"') for path in dict.fromkeys(files))
+    return f"{setting}=" + " ".join(f'"{path}"' for path in escaped)
