@@ -1,6 +1,6 @@
 """The hosts, how to reach them, and what is wanted of them: Ansible's inventories, read as they are."""
 
-from hostwright.inventory.binding import bind, definitions, strangers
+from hostwright.inventory.binding import bind, definitions, own_variables, strangers
 from hostwright.inventory.loading import load, load_site
 from hostwright.inventory.model import Definition, Group, Host, Inventory, Value, VariableLayer
 from hostwright.inventory.patterns import fold, select
@@ -19,6 +19,7 @@ __all__ = [
     "identity_of",
     "load",
     "load_site",
+    "own_variables",
     "select",
     "sources_of",
     "strangers",

@@ -93,6 +93,19 @@ def strangers(host: Host, roles: Mapping[str, type]) -> list[InputError]:
     return mistakes
 
 
+def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
+    """The variables of a host that no role reads: the user's own, those of other tools, and how it is reached."""
+    own = _own(host)
+    flat = {f"{role}_{name}" for role, cls in roles.items() for name in names_at(cls, ())}
+
+    def is_read(name: str, value: Value) -> bool:
+        if name in roles and isinstance(value.value, dict):
+            return _is_mapping_of(names_at(roles[name], ()), value.value)
+        return name in flat
+
+    return {name: value for name, value in host.vars.items() if name in own or not is_read(name, value)}
+
+
 def _stranger(name: str, value: Value, roles: Mapping[str, type], flat: Iterable[str]) -> str | None:
     """Why a variable is not read as a role's, though it looks like one."""
     if meant := _misspelt(name, value):

@@ -10,30 +10,37 @@ from rich.console import Console
 from rich.text import Text
 
 from hostwright.apply.host.outcome import AS_DESIRED
+from hostwright.apply.journal.redaction import MIN_INLINE, Redactor, secrets_in
 from hostwright.cli import console
 from hostwright.cli.arguments import Selection
 from hostwright.cli.opening import members_of, open_fleet, refuse_strangers
 from hostwright.cli.transfer_view import make_progress, summary
 from hostwright.cli.views.shared import print_document, warn
 from hostwright.common.errors import InputError, InputErrors, Mistakes
+from hostwright.common.secret import MASK
 from hostwright.common.text import count, printable
 from hostwright.fleet import Fleet, Member
-from hostwright.inventory import Host, definitions, fold
+from hostwright.inventory import Host, definitions, fold, own_variables
 from hostwright.plan.roles.listing import strangers_noted
 from hostwright.plan.roles.role import Role
 
 _REMARKS = 20  #: so many mistakes of hosts are shown
+_REDACTOR = Redactor(())  #: of passwords in addresses; every other secret is a ``Secret``
 
 
 def variables(selection: Selection, *, why: bool = False, as_json: bool = False) -> int:
     """``invoke vars``; ``why``: with file and line of every definition."""
-    members = members_of(open_fleet(selection), selection)
+    fleet = open_fleet(selection)
+    members = members_of(fleet, selection)
     if as_json:
+        rows: list[dict[str, object]]
         rows = [
             {"host": member.name, "role": role.name, "variables": asdict(member.variables[role.name])}
             for member in members
             for role in member.roles
         ]
+        if not selection.roles:
+            rows += [{"host": member.name, "role": "", "variables": _others(fleet, member)} for member in members]
         print_document("vars", {"variables": rows})
         return AS_DESIRED
     out = console.make_console()
@@ -41,7 +48,20 @@ def variables(selection: Selection, *, why: bool = False, as_json: bool = False)
         out.print(Text(f"{member.name}  stack {member.stack.name}", style="bold"))
         for role in member.roles:
             _show_variables(out, member, role, why=why)
+        others = {} if selection.roles else _others(fleet, member)
+        if others:
+            out.print(Text("  that no role reads:"))
+        for name, value in others.items():
+            out.print(Text(printable(f"  {name} = {value!r}")))
+            for definition in reversed(member.host.explain_variable(name) if why else ()):
+                out.print(Text(printable(f"      {_REDACTOR.text(str(definition))}"), style="dim"))
     return AS_DESIRED
+
+
+def _others(fleet: Fleet, member: Member) -> dict[str, object]:
+    """A host's variables that no role reads, as JSON values; what is secret in them is masked."""
+    own = own_variables(member.host, {role.name: role.variables for role in fleet.roles})
+    return {name: _REDACTOR.clean(value.value) for name, value in own.items()}
 
 
 def _show_variables(out: Console, member: Member, role: Role, *, why: bool) -> None:
@@ -62,7 +82,8 @@ def hosts(selection: Selection, *, as_json: bool = False) -> int:
     chosen = fleet.select(selection.hosts, usable=False)
     rows = [(host, fleet.stack_name(host)) for host in chosen]
     if as_json:
-        print_document("hosts", {"hosts": [_listed(host, stack) for host, stack in rows]})
+        secrets = [secret.reveal() for secret in secrets_in(chosen)]
+        print_document("hosts", {"hosts": [_listed(fleet, host, stack, secrets) for host, stack in rows]})
     else:
         out = console.make_console()
         out.print(Text(f"{count(len(rows), 'host')}: {fold([host.name for host in chosen])}", style="bold"))
@@ -74,10 +95,30 @@ def hosts(selection: Selection, *, as_json: bool = False) -> int:
     return AS_DESIRED
 
 
-def _listed(host: Host, stack: str) -> dict[str, object]:
-    """A host as JSON values."""
-    groups = list(host.groups)
-    return {"host": host.name, "address": host.address, "connection": host.connection, "stack": stack, "groups": groups}
+def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str]) -> dict[str, object]:
+    """A host as JSON values; ``None`` where the inventory leaves it to ``ssh_config``, and for the roles of a host that
+    cannot be used. What was encrypted is masked."""
+
+    def shown(value: str | int | None) -> str | int | None:
+        text = str(value)
+        return MASK if any(each == text or (len(each) >= MIN_INLINE and each in text) for each in secrets) else value
+
+    roles = None
+    with Mistakes():
+        roles = [role.name for role in fleet.member(host).roles]
+    return {
+        "host": host.name,
+        "address": shown(host.address),
+        "port": shown(host.port),
+        "user": shown(host.user),
+        "key": shown(host.key_file),
+        "jump": shown(host.proxy_jump),
+        "known_hosts": shown(host.known_hosts),
+        "connection": host.connection,
+        "stack": stack,
+        "roles": roles,
+        "groups": list(host.groups),
+    }
 
 
 def _remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:

@@ -8,8 +8,9 @@ import pytest
 from invoke import Context, Exit
 
 from hostwright.cli.arguments import Selection
-from hostwright.cli.tasks import change, keep, look, restore
+from hostwright.cli.tasks import change, keep, look, reach, restore
 from hostwright.cli.verbs.inventory import hosts
+from hostwright.cli.verbs.inventory import variables as show_variables
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.places import place_of
 from hostwright.fleet import Fleet, Member
@@ -108,7 +109,8 @@ def test_strict_refuses_what_a_listing_notes(inventory: Path, capsys: pytest.Cap
         (look.doctor, {}), (look.variables, {}), (look.stacks, {"hosts": None}), (change.provision, {}),
         (change.remove, {}), (restore.rebuild, {}), (restore.rebuild, {"report": True, "hosts": None}),
         (restore.rollback, {}), (restore.trust, {}), (restore.power, {"order": "status"}), (keep.lock, {"reason": "x"}),
-        (keep.unlock, {}), (keep.mirror, {"hosts": None}),
+        (keep.unlock, {}), (keep.mirror, {"hosts": None}), (reach.run, {}),
+        (reach.ssh, {"hosts": None, "host": "gpu02"}),
     ],
 )  # fmt: skip
 def test_every_verb_that_reads_the_inventory_is_strict_before_it_does_anything(
@@ -120,6 +122,7 @@ def test_every_verb_that_reads_the_inventory_is_strict_before_it_does_anything(
 ) -> None:
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(inventory.parent / "state"))
     monkeypatch.setattr(Member, "connect", lambda *_: pytest.fail("a host was asked"))
+    monkeypatch.setattr("sys.argv", ["invoke", "run", "--", "true"])
     (inventory / "hosts.yml").write_text("all: {hosts: {gpu02: {container_manager: containerd}}}")
     words = {name: value for name, value in {"hosts": "gpu02", **more}.items() if value is not None}
     assert typed(verb, **words, inventory=[str(inventory)], strict=True) == 2
@@ -206,3 +209,68 @@ def test_other_peoples_variables_keep_no_host_from_being_provisioned(inventory: 
     assert any("'container_manager' is not read: it is no variable of the role container" in n for n in members.notes)
     with pytest.raises(InputErrors, match="there is no stack 'web'"):
         fleet.members("web1")
+
+
+MIXED = """
+all:
+  vars:
+    rack: 3
+    site_proxy: http://bob:s3cretword@proxy:3128
+    nested: {db_password: hunter2hunter2, port: 5432}
+    container: {image: nginx}
+    cuda: {keep_repository: false}
+  hosts:
+    gpu01:
+      ansible_host: 192.0.2.1
+      ansible_port: 2222
+      ansible_user: ops
+      ansible_ssh_private_key_file: /keys/ops
+      ansible_password: hunter2hunter2
+      ansible_ssh_common_args: -J bastion
+      hostwright_known_hosts: /keys/known
+    gpu02: {stack: nosuch}
+    gpu03: {ansible_user: hunter2hunter2, ansible_become_password: hunter2hunter2}
+"""
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Selection:
+    (tmp_path / "hosts.yml").write_text(MIXED)
+    return Selection("all", (str(tmp_path),))
+
+
+def test_the_listing_says_how_each_host_is_reached(mixed: Selection, capsys: pytest.CaptureFixture[str]) -> None:
+    assert hosts(mixed, as_json=True) == 0
+    first, unusable, masked = json.loads(capsys.readouterr().out)
+    assert {key: first[key] for key in ("address", "port", "user", "key", "jump", "known_hosts")} == {
+        "address": "192.0.2.1", "port": 2222, "user": "ops", "key": "/keys/ops", "jump": "bastion",
+        "known_hosts": "/keys/known",
+    }  # fmt: skip
+    assert "base" in first["roles"] and first["groups"] == ["all", "ungrouped"]
+    assert (unusable["roles"], unusable["stack"], unusable["port"], unusable["user"]) == (None, "nosuch", None, None)
+    assert masked["user"] == "***"
+
+
+def test_variables_that_no_role_reads_are_shown_and_secrets_are_masked(
+    mixed: Selection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = Selection("gpu01", mixed.inventory)
+    assert show_variables(chosen, as_json=True) == 0
+    rows = {row["role"]: row["variables"] for row in json.loads(capsys.readouterr().out)}
+    assert rows["cuda"]["keep_repository"] is False
+    own = rows[""]
+    assert own["rack"] == 3 and own["container"] == {"image": "nginx"} and "cuda" not in own
+    assert own["site_proxy"] == "http://***@proxy:3128"
+    assert own["nested"] == {"db_password": "***", "port": 5432}
+    assert (own["ansible_user"], own["ansible_password"]) == ("ops", "***")
+    assert show_variables(chosen, why=True) == 0
+    out = capsys.readouterr().out
+    assert "  that no role reads:\n  rack = 3\n      → 3  group all  " in out
+    assert "hunter2hunter2" not in out and "s3cretword" not in out
+
+
+def test_variables_that_no_role_reads_are_left_out_where_roles_are_named(
+    mixed: Selection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert show_variables(Selection("gpu01", mixed.inventory, roles="cuda"), as_json=True) == 0
+    assert [row["role"] for row in json.loads(capsys.readouterr().out)] == ["cuda"]

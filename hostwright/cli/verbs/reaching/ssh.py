@@ -17,6 +17,8 @@ from hostwright.transport.routing.sshcommand import ssh_command
 def ssh(selection: Selection, connection: ConnectionOptions, name: str, words: tuple[str, ...] = ()) -> int:
     """``invoke ssh HOST``: this process becomes ssh, and its exit status that of ssh."""
     fleet = open_fleet(selection, connection)
+    if fleet.strict:
+        fleet.members(name)
     chosen = fleet.select(name)
     if len(chosen) != 1:
         raise InputError(f"name one host: {name} are {fold([host.name for host in chosen])}", "ssh")

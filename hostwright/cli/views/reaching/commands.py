@@ -12,7 +12,7 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from hostwright.apply.commands.remote import CommandResult, RemoteCommand
@@ -22,7 +22,7 @@ from hostwright.apply.rollout.recording import Audience, RunResults
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, show_errors, warn
-from hostwright.common.text import count, printable
+from hostwright.common.text import count, one_line
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold
 
@@ -131,16 +131,16 @@ def _how(result: CommandResult, command: RemoteCommand) -> str:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """A host's lines, safe to print. Only line feeds end one: what else ends lines elsewhere is a control character."""
+    """A host's lines, safe to print. Only a line feed ends one, whatever else does so elsewhere."""
     if text.strip():
         for line in text.removesuffix("\n").split("\n"):
-            yield printable(line.removesuffix("\r"))
+            yield one_line(line.removesuffix("\r"))
 
 
 def _line(out: Console, line: str, style: str = "") -> None:
     """One line. In a pipe it is never wrapped; in a terminal it continues deeper, never at its edge."""
     if out.is_terminal:
-        out.print(console.Hanging(line, style=style))
+        out.print(Group(console.Hanging(line, style=style)))  # rich would make a plain text of it alone
     else:
         print(line)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.commands import running
+from hostwright.apply.commands import remote, running
 from hostwright.apply.commands.remote import CommandResult, Lifeline, RemoteCommand, run_command
 from hostwright.apply.events import Event, RoleStarted
 from hostwright.apply.journal.reading import Runs
@@ -86,6 +86,21 @@ def test_a_program_that_is_not_there_has_failed() -> None:
 def test_a_command_without_root_cannot_become_root() -> None:
     assert one(ran("grep", "NoNewPrivs", "/proc/self/status")).stdout.split() == ["NoNewPrivs:", "1"]
     assert one(ran("id", "-u")).stdout != "0\n"
+
+
+@pytest.mark.usefixtures("site")
+def test_where_there_is_no_setpriv_perl_does_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Ubuntu 18.04."""
+    written = remote.sh_file
+    monkeypatch.setattr(remote, "sh_file", lambda *a, **b: written(*a, **b).replace("command -v setpriv", "false"))
+    assert one(ran("grep", "NoNewPrivs", "/proc/self/status")).stdout.split() == ["NoNewPrivs:", "1"]
+    assert one(ran("no-such-program")).status == 127
+    assert one(ran("printf", "%s|", "-e", "a b")).stdout == "-e|a b|"
+    monkeypatch.setattr(
+        remote, "sh_file", lambda *a, **b: written(*a, **b).replace("command -v", "false").replace("uname -m", "false")
+    )
+    (error,) = ran("true", "now").results.errors
+    assert isinstance(error, Refused) and "setpriv" in error.sentence
 
 
 @as_root
