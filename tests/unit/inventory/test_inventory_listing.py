@@ -274,3 +274,17 @@ def test_variables_that_no_role_reads_are_left_out_where_roles_are_named(
 ) -> None:
     assert show_variables(Selection("gpu01", mixed.inventory, roles="cuda"), as_json=True) == 0
     assert [row["role"] for row in json.loads(capsys.readouterr().out)] == ["cuda"]
+
+
+def test_addresses_are_listed_without_the_password_of_a_vault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As was asked for in ansible 84381."""
+    text = "all: {hosts: {gpu01: {ansible_host: 192.0.2.1, db_key: !vault '$ANSIBLE_VAULT;1.1;AES256'}}}\n"
+    (tmp_path / "hosts.yml").write_text(text)
+    selection = Selection("all", (str(tmp_path),))
+    assert hosts(selection, as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)[0]["address"] == "192.0.2.1"
+    assert show_variables(selection, as_json=True) == 0
+    own = json.loads(capsys.readouterr().out)[-1]["variables"]
+    assert own["db_key"] == "(encrypted with Ansible Vault)"

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -202,6 +203,42 @@ def test_the_command_ends_with_the_connection() -> None:
     thread.join(20)
     assert "the connection was lost" in str(errors[0])
     assert until(lambda: not processes("41004.5"))
+
+
+@pytest.mark.usefixtures("site")
+def test_one_host_whose_command_hangs_keeps_no_other_from_its_end() -> None:
+    """Nobody knew which of 200 hosts it was (ansible 13327)."""
+    with TemporaryDirectory() as folder:  # tmp_path is for its owner alone
+        Path(folder).chmod(0o777)
+        ended = ran(f"mkdir {folder}/first && sleep 41006.5; echo done", hosts="gpu01,gpu02", limit_s=2)
+    assert sorted((result.end, result.stdout) for result in ended.results.values) == [
+        ("exited", "done\n"),
+        ("time limit", ""),
+    ]
+
+
+@pytest.mark.usefixtures("site")
+def test_a_command_that_wants_input_finds_none() -> None:
+    """It waited for ever, and took more and more memory (ansible 42846)."""
+    assert one(ran("cat", "-", limit_s=20)).status == 0
+
+
+@pytest.mark.usefixtures("site")
+def test_255_is_the_commands_own_status() -> None:
+    """Of ssh it means that there was no connection (clustershell 117, 224)."""
+    result = one(ran("exit 255"))
+    assert (result.status, result.end) == (255, "exited")
+
+
+@pytest.mark.usefixtures("site")
+def test_passwords_of_the_inventory_are_masked_on_record() -> None:
+    """They were printed (ntc-ansible 163)."""
+    file = Path("inventory/hosts.yml")
+    file.write_text(file.read_text().replace('"ansible_timeout"', '"db_password": "hunter2hunter2", "ansible_timeout"'))
+    ended = ran("echo hunter2hunter2")
+    assert one(ended).stdout == "hunter2hunter2\n"
+    text = (Runs(state_root()).find(ended.run).folder / "journal.jsonl").read_text()
+    assert "hunter2hunter2" not in text and "echo ***" in text
 
 
 @pytest.mark.usefixtures("site")
