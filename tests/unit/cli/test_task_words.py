@@ -10,8 +10,9 @@ from invoke import Context, Exit
 from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
 from hostwright.audit.auditor import AuditOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.tasks import change, keep, look, restore
-from hostwright.cli.verbs import audit, changes, history, inventory, locks, power, rebuild, runs, stacks, trust, verify
+from hostwright.cli.tasks import change, keep, look, reach, restore
+from hostwright.cli.verbs import audit, changes, history, inventory, locks, power, rebuild, runs, stacks, verify
+from hostwright.cli.verbs.reaching import run, trust
 from hostwright.cli.views.reports import Outputs
 from hostwright.prove.proving import ProveOptions
 
@@ -77,6 +78,10 @@ CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]
      {"reason": "RMA", "lasts": "3d", "force": True}),
     (keep.lock, {**REACHED, **JSON, "list": True}, locks, "locks", (SOME, CONNECTION), {}),
     (keep.unlock, {**REACHED, **JSON, "force": True}, locks, "unlock", (SOME, CONNECTION), {"force": True}),
+    (reach.run, {**REACHED, **JSON, "canary": "1", "batch": "2", "max_fail": "3", "root": True, "timeout": "5m",
+                 "force": True}, run, "run",
+     (SOME, CONNECTION, ChangeOptions(rollout=RolloutOptions("1", "2", "3")), ("echo", "a  b", "--", "c")),
+     {"root": True, "timeout": "5m", "force": True}),
     (keep.runs_list, {**JSON, "limit": 3}, runs, "runs", (), {"limit": 3}),
     (keep.runs_show, {**JSON, "run": "r", "hosts": "gpu01", "steps": True, "html": "f"}, runs, "runs_show", (),
      {"run": "r", "hosts": "gpu01", "steps": True, "html": "f"}),
@@ -88,6 +93,7 @@ def test_every_option_reaches_its_verb(monkeypatch: pytest.MonkeyPatch, case: tu
     task, typed, module, name, arguments, keywords = case
     given: list[Any] = []
     monkeypatch.setattr(module, name, lambda *args, **more: given.append((args, more)) or 0)
+    monkeypatch.setattr("sys.argv", ["invoke", "run", "--", "echo", "a  b", "--", "c"])
     task(Context(), **typed)
     assert given == [(arguments, {**keywords, "as_json": True})]
 
