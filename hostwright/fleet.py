@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from hostwright.common.secret import Secret
     from hostwright.plan.model import Plan, RetryRule
     from hostwright.plan.planning import HostPlan
+    from hostwright.plan.roles.sitecheck import SiteCheck
     from hostwright.plan.stacklist import ListedStack
     from hostwright.prove.model import Level
     from hostwright.prove.proving import Proved, ProveOptions
@@ -78,6 +79,15 @@ class Fleet(Roster):
         with mistakes:
             read_means(host)
         mistakes.refuse()
+
+    def check(self, mistakes: Mistakes | None = None) -> SiteCheck:
+        """Whether everything that the site holds can be used, also what no host uses yet. No host is contacted.
+
+        ``mistakes`` are those that were collected when the fleet was loaded (``Fleet.load(mistakes=…)``).
+        """
+        from hostwright.plan.roles.sitecheck import check_site
+
+        return check_site(self, mistakes or Mistakes())
 
     def explain(self, output: str) -> Finding | None:
         """The known problem that the output of something that failed names: cause, cure, and the line that names it."""

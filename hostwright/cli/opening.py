@@ -14,7 +14,7 @@ from hostwright.cli.arguments import STRICT, VAULT, ConnectionOptions, Selection
 from hostwright.cli.door import names
 from hostwright.cli.door.unforeseen import FLEET, TYPED
 from hostwright.cli.views.shared import warn
-from hostwright.common.errors import InputError
+from hostwright.common.errors import InputError, Mistakes
 from hostwright.common.input.vault import Vault, password_of
 from hostwright.common.secret import Secret
 from hostwright.common.userpaths import expanded
@@ -24,18 +24,30 @@ if TYPE_CHECKING:
     from hostwright.prove.model import Level
 
 
-def open_fleet(selection: Selection, connection: ConnectionOptions | None = None, *, force: bool = False) -> Fleet:
-    """The inventory that was named, with the variables of the command line; its notes are printed."""
+def open_fleet(
+    selection: Selection,
+    connection: ConnectionOptions | None = None,
+    *,
+    force: bool = False,
+    mistakes: Mistakes | None = None,
+) -> Fleet:
+    """The inventory that was named, with the variables of the command line; its notes are printed.
+
+    With ``mistakes``, those in its files are collected there, and nothing is printed.
+    """
     named = tuple(filter(None, selection.inventory or (os.environ.get(names.INVENTORY_VARIABLE, ""),)))
     accept_new = connection is not None and connection.accept_new
     policy = transport.Options(host_keys="accept-new" if accept_new else "strict")
     vault = Vault(_vault_passwords)
     places = [expanded(name) for name in named] or None
-    fleet = Fleet.load(places, settings=_settings(selection), options=policy, force=force, vault=vault, tell=warn)
+    settings = _settings(selection)
+    fleet = Fleet.load(
+        places, settings=settings, options=policy, force=force, vault=vault, tell=warn, mistakes=mistakes
+    )
     fleet.strict = STRICT.get()
     FLEET.set(fleet)
     names.remember(fleet.sources, fleet.inventory)
-    for note in fleet.inventory.notes:
+    for note in fleet.inventory.notes if mistakes is None else ():
         warn(note)
     return fleet
 

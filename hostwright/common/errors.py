@@ -33,7 +33,7 @@ class HostwrightError(Exception):
 class InputError(HostwrightError):
     """Something that a user wrote is wrong: inventory, stack, option. No host was touched.
 
-    ``where`` is ``file:line`` or the option's name; it is printed before the sentence.
+    ``where`` is ``file:line`` or the option's name; it is printed before the ``sentence``.
     """
 
     exit_status = 2
@@ -41,6 +41,7 @@ class InputError(HostwrightError):
     def __init__(self, message: str, where: str | None = None):
         super().__init__(f"{where}: {message}" if where else message)
         self.where = where
+        self.sentence = message
 
 
 class InputErrors(InputError):

@@ -5,7 +5,7 @@ The result is the exact content of a file on a host, so nothing is escaped and n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from jinja2 import TemplateSyntaxError as SyntaxMistake
 
 import hostwright
 from hostwright.common.errors import InputError
+from hostwright.common.input.yamlfile import read_text
 
 STANDARD = Path(hostwright.__file__).parent / "standard" / "templates"  #: those of the standard roles
 
@@ -43,3 +44,14 @@ def render(name: str, folders: Sequence[Path] = (STANDARD,), /, **values: object
         raise InputError(str(error.message), f"templates/{error.name or name}:{error.lineno}") from error
     except UndefinedError as error:
         raise InputError(f"{error.message}; the role must pass it to render()", f"templates/{name}") from error
+
+
+def mistakes_in(folder: Path) -> Iterator[InputError]:
+    """What cannot be parsed in a folder of templates (``*.j2``), also in those that nothing renders yet."""
+    for file in sorted(folder.rglob("*.j2")):
+        try:
+            _environment((folder,)).parse(read_text(file))
+        except InputError as error:
+            yield error
+        except SyntaxMistake as error:
+            yield InputError(str(error.message), f"templates/{file.relative_to(folder)}:{error.lineno}")

@@ -174,21 +174,29 @@ class Roster:
         force: bool = False,
         vault: Vault | None = None,
         tell: Callable[[str], None] = lambda _: None,
+        mistakes: Mistakes | None = None,
     ) -> Self:
         """Read the inventory of a site, or those at ``path``; ``tell`` hears of a program that is slow to answer.
 
         Without ``site``, it is the one that the working directory is in (``Site.find``, ``Site.of``). ``settings`` are
         variables that win over all others (``--var``). ``force`` means that running work may be disturbed or ended.
-        ``vault`` opens what is encrypted with Ansible Vault. Raises ``InputError`` with every mistake in every file.
+        ``vault`` opens what is encrypted with Ansible Vault. Raises ``InputError`` with every mistake in every file;
+        with ``mistakes``, they are collected there, and what cannot be read is left out.
         """
         named = (Path(path),) if isinstance(path, (str, Path)) else tuple(path or ())
         sources = tuple(source for place in named for source in inventories.sources_of(place))
         chosen = site or (Site.of(sources[0]) if sources else Site.find())
         vault = vault or Vault()
         read = partial(inventories.load, *sources) if sources else partial(inventories.load_site, chosen.inventory)
-        inventory = read(extra=settings or {}, vault=vault, tell=tell)
-        sources = sources or (chosen.inventory,)
-        roles, ways = discover(*chosen.role_packages), options or transport.Options()
+        found = Mistakes() if mistakes is None else mistakes
+        inventory, roles = Inventory({}, {}), tuple[Role, ...]()
+        with found:
+            inventory = read(extra=settings or {}, vault=vault, tell=tell)
+        with found:
+            roles = discover(*chosen.role_packages)
+        if mistakes is None:
+            found.refuse()
+        sources, ways = sources or (chosen.inventory,), options or transport.Options()
         return cls(sources, inventory, roles, ways, site=chosen, settings=settings, force=force, vault=vault)
 
     @cached_property
@@ -307,7 +315,10 @@ class Roster:
         ]
         if unread:
             raise InputErrors(
-                [InputError(f"{error}; hosts with its role wait until it can be read") for error in unread]
+                [
+                    InputError(f"{error.sentence}; hosts with its role wait until it can be read", error.where)
+                    for error in unread
+                ]
             )
 
     def explain(self, output: str) -> Finding | None:  # noqa: ARG002 - for those who know failures

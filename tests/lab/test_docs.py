@@ -27,6 +27,8 @@ ELSEWHERE = {
     "make unit": "`make test` begins with it",
     "pip install hostwright": "tests/unit/test_package.py builds this checkout's package, installs it and makes a site",
     "hostwright init ~/fleet": "likewise",
+    "hostwright check": "tests/unit/cli/test_check.py runs it, on this checkout too: its stacks are others here",
+    "hostwright check --json": "likewise",
     'python -m pytest tests/unit -k "link and not loader"': "`make test` runs these tests",
     "sudo .venv/bin/python -m pytest tests/lab/test_provision.py -k second": "`make test` runs this test",
     "invoke lab.up --hosts gpu01,gpu02": "would touch the user's own lab; test_lab_hosts does it in labs of its own",

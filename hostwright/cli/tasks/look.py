@@ -204,3 +204,11 @@ def stacks(given: Given) -> int:
     from hostwright.cli.verbs import stacks as pinned
 
     return pinned.stacks(given.selection, as_json=given.json)
+
+
+@verb(*READ, JSON)
+def check(given: Given) -> int:
+    """Check all that this site holds, for CI and pre-commit: inventory, stacks, roles, templates. Asks no host."""
+    from hostwright.cli.verbs import inventory
+
+    return inventory.check(given.selection, as_json=given.json)

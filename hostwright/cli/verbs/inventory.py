@@ -1,18 +1,20 @@
-"""``invoke vars``, ``invoke hosts``, ``invoke mirror``: what is known and kept here, without contacting a host."""
+"""``invoke vars``, ``hosts``, ``check``, ``mirror``: what is known and kept here, without contacting a host."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+import json
 from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from hostwright.apply.host.outcome import AS_DESIRED
+from hostwright.apply.host.outcome import AS_DESIRED, BAD_INPUT, FAILED
 from hostwright.apply.journal.redaction import MIN_INLINE, Redactor, secrets_in
 from hostwright.cli import console
 from hostwright.cli.arguments import Selection
+from hostwright.cli.console import Hanging
 from hostwright.cli.opening import members_of, open_fleet, refuse_strangers
 from hostwright.cli.transfer_view import make_progress, summary
 from hostwright.cli.views.shared import print_document, warn
@@ -23,6 +25,7 @@ from hostwright.fleet import Fleet, Member
 from hostwright.inventory import Host, definitions, fold, own_variables
 from hostwright.plan.roles.listing import strangers_noted
 from hostwright.plan.roles.role import Role
+from hostwright.plan.roles.sitecheck import SiteCheck, SiteRemark
 
 _REMARKS = 20  #: so many mistakes of hosts are shown
 _REDACTOR = Redactor(())  #: of passwords in addresses; every other secret is a ``Secret``
@@ -135,6 +138,46 @@ def _remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
         warn(f"and {len(mistakes.found) - _REMARKS} further mistakes; `invoke hosts --strict` shows all")
     for note in strangers_noted(chosen, fleet.roles):
         warn(note)
+
+
+def check(selection: Selection, *, as_json: bool = False) -> int:
+    """``invoke check``: 2 for mistakes, else 1 where something could not be looked at."""
+    mistakes = Mistakes()
+    checked = open_fleet(selection, mistakes=mistakes).check(mistakes)
+    if as_json:
+        print(json.dumps(asdict(checked)))
+    else:
+        _show_check(checked)
+    if checked.mistakes:
+        return BAD_INPUT
+    return FAILED if checked.unread else AS_DESIRED
+
+
+def _show_check(checked: SiteCheck) -> None:
+    """A line for each mistake, as editors and CI read it, and the verdict last."""
+    _show_remarks(checked.notes, "note: ", "yellow")
+    _show_remarks(checked.unread, "could not be read: ", "bold red")
+    _show_remarks(checked.mistakes, "", "bold red")
+    own = (count(len(names), noun) for names, noun in ((checked.stacks, "stack"), (checked.roles, "role")))
+    parts = ", ".join([count(checked.hosts, "host"), *own]) + " of its own"
+    good = not (checked.mistakes or checked.unread)
+    _line(f"{checked.site}: {_verdict(checked)} ({parts})", "green" if good else "bold red")
+
+
+def _verdict(checked: SiteCheck) -> str:
+    if checked.mistakes:
+        return count(len(checked.mistakes), "mistake")
+    return f"{count(len(checked.unread), 'file')} could not be read" if checked.unread else "no mistakes"
+
+
+def _show_remarks(remarks: Iterable[SiteRemark], before: str, style: str) -> None:
+    for remark in remarks:
+        _line(f"{before}{remark}", style)
+
+
+def _line(text: str, style: str) -> None:
+    out = console.make_console()
+    out.print(Hanging(printable(text), style=style), soft_wrap=not out.is_terminal)
 
 
 def mirror(selection: Selection, *, stack: str, source: str = "") -> int:

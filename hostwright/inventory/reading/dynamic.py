@@ -31,6 +31,10 @@ class CannotBeRun(InputError):
     """A file with the mode of a program that is none."""
 
 
+class ProgramFailed(InputError):
+    """An inventory program that gave no answer: what it would have said may be right."""
+
+
 def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
     """Run an inventory program and add its answer to the draft. Raises ``InputError`` when it fails."""
     answer = ask([str(path.resolve()), "--list"], str(path), tell)
@@ -77,7 +81,7 @@ def _wait(process: subprocess.Popen[bytes], out: IO[bytes], what: str, tell: Tel
         if os.fstat(out.fileno()).st_size > MAX_ANSWER:
             raise InputError(f"{what} printed more than {MAX_ANSWER // 1024**2} MiB")
         if now - began > TIMEOUT_S:
-            raise InputError(f"{what} did not answer within {TIMEOUT_S:.0f} s")
+            raise ProgramFailed(f"{what} did not answer within {TIMEOUT_S:.0f} s")
         if now - said >= SIGN_OF_LIFE_S:
             said = now
             tell(f"{what} has not answered yet ({now - began:.0f} s of at most {TIMEOUT_S:.0f} s)")
@@ -86,7 +90,7 @@ def _wait(process: subprocess.Popen[bytes], out: IO[bytes], what: str, tell: Tel
 def _answer(status: int, out: bytes, err: bytes, shown: str, where: str) -> dict[str, Any]:
     if status != 0:
         last = err.decode("utf-8", "replace").strip().splitlines()[-1:]
-        raise InputError(f"{shown} ended with status {status}: {(last or ['no message'])[0]!r}", where)
+        raise ProgramFailed(f"{shown} ended with status {status}: {(last or ['no message'])[0]!r}", where)
     try:
         answer = json.loads(out)
     except (ValueError, RecursionError) as error:

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from hostwright.common.errors import InputError
+from hostwright.common.errors import InputError, Mistakes
 from hostwright.common.templates import STANDARD, render
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.auditvalue import AuditValue
@@ -127,6 +127,12 @@ class Role:
         return self.extends.part(name) if self.extends else None
 
     @property
+    def folder(self) -> Path:
+        """The folder of its modules, or its only file."""
+        file = Path(inspect.getfile(self.function))
+        return file.parent if file.name == "__init__.py" else file
+
+    @property
     def section(self) -> type[Section] | None:
         """The model of the role's part of a stack, out of its module ``section``; ``None`` where it has none."""
         module = self.part("section")
@@ -199,15 +205,18 @@ def rules_of(roles: Iterable[Role]) -> tuple[RoleRules, ...]:
 def discover(*packages: str) -> tuple[Role, ...]:
     """All roles of the packages, each after those that go before it.
 
-    Of several with one name the last counts; without any package the standard roles. Raises ``InputError`` for a role
-    of a site that cannot be imported.
+    Of several with one name the last counts; without any package the standard roles. Raises ``InputErrors`` with every
+    role of a site that cannot be imported.
     """
     roles: dict[str, Role] = {}
+    mistakes = Mistakes()
     for package in packages or (STANDARD_ROLES,):
         for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
-            module = _import(f"{package}.{info.name}")
-            here = (value for value in vars(module).values() if isinstance(value, Role))
-            roles.update({role.name: role for role in here if role.function.__module__ == module.__name__})
+            with mistakes:
+                module = _import(f"{package}.{info.name}")
+                here = (value for value in vars(module).values() if isinstance(value, Role))
+                roles.update({role.name: role for role in here if role.function.__module__ == module.__name__})
+    mistakes.refuse()
     return in_order(roles)
 
 

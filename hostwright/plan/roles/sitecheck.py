@@ -1,0 +1,208 @@
+"""Whether everything that a site holds can be used: inventory, roles, stacks, templates, checks. No host is asked.
+
+``python -m hostwright.plan.roles.sitecheck`` writes the schema of the result as JSON (``check.schema.json``).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from hostwright.common.errors import InputError, InputErrors, Mistakes
+from hostwright.common.input.yamlfile import read_text
+from hostwright.common.templates import mistakes_in
+from hostwright.inventory import Host, fold
+from hostwright.inventory.reading.dynamic import ProgramFailed
+from hostwright.plan.member import Member, Roster
+from hostwright.plan.roles.listing import strangers_noted
+from hostwright.plan.roles.role import Role, described, place_of
+from hostwright.plan.roles.site import OWN_ROLES, STANDARD
+from hostwright.stack.stackfile import stack_names
+
+SCHEMA: Literal[1] = 1
+SCHEMA_FILE = Path(__file__).with_name("check.schema.json")
+_PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?")
+_ENCRYPTED = "is encrypted with Ansible Vault"  #: how sentences about what no password was given for go on
+_UNKNOWN = "is not a variable"  #: likewise of templates, which may name what stands in an encrypted file
+_TASKS = "tasks"  #: the module of a role that the command line reads, by its path
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRemark:
+    """A sentence about a place in a site. ``line`` and ``column`` count from 1, and are 0 where they are not known."""
+
+    sentence: str
+    file: str = ""  #: relative to the site where it lies there; also the name of something else, such as a stack
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        place = ":".join([self.file, *(str(number) for number in (self.line, self.column) if number)])
+        return f"{place}: {self.sentence}" if self.file else self.sentence
+
+
+@dataclass(frozen=True, slots=True)
+class SiteCheck:
+    """What was looked at in a site, and what is wrong with it.
+
+    ``mistakes`` must be mended before the hosts that they are about can be used. ``unread`` is what could not be looked
+    at, so that nothing is known of it; ``notes`` are what may be meant as it is.
+    """
+
+    schema: Literal[1]
+    site: str
+    hosts: int
+    roles: tuple[str, ...]  #: the site's own
+    stacks: tuple[str, ...]  #: the site's own, and those of its hosts
+    mistakes: tuple[SiteRemark, ...]
+    unread: tuple[SiteRemark, ...]
+    notes: tuple[SiteRemark, ...]
+
+
+def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
+    """Look at everything in a site; ``found`` are the mistakes that were met when its inventory and roles were read."""
+    hosts = tuple(roster.inventory.hosts.values())
+    own = tuple(role for role in roster.roles if role.function.__module__.startswith(OWN_ROLES))
+    stacks: dict[str, None] = {}
+    if roster.roles:  # else one of them cannot be read, and what else is wrong may come of that
+        stacks = _check_stacks(roster, hosts, found)
+        _check_roles(roster, own, found)
+        _check_hosts(roster, hosts, found)
+    _gather(found, mistakes_in(roster.site.root / "templates"))
+    _gather(found, _unparsable((roster.site.root / "tasks.py", *sorted(roster.site.checks.rglob("*.py")))))
+    known = tuple(map(str, found.found))
+    left_out = roster.inventory.left_out  # of some it was said above what they keep from being used
+    _gather(found, (error for error in left_out if not any(text.startswith(str(error)) for text in known)))
+    locked = _ENCRYPTED in "".join((*map(str, found.found), *roster.inventory.notes)) and not roster.vault.known
+    closed = [error for error in found.found if locked and (_ENCRYPTED in str(error) or _UNKNOWN in str(error))]
+    unread = [error for error in found.found if isinstance(error, ProgramFailed)]
+    mistakes = [error for error in found.found if error not in closed and error not in unread]
+    notes = [note for note in roster.inventory.notes if not note.startswith(tuple(map(str, left_out)))]
+    noted = (*notes, *(() if roster.strict else strangers_noted(hosts, roster.roles)))
+    root = roster.site.root
+    return SiteCheck(
+        SCHEMA,
+        str(root),
+        len(hosts),
+        tuple(role.name for role in own),
+        tuple(stacks),
+        tuple(_remark(error, root) for error in mistakes),
+        tuple(_remark(error, root) for error in unread),
+        (
+            *(SiteRemark(_from(root, note)) for note in noted),
+            *(_remark(error, root, " (not checked without its password)") for error in closed),
+        ),
+    )
+
+
+def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dict[str, None]:
+    """The names of the site's stacks and of its hosts', each read and asked whether its parts fit each other."""
+    names = dict.fromkeys(stack_names(folder for folder in roster.stack_dirs if folder != STANDARD / "stacks"))
+    for host in hosts:
+        with found:
+            names[roster.stack_name(host)] = None
+    known = stack_names(roster.stack_dirs)
+    for name in names:
+        if name in known:  # what a host's variable misspells is said with its line, where the host is looked at
+            with found:
+                roster.stack(name)
+    with found:
+        roster.stack(roster.default_stack)
+    return names
+
+
+def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
+    """Every module of the site's own roles, also those that only other verbs need."""
+    for role in own:
+        for info in pkgutil.iter_modules([str(role.folder)]):
+            if info.name != _TASKS:
+                with found:
+                    role.part(info.name)
+    with found:
+        roster.retry_rules()  # those of all roles together: each failure has one name
+
+
+def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None:
+    """The variables of each host, and everything that its roles want of it."""
+    failed: dict[tuple[str, str, str], list[str]] = {}
+    for host in hosts:
+        with found:
+            if host.mistakes:
+                raise InputErrors(list(host.mistakes))
+            member = roster.member(host)
+            for role in member.roles:
+                with found:
+                    if error := _fails(role, member):
+                        what = (role.name, described(error), place_of(error, str(role.folder)))
+                        failed.setdefault(what, []).append(host.name)
+    for (name, why, place), names in failed.items():
+        with found:
+            raise InputError(f"the role {name} cannot say what it wants of {fold(names)}: {why}", place)
+
+
+def _fails(role: Role, member: Member) -> Exception | None:
+    """Ask a role for its states on a host, and for their probes, removal and audit values; what it raises, if anything
+    but ``InputError``, which says where it comes from."""
+    variables, values = member.variables[role.name], role.part("audit")
+    try:
+        for state in role.resources(variables, member.wanted):
+            state.probes()
+            state.removal()
+        if values:
+            values.audit_values(variables, member.wanted)
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a user's file may raise anything
+        return error
+    return None
+
+
+def _unparsable(files: Iterable[Path]) -> Iterator[InputError]:
+    for file in (file for file in files if file.is_file()):
+        try:
+            ast.parse(read_text(file), str(file))
+        except InputError as error:
+            yield error
+        except (SyntaxError, ValueError) as error:
+            yield InputError(described(error), place_of(error, str(file)))
+
+
+def _gather(found: Mistakes, errors: Iterable[InputError]) -> None:
+    for error in errors:
+        with found:
+            raise error
+
+
+def _remark(error: InputError, root: Path, more: str = "") -> SiteRemark:
+    place = error.where or ""
+    match = _PLACE.fullmatch(place)
+    file, line, column = match.groups() if match else (place, None, None)
+    return SiteRemark(_from(root, error.sentence) + more, _from(root, file), int(line or 0), int(column or 0))
+
+
+def _from(root: Path, text: str) -> str:
+    """A text with the paths of the site's files as they are in the site."""
+    return text.replace(f"{root}/", "")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of what ``hostwright check --json`` prints."""
+    from pydantic import TypeAdapter
+
+    schema = TypeAdapter(SiteCheck).json_schema(mode="serialization")
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Hostwright check",
+        "description": "What `hostwright check --json` prints.",
+    }
+    return {**head, **{key: schema[key] for key in schema if key not in head}}
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")
