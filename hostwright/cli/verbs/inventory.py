@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.text import Text
 
 from hostwright.apply.host.outcome import AS_DESIRED, BAD_INPUT, FAILED
@@ -177,7 +177,7 @@ def _show_remarks(remarks: Iterable[SiteRemark], before: str, style: str) -> Non
 
 def _line(text: str, style: str) -> None:
     out = console.make_console()
-    out.print(Hanging(printable(text), style=style), soft_wrap=not out.is_terminal)
+    out.print(Group(Hanging(printable(text), style=style)), soft_wrap=not out.is_terminal)
 
 
 def mirror(selection: Selection, *, stack: str, source: str = "") -> int:

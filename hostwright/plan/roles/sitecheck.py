@@ -17,7 +17,7 @@ from typing import Any, Literal
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.input.yamlfile import read_text
 from hostwright.common.templates import mistakes_in
-from hostwright.inventory import Host, fold
+from hostwright.inventory import Host, bind, fold
 from hostwright.inventory.reading.dynamic import ProgramFailed
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.listing import strangers_noted
@@ -135,7 +135,11 @@ def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None
         with found:
             if host.mistakes:
                 raise InputErrors(list(host.mistakes))
-            member = roster.member(host)
+            try:
+                member = roster.member(host)
+            except InputError:
+                _check_variables(roster, host, found)
+                raise
             for role in member.roles:
                 with found:
                     if error := _fails(role, member):
@@ -144,6 +148,13 @@ def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None
     for (name, why, place), names in failed.items():
         with found:
             raise InputError(f"the role {name} cannot say what it wants of {fold(names)}: {why}", place)
+
+
+def _check_variables(roster: Roster, host: Host, found: Mistakes) -> None:
+    """The variables of every role for a host of which it is not known what it shall have: its stack is not there."""
+    for role in roster.roles:
+        with found:
+            bind(role.variables, role.name, host)
 
 
 def _fails(role: Role, member: Member) -> Exception | None:

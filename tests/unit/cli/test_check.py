@@ -157,6 +157,15 @@ def test_all_mistakes_are_found_at_once(site: MadeSite) -> None:
     assert "'txt' is undefined" in undefined
 
 
+def test_a_stack_that_is_not_there_hides_no_other_mistake_of_its_hosts(site: MadeSite) -> None:
+    site.write("inventory/group_vars/all.yml", "stack: tensorflow-9\ncuda: {keep_repository: perhaps}\n")
+    found = site.check()
+    assert [(file, line) for file, line, _ in found.mistakes] == [
+        ("inventory/group_vars/all.yml", 2),
+        ("inventory/group_vars/all.yml", 1),
+    ]
+
+
 def test_two_roles_that_cannot_be_imported_are_both_named_and_cause_no_other_mistakes(site: MadeSite) -> None:
     site.with_role(role="def motd(:\n")
     site.write("roles/issue/__init__.py", "import nosuch\n")
