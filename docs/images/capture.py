@@ -44,8 +44,8 @@ FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monos
 TMUX = ("tmux", "-L", f"capture-{os.getpid()}", "-f", os.devnull)
 PROMPT = "$ "
 POLL_S = 0.1  #: between two looks whether the prompt is there
-#: The shell tells tmux, and not the screen, when a command has ended.
-SETTINGS = (f"PS1={PROMPT}", "PROMPT_COMMAND=tmux wait-for -S ready", "TIMEFORMAT=%1R s")
+#: The shell tells tmux, and not the screen, when a command has ended; no command asks, as nobody would answer.
+SETTINGS = ("HOSTWRIGHT_YES=1", f"PS1={PROMPT}", "PROMPT_COMMAND=tmux wait-for -S ready", "TIMEFORMAT=%1R s")
 SHELL = ("env", *SETTINGS, "bash", "--norc", "--noprofile")
 
 #: rich fills this in; its own form names a font on a server

@@ -31,6 +31,8 @@ HERE = Path(__file__).parent
 SHARED = "shared_hosts"
 HOSTS = ("gpu01", "gpu02")
 DESIRED = "desired"  #: the snapshot of a provisioned host
+#: of verbs that ask before they destroy something: nobody is at the keyboard
+UNATTENDED = {verb: {"HOSTWRIGHT_YES": "1"} for verb in ("remove", "rebuild", "power")}
 SMALL = HostOptions(profile="small")  #: the large math libraries are stand-ins: minutes less
 
 
@@ -71,7 +73,12 @@ class FrontDoor:
         return subprocess.run(
             [str(Path(sys.executable).with_name("invoke")), *words],
             cwd=PROJECT,
-            env={**os.environ, "HOSTWRIGHT_STATE": str(self.lab.state / "controller"), **environment},
+            env={
+                **os.environ,
+                "HOSTWRIGHT_STATE": str(self.lab.state / "controller"),
+                **UNATTENDED.get(words[0], {}),
+                **environment,
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -100,6 +100,7 @@ def run(checkout: Path, lab: Lab) -> Callable[[Command], subprocess.CompletedPro
         "PATH": f"{checkout / '.venv/bin'}:{os.environ['PATH']}",
         "HOME": str(checkout.parent),
         "HOSTWRIGHT_ARTIFACTS": str(Store.default().root),
+        "HOSTWRIGHT_YES": "1",  # nobody is at the keyboard
     }
 
     def in_shell(command: Command) -> subprocess.CompletedProcess[str]:

@@ -72,7 +72,7 @@ DRAIN = Option(
     "drain", "if a GPU is in use, drain the host (hostwright_drain) and wait until its work has ended", False
 )
 FORCE = Option("force", "change hosts even if their GPUs are in use, killing the processes that use them", False)
-YES = Option("yes", "agree that what the plan calls lost for good is lost, instead of being asked", False)
+YES = Option("yes", "go on without being asked whether hosts may be disturbed or lose something", False)
 CANARY = Option("canary", "start with N (or N%) hosts; if any of them fails, do not touch the others", "")
 BATCH = Option("batch", "work on at most N (or N%) hosts at a time; start the next as soon as one is done", "")
 MAX_FAIL = Option("max_fail", "stop starting hosts after more than N (or N%) have failed or were unreachable", "")
@@ -192,6 +192,10 @@ def _body(body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...]
     STRICT.set(typed.pop(STRICTLY.name, False))
     several: dict[str, Any] = {name: tuple(typed[name] or ()) for name in _SEVERAL & typed.keys()}
     given = Given(**{**typed, **several})
+    if YES.name in typed:
+        from hostwright.cli.asking import answered
+
+        given = replace(given, yes=answered(given.yes))
     INVENTORY.set(tuple(filter(None, given.inventory)))
     try:
         return body(given, *args, **own)

@@ -21,6 +21,7 @@ TITLE = "Bring back"
 
 @verb(
     *CHANGING,
+    YES,
     CHECK.told("only diagnose, and show how each host would be rebuilt"),
     PROVE.told("give a host back only after its proofs of this level, quick or full, have passed"),
     SINCE.told("with --report: how far back (7d, 12w; default: all)"),
@@ -90,6 +91,7 @@ def trust(given: Given, fingerprint: str = "", forget: bool = False) -> int:
 @verb(
     *REACHED,
     NOTIFIED,
+    YES,
     FORCE.told("proceed even if the host is locked or its GPUs are in use; power off without a clean shutdown"),
     order="on, off, cycle or status",
     boot="for the next boot only: network, media (with --image), or disk to cancel either",
@@ -103,5 +105,12 @@ def power(given: Given, order: str, boot: str = "", image: str = "") -> int:
     from hostwright.cli.verbs import power as powering
 
     return powering.power(
-        order, given.selection, given.connection, force=given.force, boot=boot, image=image, as_json=given.json
+        order,
+        given.selection,
+        given.connection,
+        force=given.force,
+        yes=given.yes,
+        boot=boot,
+        image=image,
+        as_json=given.json,
     )

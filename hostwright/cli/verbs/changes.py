@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,18 +11,20 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, worst
+from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, worst
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import ChangeOptions, RunOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.asking import Declined, ask, can_ask, named, of_plans, refuse_unasked, says_yes
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
 from hostwright.cli.views.outcomes import intents, show_outcomes, show_plans
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
 from hostwright.common.errors import Unanswered
 from hostwright.common.secret import Secret
-from hostwright.common.text import printable
+from hostwright.common.text import count, printable
 from hostwright.fleet import Fleet, Members
+from hostwright.plan.planning import HostPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from hostwright.apply.signing import Signing
     from hostwright.plan.model import Plan
 
-YES = "yes"  #: what the operator must type, whole
 ALL_OR_NONE = "nothing was changed: exclude the hosts that cannot go back (--hosts '…,!NAME') to roll the others back"
 
 
@@ -104,6 +106,7 @@ def provision(
     members = members_of(fleet, selection)
     plans = _saved_plans(fleet, members, saved) if saved else {}
     password = _password(connection, change, members)
+    change = _agreed(fleet, members, change, password, saved=plans, as_json=as_json)
     audience = _audience(as_json=as_json)
 
     def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
@@ -124,12 +127,15 @@ def remove(
     """``invoke remove``."""
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
+    if not check:
+        refuse_unasked("`remove` takes layers off hosts", yes=change.yes, as_json=as_json)
     removal = fleet.removal(members)
     for sentence in removal.notes:
         warn(sentence)
     if check:
         return _plan(fleet, members, connection, goal=removal, as_json=as_json)
     password, audience = _password(connection, change, members), _audience(as_json=as_json)
+    change = _agreed(fleet, members, change, password, goal=removal, removes=True, as_json=as_json)
 
     def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
         return fleet.remove(chosen, removal, change=agreed, password=password, audience=audience)
@@ -159,6 +165,7 @@ def rollback(
     if check:
         return _plan(fleet, members, connection, as_json=as_json)
     password, audience = _password(connection, change, members), _audience(as_json=as_json)
+    change = _agreed(fleet, members, change, password, as_json=as_json)
 
     def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
         return fleet.rollback(chosen, to=to, change=agreed, password=password, audience=audience)
@@ -192,6 +199,39 @@ def reach(
     return _run(verb, run, members, change, as_json=as_json)
 
 
+def _agreed(
+    fleet: Fleet,
+    members: Members,
+    change: ChangeOptions,
+    password: Secret | None,
+    *,
+    goal: Goal = AS_WANTED,
+    saved: Mapping[str, Plan] | None = None,
+    removes: bool = False,
+    as_json: bool,
+) -> ChangeOptions:
+    """Look at the hosts, and ask once where a run would reboot them, disturb their work or remove what they have; the
+    options to go on with. Nothing is asked of who agreed before, nor where nobody can be asked. Raises ``Declined``."""
+    if change.yes or not can_ask(as_json=as_json):
+        return change
+    if saved:
+        plans = [HostPlan(plan) for plan in saved.values()]
+    else:
+        _say(f"planning for {count(len(members), 'host')}, to ask before anything is disturbed")
+        results = fleet.plan(members, goal=goal, password=password)
+        if results.untouched:
+            raise Declined("stopped: nothing was changed", INTERRUPTED)
+        plans = list(results.values)
+    local = {member.name for member in members if member.host.local}
+    consequences = list(of_plans(plans, change, force=fleet.force, local=local))
+    gone = [each for each in plans if removes and each.plan.roles and not each.plan.refusals]
+    if gone:
+        roles = dict.fromkeys(role.role for each in gone for role in each.plan.roles)
+        consequences.insert(0, f"removes {', '.join(roles)} from {named(each.host for each in gone)}")
+    ask(consequences, len(members))
+    return replace(change, yes=any(each.plan.final for each in plans))  # what was shown was agreed to, and no more
+
+
 def _run(
     verb: str,
     run: Callable[[Members, ChangeOptions], RunResults[Outcome]],
@@ -206,12 +246,10 @@ def _run(
     ended = run(members, change)
     show_outcomes(verb, members, ended, proved=proved, as_json=as_json)
     asked = {error.host for error in ended.results.errors if isinstance(error, Unanswered)}
-    if not asked or as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not asked or not can_ask(as_json=as_json):
         return ended.status
     names = asked.union(ended.results.untouched)
-    sys.stderr.write(f"Shall {', '.join(sorted(asked))} lose that? Type {YES} to go on: ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip() != YES:
+    if not says_yes(f"Shall {', '.join(sorted(asked))} lose that?"):
         return ended.status
     again = replace(members, chosen=tuple(member for member in members if member.name in names))
     more = run(again, replace(change, yes=True))
@@ -269,6 +307,7 @@ def _run_options(
         force=force,
         drain=change.drain,
         no_reboot=change.no_reboot,
+        yes=change.yes,
         canary=rollout.canary,
         batch=rollout.batch,
         max_fail=rollout.max_fail,

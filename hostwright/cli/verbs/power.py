@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.asking import ask, named, refuse_unasked
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.power import show_powered
 from hostwright.cli.views.progress import run_audience
@@ -15,6 +16,7 @@ def power(
     connection: ConnectionOptions,
     *,
     force: bool = False,
+    yes: bool = False,
     boot: str = "",
     image: str = "",
     as_json: bool = False,
@@ -24,8 +26,12 @@ def power(
     wanted.check()
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
+    if order == "off":
+        refuse_unasked("`power off` ends all that runs on hosts", yes=yes, as_json=as_json)
     read_bmcs(members)  # mistakes are reported before anybody types a password
     password = ask_password(connection) if order in DISTURBING else None
+    if order == "off" and not yes:
+        ask([f"powers off {named(member.name for member in members)}"], len(members))
     ended = fleet.power(members, wanted, password=password, audience=run_audience(as_json=as_json))
     show_powered(ended.results, as_json=as_json)
     return ended.status

@@ -9,6 +9,7 @@ from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.asking import ask, can_ask, named, of_decisions, refuse_unasked, reinstalled
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet, refuse_strangers
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt
@@ -19,6 +20,8 @@ from hostwright.plan.host.locks import read_duration
 from hostwright.rebuild import report
 from hostwright.rebuild.rebuild import STARTS, Start
 from hostwright.rebuild.run import Decisions
+
+_WIPES = "this rebuild may install a new operating system, which overwrites disks"
 
 
 def rebuild(
@@ -34,6 +37,8 @@ def rebuild(
 ) -> int:
     """``invoke rebuild``; ``start`` is the way to begin with, whatever is found, ``prove`` the level of proofs."""
     first, level = _start(start), level_of(prove)
+    if first == "reinstall" and not check:
+        refuse_unasked(_WIPES, yes=change.yes, as_json=as_json)
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
     change.rollout.limits(len(members))  # mistakes are reported before anybody types a password
@@ -46,6 +51,10 @@ def rebuild(
     def decided(decisions: Decisions) -> None:
         if not as_json:
             announce(decisions)
+        if wiped := reinstalled(decisions.of):
+            refuse_unasked(f"{_WIPES} ({named(wiped)})", yes=change.yes, as_json=as_json)
+        if not change.yes and can_ask(as_json=as_json):
+            ask(of_decisions(decisions.of), len(decisions.of))
 
     audience = run_audience(as_json=as_json)
     rebuilt = fleet.rebuild(

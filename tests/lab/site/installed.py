@@ -19,6 +19,7 @@ import yaml
 from lab.config import Lab
 from lab.records import read_records
 from lab.vendor.native import Compiler
+from tests.lab.conftest import UNATTENDED
 from tests.lab.recording import FILE as TRIED
 from tests.unit.support.package import PROJECT, build_wheel, copy_sources
 
@@ -67,7 +68,12 @@ class Site:
         return subprocess.run(
             [str(self.programs / program[0]), *program[1:], *words],
             cwd=self.root if self.root.is_dir() else self.root.parent,
-            env={"PATH": f"{self.programs}:/usr/bin:/bin", "HOME": str(self.home), "LC_ALL": "C.UTF-8"},
+            env={
+                "PATH": f"{self.programs}:/usr/bin:/bin",
+                "HOME": str(self.home),
+                "LC_ALL": "C.UTF-8",
+                **UNATTENDED.get(words[0] if words else "", {}),
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

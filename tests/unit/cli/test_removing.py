@@ -290,7 +290,7 @@ def test_remove_lists_what_goes_and_keeps_what_it_cannot_read(
     monkeypatch: pytest.MonkeyPatch, check: bool, roles: tuple[str, ...], known: bool, departs: bool
 ):
     verb = Verb(monkeypatch, roles=roles, known=known)
-    assert changes.remove(Selection("all"), ConnectionOptions(), ChangeOptions(), check=check) == 0
+    assert changes.remove(Selection("all"), ConnectionOptions(), ChangeOptions(yes=True), check=check) == 0
     first, second = verb.members
     assert verb.goal.desired(first) == "gone"
     with pytest.raises(Unreachable):

@@ -46,7 +46,7 @@ class Site:
 
     def power(self, order: str, hosts: str = "gpu01", **options: Any) -> int:
         """``invoke power``."""
-        return power(order, Selection(hosts, (str(self.folder),)), ConnectionOptions(), **options)
+        return power(order, Selection(hosts, (str(self.folder),)), ConnectionOptions(), yes=True, **options)
 
 
 @pytest.fixture

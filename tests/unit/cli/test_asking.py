@@ -1,0 +1,293 @@
+"""What disturbs or destroys is asked once at a terminal, before anything is changed; without one it is refused."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from invoke import Context, Exit
+
+from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.apply.rollout.rollout import Results
+from hostwright.cli.tasks import change, restore
+from hostwright.cli.verbs import changes, power, rebuild
+from hostwright.plan.model import Change, Plan, Planned, Reboot, Refusal, RolePlan, Step
+from hostwright.plan.planning import HostPlan
+from hostwright.rebuild.rebuild import Way
+from hostwright.rebuild.run import Decisions
+from hostwright.rebuild.ways.ways import Decision
+from tests.unit.cli.test_answers import Terminal
+
+MOTD = Change("file /etc/motd", "absent", "as wanted", (Step("true"),))
+BOOT = Reboot("kernel", "old", "new", "the running kernel was removed")
+LOST = Change("driver", "460", "470", (Step("true"),), disturbs="unloads the driver", final="the driver 460.32.03")
+RULE = Refusal("distribution", "does not fit", "fits", "distribution", "it is another one")
+
+
+def planned(*states: Planned, host: str = "gpu01", busy: tuple[str, ...] = ()) -> HostPlan:
+    roles = (RolePlan("driver", (), states),) if states else ()
+    return HostPlan(Plan(host, "house", roles), busy)
+
+
+@dataclass
+class Stage:
+    """A terminal or none, a fleet that says what it plans, and what was done."""
+
+    inventory: Path
+    patch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str]
+    plans: tuple[HostPlan, ...] = ()
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    done: list[tuple[str, bool]] = field(default_factory=list)
+    looks: int = 0
+    screen: str = ""
+
+    def types(self, answer: str) -> None:
+        """Somebody sits at a terminal and types this."""
+        self.patch.setattr("sys.stdin", Terminal(answer))
+
+    def run(self, task: Any, **words: Any) -> int:
+        """The exit status of a verb on both hosts; what it printed on standard error is on the ``screen``."""
+        err = Terminal()
+        self.patch.setattr("sys.stderr", err)
+        self.looks, self.screen = 0, ""
+        self.done.clear()
+        try:
+            task(Context(), hosts="gpu01,gpu02", inventory=[str(self.inventory)], **words)
+        except Exit as ended:
+            return ended.code
+        finally:
+            self.screen = " ".join(err.getvalue().split())
+        return 0
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Stage:
+    bmc = {"hostwright_bmc": "https://bmc.example.org", "hostwright_bmc_user": "a", "hostwright_bmc_password": "b"}
+    variables = ", ".join(f"{name}: '{value}'" for name, value in bmc.items())
+    (tmp_path / "hosts.yml").write_text(f"all: {{vars: {{{variables}}}, hosts: {{gpu01: {{}}, gpu02: {{}}}}}}\n")
+    for name in ("HOSTWRIGHT_YES", "HOSTWRIGHT_SITE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))  # a pipe is no terminal, whatever comes out of it
+    monkeypatch.setenv("TERM", "dumb")
+    made = Stage(tmp_path, monkeypatch, capsys)
+    goal = SimpleNamespace(notes=())
+
+    def plan(*_: Any, **__: Any) -> Results[HostPlan]:
+        made.looks += 1
+        return Results(made.plans, ())
+
+    def changed(name: str) -> Callable[..., Any]:
+        def run(_self: Any, _members: Any, *_: Any, change: ChangeOptions | None = None, **__: Any) -> Any:
+            made.done.append((name, bool(change and change.yes)))
+            return SimpleNamespace(results=Results((), ()), status=0, run="run")
+
+        return run
+
+    def rebuilt(_self: Any, _members: Any, *_: Any, change: ChangeOptions, decided: Any, **__: Any) -> Any:
+        decided(Decisions(made.decisions))
+        made.done.append(("rebuild", change.yes))
+        return SimpleNamespace(status=0)
+
+    fleet = "hostwright.fleet.Fleet"
+    for name in ("provision", "remove", "rollback", "power"):
+        monkeypatch.setattr(f"{fleet}.{name}", changed(name))
+    monkeypatch.setattr(f"{fleet}.plan", plan)
+    monkeypatch.setattr(f"{fleet}.removal", lambda *_: goal)
+    monkeypatch.setattr(f"{fleet}.rebuild", rebuilt)
+    monkeypatch.setattr(f"{fleet}.decide", lambda *_, **__: Decisions(made.decisions))
+    for module, name in ((changes, "show_outcomes"), (changes, "show_plans"), (power, "show_powered"),
+                         (rebuild, "show_rebuilt"), (rebuild, "announce"), (rebuild, "show_decisions")):  # fmt: skip
+        monkeypatch.setattr(module, name, lambda *_, **__: None)
+    return made
+
+
+def decision(way: Way, *escalation: Way, refusal: str = "") -> Decision:
+    return Decision(way, escalation=escalation, refusal=refusal)
+
+
+OFF = {"order": "off"}
+WIPE = {"from_": "reinstall"}
+
+
+@pytest.mark.parametrize(
+    ("task", "words", "what"),
+    [(change.remove, {}, "`remove` takes layers off hosts"), (restore.power, OFF, "`power off` ends all that runs"),
+     (restore.rebuild, WIPE, "overwrites disks")],
+    ids=["remove", "power", "rebuild"],
+)  # fmt: skip
+def test_what_destroys_is_refused_where_nobody_can_be_asked(
+    stage: Stage, task: Any, words: dict[str, Any], what: str
+) -> None:
+    assert stage.run(task, **words) == 2
+    assert what in stage.screen
+    assert "--yes (or HOSTWRIGHT_YES=1) agrees" in stage.screen
+    assert (stage.done, stage.looks) == ([], 0)
+    assert stage.run(task, yes=True, **words) == 0
+    assert len(stage.done) == 1 and stage.looks == 0
+    stage.patch.setenv("HOSTWRIGHT_YES", "1")
+    assert stage.run(task, **words) == 0
+    assert len(stage.done) == 1
+
+
+def test_a_rebuild_that_turns_out_to_reinstall_is_refused_before_anything_is_changed(stage: Stage) -> None:
+    stage.decisions = {"gpu01": decision("repair", "relayer"), "gpu02": decision("power cycle", "reinstall")}
+    assert stage.run(restore.rebuild) == 2
+    assert "overwrites disks (gpu02)" in stage.screen
+    assert stage.done == []
+    stage.decisions["gpu02"] = decision("power cycle")
+    assert stage.run(restore.rebuild) == 0
+
+
+def test_a_terminal_is_asked_once_what_a_rebuild_does_beyond_repair(stage: Stage) -> None:
+    stage.decisions = {"gpu01": decision("repair", "relayer"), "gpu02": decision("nothing")}
+    stage.types("")
+    assert stage.run(restore.rebuild) == 0
+    assert "Type yes" not in stage.screen
+    stage.decisions = {"gpu01": decision("relayer"), "gpu02": decision("power cycle", "reinstall")}
+    stage.types("yes\n")
+    assert stage.run(restore.rebuild) == 0
+    assert stage.screen.count("Type yes to go on") == 1
+    for said in (
+        "removes all layers from gpu01",
+        "power-cycles or reboots gpu02",
+        "if that does not help, installs",
+    ):
+        assert said in stage.screen
+    stage.types("no\n")
+    assert stage.run(restore.rebuild) == 1
+    assert "nothing was changed" in stage.screen
+    assert stage.done == []
+
+
+def test_provision_asks_only_where_it_reboots_disturbs_or_loses_something(stage: Stage) -> None:
+    stage.types("yes\n")
+    stage.plans = (planned(MOTD), planned(host="gpu02"))
+    assert stage.run(change.provision) == 0
+    assert "Type yes" not in stage.screen
+    stage.plans = (planned(BOOT), planned(BOOT, host="gpu02"))
+    stage.types("yes\n")
+    assert stage.run(change.provision) == 0
+    assert "reboots gpu[01-02] (2 hosts): the running kernel was removed Go on with 2 hosts?" in stage.screen
+    assert stage.done == [("provision", False)]
+    stage.types("no\n")
+    assert stage.run(change.provision) == 1
+    assert stage.done == []
+
+
+def test_what_will_not_happen_is_not_asked(stage: Stage) -> None:
+    stage.types("")
+    stage.plans = (planned(BOOT, busy=("python",)), planned(BOOT, RULE, host="gpu02"))  # both are refused later
+    assert stage.run(change.provision) == 0
+    stage.plans = (planned(BOOT),)
+    assert stage.run(change.provision, no_reboot=True) == 0
+    assert stage.done == [("provision", False)]
+
+
+def test_work_that_is_ended_by_force_and_what_is_lost_are_named(stage: Stage) -> None:
+    users = tuple(f"python ({number})" for number in range(7))
+    stage.plans = (planned(LOST, busy=users),)
+    stage.types("yes\n")
+    assert stage.run(change.provision, force=True) == 0
+    assert "ends work on gpu01: python (0), python (1), python (2), python (3), python (4), 2 more" in stage.screen
+    assert "takes away from gpu01, for good: the driver 460.32.03" in stage.screen
+    assert stage.done == [("provision", True)]  # what was shown was agreed to: it is not asked again
+
+
+def test_a_host_cannot_put_another_ones_name_or_a_line_into_the_question(stage: Stage) -> None:
+    stage.plans = (
+        planned(
+            Reboot("kernel", "a", "b", "{}\n  reboots nobody\x1b[2J"),
+        ),
+    )
+    stage.types("no\n")
+    stage.run(change.provision)
+    assert "reboots gpu01: { } reboots nobody" in stage.screen
+    assert "\x1b[2J" not in stage.screen
+
+
+def test_remove_says_what_it_takes_from_whom(stage: Stage) -> None:
+    stage.plans = (planned(MOTD), planned(host="gpu02"))
+    stage.types("yes\n")
+    assert stage.run(change.remove) == 0
+    assert "removes driver from gpu01 Go on with 2 hosts?" in stage.screen
+    stage.plans = (planned(), planned(host="gpu02"))
+    stage.types("")
+    assert stage.run(change.remove) == 0  # there is nothing to remove, and nothing to ask
+
+
+@pytest.mark.parametrize(("order", "asked"), [("off", 1), ("on", 0), ("cycle", 0)])
+def test_power_asks_before_hosts_are_off(stage: Stage, order: str, asked: int) -> None:
+    stage.types("yes\n")
+    assert stage.run(restore.power, order=order) == 0
+    assert stage.screen.count("powers off gpu[01-02] (2 hosts)") == asked
+
+
+@pytest.mark.parametrize("answer", ["\n", "y\n", "no\n", "yes please\n"])
+def test_only_the_whole_word_is_a_yes(stage: Stage, answer: str) -> None:
+    stage.types(answer)
+    assert stage.run(restore.power, **OFF) == 1
+    assert stage.done == []
+
+
+@pytest.mark.parametrize("task", [change.provision, change.remove, restore.rollback, restore.rebuild])
+def test_who_looks_with_check_is_never_asked(stage: Stage, task: Any) -> None:
+    stage.plans = (planned(BOOT),)
+    stage.decisions = {"gpu01": decision("reinstall")}
+    stage.patch.setattr("hostwright.fleet.Fleet.ways_back", lambda *_: Results((), ()))
+    for typed in ("yes\n", None):
+        stage.patch.setattr("sys.stdin", Terminal(typed) if typed else io.StringIO())
+        assert stage.run(task, check=True) == 3
+        assert "Type yes" not in stage.screen
+        assert stage.done == []
+
+
+@pytest.mark.parametrize("value", ["", "0", "no", "false", "2"])
+def test_what_else_the_environment_says_is_no_yes(stage: Stage, value: str) -> None:
+    stage.patch.setenv("HOSTWRIGHT_YES", value)
+    assert stage.run(change.remove) == 2
+    assert stage.done == []
+
+
+def test_the_end_of_input_is_no_yes(stage: Stage) -> None:
+    """PyCQA/isort#1897"""
+    stage.types("")
+    assert stage.run(restore.power, **OFF) == 1
+    assert "the answer was not yes: nothing was changed" in stage.screen
+
+
+def test_ctrl_c_at_the_question_changes_nothing(stage: Stage) -> None:
+    class Interrupted(Terminal):
+        def readline(self, *_: Any) -> str:
+            raise KeyboardInterrupt
+
+    stage.patch.setattr("sys.stdin", Interrupted())
+    assert stage.run(restore.power, **OFF) == 130
+    assert "stopped at the question: nothing was changed" in stage.screen
+    assert "keep running" not in stage.screen
+    assert stage.done == []
+
+
+def test_a_question_is_not_in_the_output_that_goes_into_a_file(stage: Stage) -> None:
+    stage.types("yes\n")
+    stage.capsys.readouterr()
+    assert stage.run(restore.power, **OFF) == 0
+    assert stage.capsys.readouterr().out == ""
+    assert "Go on with 2 hosts?" in stage.screen
+
+
+def test_who_wants_json_is_a_program_and_not_asked(stage: Stage) -> None:
+    stage.types("yes\n")
+    assert stage.run(change.remove, json=True) == 2
+    assert "Type yes" not in stage.screen
+    assert stage.done == []
+
+
+def test_a_closed_input_is_no_terminal(stage: Stage) -> None:
+    stage.patch.setattr("sys.stdin", None)
+    assert stage.run(change.remove) == 2
