@@ -80,6 +80,11 @@ class Fleet(Roster):
             read_means(host)
         mistakes.refuse()
 
+    def _check_failures(self) -> None:
+        from hostwright.audit.failures import catalogue
+
+        catalogue(self.roles).check()
+
     def check(self, mistakes: Mistakes | None = None) -> SiteCheck:
         """Whether everything that the site holds can be used, also what no host uses yet. No host is contacted.
 

@@ -337,5 +337,8 @@ class Roster:
         """What ``@failed`` and the like in a pattern stand for, by name."""
         return {}
 
+    def _check_failures(self) -> None:
+        """Raise ``InputError`` for known failures that cannot be used, for those who know failures."""
+
     def _check(self, host: Host) -> None:
         """Raise ``InputError`` for further variables of a host that cannot be used."""

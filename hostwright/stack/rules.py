@@ -7,11 +7,14 @@ few that hold for every host.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any
 
+from hostwright.common.errors import InputError
+from hostwright.common.input.nearest import suggestion
 from hostwright.stack.fitting import Combination, Misfit, RoleRules, Rule, misfits, names_of, nearest_fit
 from hostwright.stack.stack import Stack
 
@@ -59,6 +62,19 @@ def check_stack(stack: Stack, roles: Sequence[RoleRules]) -> list[Misfit]:
     }
     wanted = _first_that_fits(stack, roles)
     return [_with_nearest(misfit, roles, wanted, parts) for misfit in by_sentence.values()]
+
+
+def never_applied(rule: Rule, roles: Sequence[RoleRules], sections: Collection[str]) -> Iterator[InputError]:
+    """A mistake for each part that a rule needs and that neither a host nor any stack has: it is skipped everywhere.
+
+    ``sections`` are the roles that have a section.
+    """
+    choices = (choice.name for role in roles for choice in role.choices)
+    parts = {*_FACTS, "stack", *choices, *(f"{role}_section" for role in sections)}
+    for name in sorted(names_of(rule) - parts):
+        sentence = f"this rule needs {name!r}, which there is nowhere, so that it is never applied"
+        code = inspect.unwrap(rule).__code__
+        yield InputError(f"{sentence}; {suggestion(name, parts)}", f"{code.co_filename}:{code.co_firstlineno}")
 
 
 def check_host(

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import get_args
 
+import re2
+
 from hostwright.audit.failures.harmless import Try, without_notes, without_tries
 from hostwright.audit.failures.rule import Covers, Failure, FailureRule, Weight
 from hostwright.audit.failures.treatment import Treatment
 from hostwright.audit.failures.unwrapped import unwrapped
 from hostwright.audit.judging.look import Look
-from hostwright.common.errors import Finding, InputError
+from hostwright.common.errors import Finding, InputError, Mistakes
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import RetryRule
 from hostwright.plan.roles.role import Role, discover
@@ -54,6 +56,20 @@ class Catalogue:
         """What the rules say about another try of a failed step, in their order: the first that matches decides."""
         verdicts = ((rule, rule.transient) for rule in self.rules if rule.pattern)
         return tuple(RetryRule(rule.pattern, passes, rule.unless) for rule, passes in verdicts if passes is not None)
+
+    def check(self) -> None:
+        """Raise ``InputErrors`` for every pattern that cannot be read: one is compiled when it is first needed."""
+        mistakes = Mistakes()
+        for rule in self.rules:
+            for pattern in filter(None, (rule.pattern, rule.unless)):
+                with mistakes:
+                    try:
+                        _compiled(pattern)
+                    except re2.error as error:
+                        why = error.args[0].decode("utf-8", "replace").partition(": ")[0]  # without our flags
+                        sentence = f"the pattern {pattern!r} of the failure {rule.name} cannot be read: {why}"
+                        raise InputError(sentence) from error
+        mistakes.refuse()
 
     def classify(self, output: str) -> Failure | None:
         """The first rule that ``output`` matches, or ``None`` for an unknown failure."""

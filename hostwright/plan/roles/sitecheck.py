@@ -21,8 +21,9 @@ from hostwright.inventory import Host, bind, fold
 from hostwright.inventory.reading.dynamic import ProgramFailed
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.listing import strangers_noted
-from hostwright.plan.roles.role import Role, described, place_of
+from hostwright.plan.roles.role import Role, described, place_of, rules_of
 from hostwright.plan.roles.site import OWN_ROLES, STANDARD
+from hostwright.stack.rules import never_applied
 from hostwright.stack.stackfile import stack_names
 
 SCHEMA: Literal[1] = 1
@@ -125,7 +126,13 @@ def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
                 with found:
                     role.part(info.name)
     with found:
-        roster.retry_rules()  # those of all roles together: each failure has one name
+        every = rules_of(roster.roles)
+        sections = [name for name, section in roster.kinds.items() if section is not None]
+        names = {role.name for role in own}
+        for rule in (rule for role in every if role.role in names for rule in role.rules):
+            _gather(found, never_applied(rule, every, sections))
+    with found:
+        roster._check_failures()  # those of all roles together: each failure has one name
 
 
 def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None:

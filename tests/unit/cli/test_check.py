@@ -233,3 +233,22 @@ def test_what_is_printed_is_a_line_for_each_mistake_and_the_verdict_last(
         "inventory/group_vars/all.yml:1:1: stack: there is no stack 'tensorflow-9'; did you mean "
     )
     assert verdict == f"{site.root}: 1 mistake (2 hosts, 1 stack, 0 roles of its own)"
+
+
+def test_a_rule_that_would_never_be_applied_is_a_mistake(site: MadeSite) -> None:
+    site.with_role()
+    site.write("roles/motd/rules.py", "def known(toolkti: str, kernel: str):\n    return None\n\n\nRULES = (known,)\n")
+    ((file, line, sentence),) = site.check().mistakes
+    assert (file, line) == ("roles/motd/rules.py", 1)
+    assert "needs 'toolkti', which there is nowhere, so that it is never applied" in sentence
+
+
+def test_a_pattern_that_cannot_be_read_is_named(site: MadeSite) -> None:
+    site.with_role()
+    rule = "FailureRule('motd-lost', 'motd (lost', 'it is lost', 'find it', 'ours')"
+    site.write(
+        "roles/motd/failures.py",
+        f"from hostwright.audit.failures import FailureRule\n\nFAILURES = ({rule},)\n",
+    )
+    ((_, _, sentence),) = site.check().mistakes
+    assert sentence.startswith("the pattern 'motd (lost' of the failure motd-lost cannot be read: missing )")

@@ -53,6 +53,7 @@ CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]
     (look.variables, {**NAMED, **JSON, "var": ["a=1", "b=2"], "roles": "cuda", "why": True}, inventory, "variables",
      (ALL,), {"why": True}),
     (look.hosts, {**JSON, "strict": True}, inventory, "hosts", (Selection("all"),), {}),
+    (look.check, {"inventory": ["site"], **JSON}, inventory, "check", (Selection(inventory=("site",)),), {}),
     (look.stacks, {"inventory": ["site"], **JSON}, stacks, "stacks", (Selection(inventory=("site",)),), {}),
     (
         change.provision,
