@@ -218,10 +218,10 @@ def _agreed(
         plans = [HostPlan(plan) for plan in saved.values()]
     else:
         _say(f"planning for {count(len(members), 'host')}, to ask before anything is disturbed")
-        results = fleet.plan(members, goal=goal, password=password)
-        if results.untouched:
-            raise Declined("stopped: nothing was changed", INTERRUPTED)
-        plans = list(results.values)
+        try:
+            plans = list(fleet.plan(members, goal=goal, password=password).values)
+        except KeyboardInterrupt as error:
+            raise Declined("stopped: nothing was changed", INTERRUPTED) from error
     local = {member.name for member in members if member.host.local}
     consequences = list(of_plans(plans, change, force=fleet.force, local=local))
     gone = [each for each in plans if removes and each.plan.roles and not each.plan.refusals]

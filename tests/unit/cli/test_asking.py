@@ -291,3 +291,14 @@ def test_who_wants_json_is_a_program_and_not_asked(stage: Stage) -> None:
 def test_a_closed_input_is_no_terminal(stage: Stage) -> None:
     stage.patch.setattr("sys.stdin", None)
     assert stage.run(change.remove) == 2
+
+
+def test_ctrl_c_before_the_question_changes_nothing_either(stage: Stage) -> None:
+    def interrupted(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    stage.types("yes\n")
+    stage.patch.setattr("hostwright.fleet.Fleet.plan", interrupted)
+    assert stage.run(change.provision) == 130
+    assert "stopped: nothing was changed" in stage.screen
+    assert stage.done == []
