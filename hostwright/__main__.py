@@ -1,6 +1,14 @@
 """``python -m hostwright``: the command ``hostwright``."""
 
-from hostwright.cli.program import main
+
+def main() -> None:
+    """What the installed command calls. Its own imports take long enough for a Ctrl-C, too."""
+    try:
+        from hostwright.cli.program import main as run
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    run()
+
 
 if __name__ == "__main__":
     main()

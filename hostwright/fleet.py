@@ -18,7 +18,7 @@ command line, which uses this API. ``docs/api.md`` lists the methods by purpose,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,11 +100,14 @@ class Fleet(Roster):
 
         return catalogue(self.roles).explained(output)
 
-    def examine(self, member: Member, shell: RootShell) -> Examination:
-        """Ask a host on which something failed for the signs of known problems, once; never an error."""
+    def examine(
+        self, member: Member, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
+    ) -> Examination:
+        """Ask a host on which something failed for the signs of known problems, and for the journals of these systemd
+        units, once; ``clean`` masks secrets in what it says. Never an error."""
         from hostwright.audit.auditing import examine
 
-        return examine(member, shell)
+        return examine(member, shell, units, clean)
 
     def retry_rules(self) -> tuple[RetryRule, ...]:
         """Which failures of a step are retried on the host, and which are not whatever else its output says."""

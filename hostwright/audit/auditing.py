@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from hostwright.apply.events import Event
+from hostwright.audit.failures.units import read_journals, unit_journals
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.judging.judging import audit_probes, judge, rules_of, unread
 from hostwright.audit.judging.outliers import spreads
@@ -48,21 +49,28 @@ def audit_host(member: Member, connect: Connect, *, sudo: bool = True) -> tuple[
     return judged(member, facts, now()), facts
 
 
-def examine(member: Member, shell: RootShell) -> Examination:
-    """What ``invoke doctor`` would find on a host on which something has just failed. Asked once, within a bound."""
+def examine(
+    member: Member, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
+) -> Examination:
+    """What ``invoke doctor`` would find on a host on which something has just failed, and what the journals of these
+    units say; ``clean`` masks secrets in both. Asked once, within a bound.
+    """
+    logged = [unit_journals(units)] if units else []
     try:
         with guarded(member.name):
-            facts = ask(shell, audit_probes(member), timeout_s=EXAMINE_TIMEOUT_S)
+            facts = ask(shell, (*audit_probes(member), *logged), timeout_s=EXAMINE_TIMEOUT_S)
     except HostError as error:
         return Examination((), f"it could not be asked for the signs of known problems: {error.sentence}")
+    journals = read_journals("".join(clean(facts[probe].text) for probe in logged if probe in facts))
     audit = judged(member, facts, now())
     if audit.status == "unread":
-        return Examination((), f"the signs of known problems could not be read: {audit.sentence}")
+        return Examination((), f"the signs of known problems could not be read: {clean(audit.sentence)}", journals)
     signs = len(rules_of(member).signed)
     seen = count(len(audit.findings), "known problem") if audit.findings else "no known problem"
     unread = {skipped.check for skipped in audit.not_checked}
     more = f"; {len(unread)} could not be checked" if unread else ""
-    return Examination(audit.findings, f"{seen} on the host ({count(signs, 'sign')} looked for{more})")
+    findings = tuple(replace(one, evidence=tuple(map(clean, one.evidence))) for one in audit.findings)
+    return Examination(findings, f"{seen} on the host ({count(signs, 'sign')} looked for{more})", journals)
 
 
 def judged(member: Member, facts: Facts, at: datetime) -> HostAudit:

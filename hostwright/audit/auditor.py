@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hostwright.apply.events import Emit
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.recording import Audience
-from hostwright.apply.rollout.rollout import on_each
+from hostwright.apply.rollout.rollout import Interrupted, on_each
 from hostwright.audit.auditing import HostAudited, audit_host, fleet_audit, judged, now
 from hostwright.audit.auditstore import AuditStore
 from hostwright.audit.failures import FailureRule, catalogue
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.judging.judging import unread
 from hostwright.audit.reports.ages import Ages
-from hostwright.common.errors import HostError
+from hostwright.common.errors import HostError, Stopped
 from hostwright.common.secret import Secret
 from hostwright.common.untrusted import guarded
 from hostwright.plan.member import Member, Members, Roster
@@ -38,11 +38,10 @@ class AuditOptions:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """One audit of all hosts, since when each status has lasted, and whether the operator stopped it partway."""
+    """One audit of all hosts, and since when each status has lasted."""
 
     audit: FleetAudit
     ages: Ages
-    stopped: bool = False
 
 
 class Auditor:
@@ -68,15 +67,20 @@ class Auditor:
         return catalogue(self._roster.roles).rules
 
     def audit(self) -> AuditResult:
-        """Audit all hosts once."""
+        """Audit all hosts once. Raises ``Interrupted`` with what is known of them until then; of these the history
+        gets those that were audited."""
         offline, inventory = self._options.offline, str(self._roster.path)
         began, clock = now(), time.monotonic()
-        hosts, stopped = (self._stored(), False) if offline else self._probed()
+        hosts, cut = (self._stored(), None) if offline else self._probed()
         took_s = 0.0 if offline else time.monotonic() - clock
         audit = fleet_audit(hosts, inventory=inventory, began=began, took_s=took_s, offline=offline)
+        if cut is not None:
+            self.memory.add(replace(audit, hosts=tuple(host for host in hosts if host.sentence != STOPPED)))
+            cut.ended = AuditResult(audit, self.memory.ages())
+            raise cut
         if not offline:
             self.memory.add(audit)
-        return AuditResult(audit, self.memory.ages(), stopped)
+        return AuditResult(audit, self.memory.ages())
 
     def bills(self, audit: FleetAudit) -> Iterator[tuple[str, str]]:
         """The bill of materials of each host that this audit read, in CycloneDX's JSON, from the facts that it stored.
@@ -105,22 +109,25 @@ class Auditor:
             raise HostError(host.host, "its facts could not be stored")
         return stored
 
-    def _probed(self) -> tuple[list[HostAudit], bool]:
+    def _probed(self) -> tuple[list[HostAudit], Interrupted | None]:
         connections = Connections(self._password)
-        by_name = self.members.by_name
+        by_name, cut = self.members.by_name, None
         with self._audience.shown(self.members) as emit:
 
             def audited(name: str) -> HostAudit:
                 return self._audit_one(by_name[name], connections, emit)
 
-            results = on_each(tuple(by_name), audited, stop=connections.close, at_once=self._options.at_once)
+            try:
+                results = on_each(tuple(by_name), audited, stop=connections.close, at_once=self._options.at_once)
+            except Interrupted as stop:
+                results, cut = stop.results, stop
         audits = {host.host: host for host in results.values}
-        sentences = {error.host: error.sentence for error in results.errors}
+        sentences = {error.host: error.sentence for error in results.errors if not isinstance(error, Stopped)}
         hosts = [
             audits.get(member.name) or unread(member, sentences.get(member.name, STOPPED), now())
             for member in self.members
         ]
-        return hosts, bool(results.stopped_because)
+        return hosts, cut
 
     def _audit_one(self, member: Member, connections: Connections, emit: Emit) -> HostAudit:
         audit, facts = audit_host(member, connections.connect, sudo=self._options.sudo)

@@ -7,16 +7,25 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeVar
 
 from rich.text import Text
 
 from hostwright.apply.host.outcome import FAILED, INTERRUPTED
 from hostwright.cli import console
 from hostwright.cli.door.unforeseen import sentence_of
+from hostwright.apply.rollout.rollout import Interrupted, LEFT, NOTHING_CHANGED
+from hostwright.cli.views.shared import show_errors
 from hostwright.common.errors import HostwrightError
 from hostwright.common.text import printable
+
+T = TypeVar("T")
 
 NOBODY_READS = 141  #: what a shell shows for a program that SIGPIPE (13) ended: 128 + 13
 
@@ -27,6 +36,7 @@ def run(verb: Callable[[], int]) -> int:
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")  # a terminal of ASCII shows what it can, and a name ends no verb
     errors = console.make_console(stderr=True)
+    LEFT.set(NOTHING_CHANGED)
     try:
         status = verb()
         sys.stdout.flush()  # not at the interpreter's end, when nobody can be told any more
@@ -36,11 +46,11 @@ def run(verb: Callable[[], int]) -> int:
         return error.exit_status
     except BrokenPipeError:
         return nobody_reads()
-    except KeyboardInterrupt:
-        errors.print(
-            "interrupted. Jobs on the hosts keep running; `invoke provision --resume`, or the same command again, "
-            "re-attaches to them."
-        )
+    except KeyboardInterrupt as stop:
+        with _heard_no_more():
+            if isinstance(stop, Interrupted) and stop.ended is not None:
+                show_errors(stop.results.errors)
+            errors.print(Text(LEFT.get()))
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
         errors.print(Text(printable(sentence_of(error)), style="bold red"))
@@ -54,3 +64,42 @@ def nobody_reads() -> int:
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return NOBODY_READS
+
+
+def shown(work: Callable[[], T], show: Callable[[T], None]) -> T:
+    """What came of work on hosts, once it is shown; where Ctrl-C ends the work, what had come of it until then.
+
+    Raises ``Interrupted`` as ``work`` does.
+    """
+    try:
+        ended = work()
+    except Interrupted as stop:
+        if stop.ended is not None:
+            ended, stop.ended = stop.ended, None
+            with _heard_no_more(presses=1):
+                show(ended)
+        raise
+    show(ended)
+    return ended
+
+
+@contextmanager
+def _heard_no_more(presses: int = 100) -> Iterator[None]:
+    """While the end of an interrupted verb is told: whoever presses Ctrl-C twice loses nothing of it. After so many
+    further presses it is heard again, for an output that nobody reads may never end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = 0
+
+    def told(_number: int, _frame: FrameType | None) -> None:
+        nonlocal heard
+        heard += 1
+        if heard > presses:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, told)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

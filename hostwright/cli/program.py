@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,11 @@ from hostwright.cli.tasks import VERBS
 from hostwright.cli.tasks.begin import completion, init
 from hostwright.cli.tasks.ofroles import verbs_of_roles
 
-STANDARD: tuple[Task[Any] | Collection, ...] = (*VERBS, init, completion)
+#: as ``hostwright.apply`` says and counts it, whose import would take longer than most verbs
+STOPPED, INTERRUPTED = "stopped; nothing was changed", 130
 BAD_INPUT, FAILED = 2, 1
+
+STANDARD: tuple[Task[Any] | Collection, ...] = (*VERBS, init, completion)
 
 
 class Hostwright(Program):
@@ -144,7 +148,9 @@ program = Hostwright(
 
 
 def main() -> None:
-    """What the installed command calls: no error is shown as a traceback, and ``head`` may close the pipe."""
+    """What the installed command calls: no error is shown as a traceback, and ``head`` may close the pipe. Ctrl-C before
+    a verb has begun ends it as any verb that only reads.
+    """
     asked = sys.argv[1:2] == [completing.ASKED]
     try:
         try:
@@ -158,7 +164,14 @@ def main() -> None:
         from hostwright.cli.exits import nobody_reads
 
         sys.exit(nobody_reads())
+    except SystemExit as end:
+        if not isinstance(end.__context__, KeyboardInterrupt):
+            raise
+        print(STOPPED, file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
         if not asked:  # a shell that completes a line shows no sentence in the middle of it
             print(sentence_of(error), file=sys.stderr)
         sys.exit(FAILED)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on Python would only print where it was interrupted

@@ -109,6 +109,10 @@ class HostError(HostwrightError):
         self.host = host
         self.sentence = message
 
+    def retell(self, message: str) -> None:
+        """Say it in other words, now that more is known."""
+        self.sentence, self.args = message, (f"{self.host}: {message}",)
+
 
 class Unreachable(HostError):
     """No SSH session could be opened: name resolution, connection, host key, authentication, timeout.
@@ -177,13 +181,25 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class UnitJournal:
+    """The last lines that a systemd unit logged: one that a failure named (``named``), or one that that needs and that
+    failed itself. ``last`` are its program's own last words."""
+
+    named: str
+    unit: str
+    lines: tuple[str, ...]
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
 class Examination:
     """What a host answered when it was asked, after a failure, for the signs of known problems; ``sentence`` says what
-    was looked at, and what could not be.
+    was looked at, and what could not be. ``journals`` are those to which the failure only points.
     """
 
     findings: tuple[Finding, ...]
     sentence: str
+    journals: tuple[UnitJournal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +212,7 @@ class FailedStep:
     status: int  #: its exit status
     tail: tuple[str, ...] = field(default=())  #: the last lines that it printed
     known: Finding | None = None  #: the known problem that its output names
+    units: tuple[str, ...] = ()  #: whose journal its output says to read
 
 
 class StepFailed(HostError):
@@ -223,9 +240,13 @@ class SeveralFailed(HostError):
     stand alone; ``errors`` has each."""
 
     def __init__(self, host: str, errors: list[HostwrightError]):
-        sentences = [error.sentence if isinstance(error, HostError) else str(error) for error in errors]
-        super().__init__(host, f"{len(errors)} failures: " + " · ".join(sentences))
         self.errors = tuple(errors)
+        super().__init__(host, self.joined())
+
+    def joined(self) -> str:
+        """The sentences of all of them, as one."""
+        sentences = [error.sentence if isinstance(error, HostError) else str(error) for error in self.errors]
+        return f"{len(sentences)} failures: " + " · ".join(sentences)
 
 
 @dataclass(frozen=True, slots=True)

@@ -325,8 +325,14 @@ class Roster:
         """The known problem that the output of something that failed names."""
         return None
 
-    def examine(self, member: Member, shell: RootShell) -> Examination | None:  # noqa: ARG002 - for those who know failures
-        """Ask a host on which something failed for the signs of known problems, once."""
+    def examine(
+        self,
+        member: Member,  # noqa: ARG002 - for those who know failures
+        shell: RootShell,  # noqa: ARG002
+        units: Sequence[str] = (),  # noqa: ARG002
+        clean: Callable[[str], str] = str,  # noqa: ARG002
+    ) -> Examination | None:
+        """Ask a host on which something failed for the signs of known problems, and for the journals of these units."""
         return None
 
     def retry_rules(self) -> tuple[RetryRule, ...]:

@@ -6,20 +6,20 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
 from typing import Self
 
 from hostwright.apply.events import HostEnded, Note
-from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
+from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
-from hostwright.apply.rollout.rollout import Results, on_each, result_of
+from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, on_each, result_of
 from hostwright.common.errors import Acceptance, HostError, InputError, Locked, NotAccepted, Stopped
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.places import state_root
@@ -32,6 +32,10 @@ from hostwright.prove.model import Level, Outcome, Proof, ProofResult
 from hostwright.prove.proofstore import PastFigure, ProofStore
 from hostwright.prove.variables import max_loss
 
+LEFT_PROVING = (
+    f"{NOTHING_CHANGED}. A proof that runs on a host goes on to its end there; "
+    "`invoke runs.show --run {run}` shows what was measured"
+)
 BAD: tuple[Outcome, ...] = ("failed", "not run")  #: what keeps a host from counting as proved, the worse first
 
 
@@ -95,13 +99,16 @@ def check_names(members: Members, options: ProveOptions) -> None:
 def prove(
     roster: Roster, members: Members, options: ProveOptions, connections: Connections, audience: Audience
 ) -> Proved:
-    """Prove each host. Raises ``InputError`` for a name of no proof, before any host is asked."""
+    """Prove each host. Raises ``InputError`` for a name of no proof, before any host is asked, and ``Interrupted`` with
+    what was measured until then."""
     check_names(members, options)
     began, clock = datetime.now(UTC), time.monotonic()
     given = RunOptions.of(roster, members).recorded(
         quick=options.level == "quick", proofs=list(options.names), baseline=options.baseline
     )
-    with recorded("prove", roster, members, connections, audience=audience, options=given) as recording:
+    with recorded(
+        "prove", roster, members, connections, audience=audience, options=given, left=LEFT_PROVING
+    ) as recording:
         store = ProofStore(roster, members, connections.secrets, audience.warn)
         each = _Each(roster, members, connections, recording)
         due = due_on(members, options)
@@ -125,6 +132,9 @@ def prove(
         )
         store.add(fleet, baseline=options.baseline)
         _record(recording, hosts, results)
+        for stop in each.cut:
+            stop.ended = Proved(fleet, RunResults(recording.run.id, results, INTERRUPTED), store.past(fleet))
+            raise stop
         status = exit_status(hosts, stopped=bool(results.stopped_because))
         recording.journal.end(status, sentence=results.stopped_because)
     return Proved(fleet, RunResults(recording.run.id, results, status), store.past(fleet))
@@ -138,6 +148,7 @@ class _Each:
     members: Members
     connections: Connections
     recording: Recording
+    cut: list[Interrupted] = field(default_factory=list)  #: what ended the proofs before their end
 
     def carry_out(
         self,
@@ -146,10 +157,14 @@ class _Each:
         later: Mapping[str, tuple[Proof, ...]] = MappingProxyType({}),
     ) -> Results[HostProof]:
         """The results of these hosts' proofs, and of those of ``later`` that cannot be run on a host; ``at_once`` is
-        how many hosts at a time, 0 all."""
+        how many hosts at a time, 0 all. Where Ctrl-C ends them, they say so (``stopped_because``)."""
         stop = self.connections.close
         prove = lambda name: self._prove(name, due[name], later.get(name, ()))  # noqa: E731
-        return on_each(tuple(due), prove, stop=stop, at_once=at_once)
+        try:
+            return on_each(tuple(due), prove, stop=stop, at_once=at_once)
+        except Interrupted as cut:
+            self.cut.append(cut)
+            return cut.results
 
     def _prove(self, name: str, proofs: tuple[Proof, ...], later: tuple[Proof, ...]) -> HostProof:
         now, recording = datetime.now(UTC), self.recording

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from hostwright.apply.rollout.rollout import on_each
+from hostwright.apply.rollout.rollout import LEFT, Interrupted, Results, on_each
 from hostwright.common.errors import HostError, InputError, Mistakes
 from hostwright.plan.member import Member, Members
 from hostwright.rebuild.install.sources import Confirmed, Sources, confirm, read_console_command
@@ -15,6 +15,8 @@ from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.identity.keyscan import scan_key
 from hostwright.transport.identity.trusting import Replaced, known, refuse_revoked, replace
+
+LEFT_SETTLED = "interrupted. The keys that are shown are settled, those of the other hosts are as they were"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +84,17 @@ def trust(
     def look(name: str) -> OfferedKey:
         return _look(by_name[name], Sources(fingerprint, commands[name]))
 
-    looked = on_each(tuple(by_name), look, stop=lambda: None)
+    try:
+        looked = on_each(tuple(by_name), look, stop=lambda: None)
+    except Interrupted as stop:
+        stop.ended = KeyResults((), stop.results.errors)
+        raise
     # one after the other: a person answers one question at a time
-    settled = _one_by_one(
-        [partial(_settle, by_name[offered_key.host], offered_key, ask) for offered_key in looked.values], tell
+    return _one_by_one(
+        [partial(_settle, by_name[offered_key.host], offered_key, ask) for offered_key in looked.values],
+        tell,
+        looked.errors,
     )
-    return KeyResults(settled.told, (*looked.errors, *settled.errors))
 
 
 def forget(members: Members, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
@@ -96,14 +103,22 @@ def forget(members: Members, *, tell: Callable[[Told], None] = lambda _: None) -
     return _one_by_one([partial(_forget, member) for member in members], tell)
 
 
-def _one_by_one(works: Sequence[Callable[[], Told]], tell: Callable[[Told], None]) -> KeyResults:
-    told, errors = list[Told](), list[HostError]()
+def _one_by_one(
+    works: Sequence[Callable[[], Told]], tell: Callable[[Told], None], before: Sequence[HostError] = ()
+) -> KeyResults:
+    """What came of each, and the errors ``before``. Raises ``Interrupted`` with what came of those until then."""
+    told, errors = list[Told](), list(before)
     for work in works:
         try:
             told.append(work())
         except HostError as error:
             errors.append(error)
+        except KeyboardInterrupt:
+            stop = Interrupted(Results((), tuple(errors)))
+            stop.ended = KeyResults(tuple(told), tuple(errors))
+            raise stop from None
         else:
+            LEFT.set(LEFT_SETTLED)
             tell(told[-1])
     return KeyResults(tuple(told), tuple(errors))
 

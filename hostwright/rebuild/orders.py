@@ -9,11 +9,11 @@ from typing import Any
 
 from hostwright.apply.disturb import usage
 from hostwright.apply.events import HostEnded
-from hostwright.apply.host.outcome import AS_DESIRED, FAILED
+from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
-from hostwright.apply.rollout.rollout import Results, on_each, result_of
+from hostwright.apply.rollout.rollout import Interrupted, Results, on_each, result_of
 from hostwright.common.errors import HostError, InputError, Locked, Mistakes, Refused, Unreachable
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.operator import operator
@@ -29,6 +29,10 @@ ORDERS = ("on", "off", "cycle", "status")
 DISTURBING = ("off", "cycle")
 STARTING = ("on", "cycle")
 BOOTS = ("network", "media", "disk")
+LEFT_ORDERED = (
+    "interrupted. What a BMC was told it still does: `invoke power status` shows where that led; "
+    "`invoke runs.show --run {run}` shows what was done"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +117,16 @@ def power(
             more = {"order": order.name, "boot": order.boot.source, "image": order.boot.image}
             options = RunOptions.of(roster, members).recorded(**more)
             recording = stack.enter_context(
-                recorded("power", roster, members, connections, audience=audience, options=options, shown=False)
-            )
-        results: Results[Powered] = on_each(tuple(by_name), carry_out, stop=connections.close)
+                recorded(
+                    "power", roster, members, connections,
+                    audience=audience, options=options, shown=False, left=LEFT_ORDERED,
+                )
+            )  # fmt: skip
+        try:
+            results: Results[Powered] = on_each(tuple(by_name), carry_out, stop=connections.close)
+        except Interrupted as stop:
+            stop.ended = RunResults(recording.run.id if recording else "", stop.results, INTERRUPTED)
+            raise
         if recording is not None:
             _record(recording, results)
     return RunResults(recording.run.id if recording else "", results, FAILED if results.errors else AS_DESIRED)

@@ -10,13 +10,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from hostwright.apply.events import Emit, Event, HostEnded, Note
-from hostwright.apply.host.outcome import AS_DESIRED, FAILED
+from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.apply.locking import locallocks
-from hostwright.apply.rollout.applying import Accept, Work, stop_gently
+from hostwright.apply.rollout.applying import LEFT_RUNNING, THE_SAME, Accept, Work, stop_gently
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import ChangeOptions, RunOptions
 from hostwright.apply.rollout.recording import Audience, recorded
-from hostwright.apply.rollout.rollout import Results, on_each, result_of, roll_out
+from hostwright.apply.rollout.rollout import (
+    LEFT,
+    NOTHING_CHANGED,
+    Interrupted,
+    Results,
+    on_each,
+    result_of,
+    roll_out,
+)
 from hostwright.common.durations import Clock
 from hostwright.common.errors import HostError, HostwrightError, Locked
 from hostwright.common.places import state_root
@@ -101,23 +109,32 @@ def rebuild(
     with ExitStack() as stack:
         servers = stack.enter_context(SeedServers())
         recording = stack.enter_context(
-            recorded("rebuild", roster, members, connections, audience=audience, options=options, shown=False)
-        )
+            recorded(
+                "rebuild", roster, members, connections,
+                audience=audience, options=options, shown=False, left=f"{NOTHING_CHANGED} (run {{run}})",
+            )
+        )  # fmt: skip
         run = _Run(roster, members, connections, change, recording.run, recording.emit, stopping, servers, accept)
         rebuilds = run.rebuilds(start)
         decisions = run.decide(rebuilds)
         decided(decisions)
-        with recording.view():
-            results = roll_out(
-                tuple(decisions.of),
-                lambda name: run.carry_out(rebuilds[name], decisions.of[name]),
-                limits=limits,
-                emit=recording.emit,
-                stop=connections.close,
-                gently=lambda: stop_gently(stopping, recording.emit, "rebuild"),
-                silent=recording.silence.hosts,
-                result=lambda done: ENDED[done.outcome],
-            )
+        LEFT.set(LEFT_RUNNING % THE_SAME)
+        try:
+            with recording.view():
+                results = roll_out(
+                    tuple(decisions.of),
+                    lambda name: run.carry_out(rebuilds[name], decisions.of[name]),
+                    limits=limits,
+                    emit=recording.emit,
+                    stop=connections.close,
+                    gently=lambda: stop_gently(stopping, recording.emit, "rebuild"),
+                    silent=recording.silence.hosts,
+                    result=lambda done: ENDED[done.outcome],
+                )
+        except Interrupted as stop:
+            errors = (*decisions.errors, *stop.results.errors)
+            stop.ended = Rebuilt(recording.run.id, decisions.of, stop.results, errors, INTERRUPTED)
+            raise
         errors = (*decisions.errors, *results.errors)
         bad = errors or results.untouched or any(ENDED[done.outcome] == "failed" for done in results.values)
         status = FAILED if bad else AS_DESIRED
@@ -154,7 +171,11 @@ class _Run:
 
     def decide(self, rebuilds: Mapping[str, HostRebuild]) -> Decisions:
         """Look at all hosts; nothing is changed."""
-        looked = on_each(tuple(rebuilds), lambda name: self.diagnose(rebuilds[name]), stop=self.connections.close)
+        try:
+            looked = on_each(tuple(rebuilds), lambda name: self.diagnose(rebuilds[name]), stop=self.connections.close)
+        except Interrupted as stop:
+            stop.ended = Decisions(dict(stop.results.values), stop.results.errors)
+            raise
         for error in looked.errors:
             self.emit(HostEnded(error.host, result_of(error), error.sentence))
         return Decisions(dict(looked.values), looked.errors)

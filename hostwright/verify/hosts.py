@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hostwright.apply.events import Explained, HostEnded
-from hostwright.apply.host.outcome import AS_DESIRED, FAILED
+from hostwright.apply.host.explaining import units_named
+from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
-from hostwright.apply.rollout.rollout import Results, on_each, result_of
-from hostwright.common.errors import Examination, HostError, Stopped
+from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, on_each, result_of
+from hostwright.common.errors import Examination, HostError, HostwrightError, Stopped
+from hostwright.common.untrusted import guarded
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.verify.checking import Checks
 from hostwright.verify.verdict import Verdict
+
+LEFT_SEEN = f"{NOTHING_CHANGED}; `invoke runs.show --run {{run}}` shows what was seen"
 
 
 def verify(roster: Roster, members: Members, connections: Connections, audience: Audience) -> RunResults[Verdict]:
@@ -22,7 +26,9 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
     options = RunOptions.of(roster, members).recorded()
     roles = dict.fromkeys(role for member in members for role in member.roles)
     with (
-        recorded("verify", roster, members, connections, audience=audience, options=options) as recording,
+        recorded(
+            "verify", roster, members, connections, audience=audience, options=options, left=LEFT_SEEN
+        ) as recording,
         Checks(roster, roles) as checks,
     ):
 
@@ -35,7 +41,12 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
                 recording.emit(Explained(name, what, check.why, (check.finding,) if check.finding else ()))
             return _examined(roster, member, connections, recording, verdict) if verdict.failed_checks else verdict
 
-        results = on_each(tuple(by_name), verified, stop=connections.close)
+        try:
+            results = on_each(tuple(by_name), verified, stop=connections.close)
+        except Interrupted as stop:
+            _record(recording, stop.results)
+            stop.ended = RunResults(recording.run.id, stop.results, INTERRUPTED)
+            raise
         _record(recording, results)
         good = not results.errors and all(verdict.passed for verdict in results.values)
         status = AS_DESIRED if good else FAILED
@@ -48,12 +59,14 @@ def _examined(
 ) -> Verdict:
     """The verdict with what the host has of known problems, asked once; the checks' own connection is closed."""
     try:
-        with connections.connect(member) as shell:
-            found = roster.examine(member, shell)
+        with guarded(member.name), connections.connect(member) as shell:
+            units = units_named("\n".join(check.why for check in verdict.failed_checks))
+            found = roster.examine(member, shell, units, recording.journal.redactor.text)
     except Stopped:
         raise
-    except HostError as error:
-        found = Examination((), f"it could not be asked for known problems: {error.sentence}")
+    except HostwrightError as error:
+        sentence = error.sentence if isinstance(error, HostError) else str(error)
+        found = Examination((), f"it could not be asked for known problems: {sentence}")
     if found is not None:
         recording.emit(Explained(member.name, "after the failure", found.sentence, found.findings))
     return replace(verdict, examination=found)

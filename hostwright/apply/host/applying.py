@@ -18,6 +18,7 @@ from hostwright.apply.disturb import draining
 from hostwright.apply.disturb.rebooting import reboot
 from hostwright.apply.host.alone import AloneFailures
 from hostwright.apply.host.connection import HostConnection
+from hostwright.apply.host.explaining import tell_cause, units_of
 from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.host.jobrunner import JobLost, JobRunner, failures
 from hostwright.apply.host.outcome import Outcome, Settings
@@ -32,10 +33,13 @@ from hostwright.common.errors import (
     NotConverged,
     ProtocolError,
     Refused,
+    ScriptFailed,
     SeveralFailed,
     StepFailed,
     Stopped,
 )
+from hostwright.common.quoting import sh
+from hostwright.common.untrusted import guarded
 from hostwright.plan.desired import Desired
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs, locks
@@ -134,23 +138,37 @@ class HostApply:
             return self._whole(expected)
         except HostwrightError as error:
             whole = self._alone.complete(error)
-            if isinstance(whole, StepFailed | SeveralFailed | NotConverged | JobLost):
+            if isinstance(whole, StepFailed | SeveralFailed | NotConverged | JobLost | ScriptFailed):
                 self._examine(whole)
             if whole is error:
                 raise
             raise whole from error
 
     def _examine(self, error: HostError) -> None:
-        """Ask the host that failed for known problems, once, over the connection that there is."""
-        ask_host = self._settings.examine
-        if ask_host is None or self._settings.stopping():
+        """Ask the host that failed for known problems, once, over the connection that there is, and tell what it says.
+
+        Nothing that goes wrong with that look hides the failure.
+        """
+        settings = self._settings
+        if settings.examine is None:
             return
-        try:
-            error.examination = ask_host(self._connection.shell)
-        except HostError as trouble:
-            error.examination = Examination((), f"it could not be asked for known problems: {trouble.sentence}")
+        if not settings.stopping():
+            error.examination = self._look(settings.examine, units_of(error))
         if (found := error.examination) is not None:
             self._emit(events.Explained(self.name, "after the failure", found.sentence, found.findings))
+        record = sh("`invoke runs.show --run %s --hosts %s --steps`", settings.run.id, self.name)
+        tell_cause(error, error.examination, settings.explain, again=settings.again, record=record)
+
+    def _look(
+        self, examine: Callable[[RootShell, tuple[str, ...]], Examination | None], units: tuple[str, ...]
+    ) -> Examination | None:
+        self._emit(events.Waiting(self.name, "what it says of the failure"))
+        try:
+            with guarded(self.name):
+                return examine(self._connection.shell, units)
+        except HostwrightError as trouble:
+            sentence = trouble.sentence if isinstance(trouble, HostError) else str(trouble)
+            return Examination((), f"it could not be asked for known problems: {sentence}")
 
     def _whole(self, expected: Plan | None) -> Outcome:
         plan = self.plan()
@@ -335,7 +353,7 @@ class HostApply:
         result = self._runner.run(plan, [self._desired.stack.artifacts[name] for name in plan.artifacts])
         self._results.append(result)
         if result.status != 0:
-            alone, error = failures(self.name, plan, result, self._settings.explain)
+            alone, error = failures(self.name, plan, result, self._settings.explain, self._settings.clean)
             self._alone.errors += alone
             if error is not None:
                 raise error

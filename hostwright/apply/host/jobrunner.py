@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from hostwright.apply.delivery.fetching import fetch_script
 from hostwright.apply.delivery.pushing import deliver
 from hostwright.apply.events import Emit
 from hostwright.apply.host.connection import HostConnection
+from hostwright.apply.host.explaining import last_line, units_named
 from hostwright.apply.jobs import jobs, scripting, transient
 from hostwright.apply.jobs.scripting import LogReader
 from hostwright.common.errors import FailedStep, Finding, HostError, StepFailed
@@ -152,13 +153,17 @@ def _own_lines(result: RoleResult, prefix: str) -> Iterator[str]:
 
 
 def failures(
-    host: str, plan: RolePlan, result: RoleResult, explain: Callable[[str], Finding | None]
+    host: str,
+    plan: RolePlan,
+    result: RoleResult,
+    explain: Callable[[str], Finding | None],
+    clean: Callable[[str], str] = str,
 ) -> tuple[list[StepFailed], HostError | None]:
     """The errors of a role that failed: of changes that stand alone, and the one that ended it, if one did.
 
-    ``explain`` gives the known problem that a step's output names.
+    ``explain`` gives the known problem that a step's output names; ``clean`` masks secrets in that.
     """
-    failed = [step for step in result.steps if step.status != 0]
+    failed = [replace(step, output=clean(step.output)) for step in result.steps if step.status != 0]
     errors = [_failure(host, plan, step, explain) for step in failed]
     if failed and failed[-1].status is not None and plan.steps[failed[-1].number][0].alone:
         return errors, None
@@ -172,11 +177,12 @@ def _failure(host: str, plan: RolePlan, step: StepResult, explain: Callable[[str
     """The error of one step: what it printed last, and the cause where it is known."""
     lines = [line for line in step.output.splitlines() if line.strip()]
     known = explain(step.output)
-    because = _errors(lines, explain) or _told(known) or (lines[-1].strip() if lines else "it printed nothing")
+    because = _errors(lines, explain) or _told(known) or last_line(lines)
     ended = "was cut off" if step.status is None else f"ended with status {step.status}"
     tries = f" after {step.tries} tries" if step.tries > 1 else ""
     change, script = plan.steps[step.number]
-    failed = FailedStep(plan.role, change.what, script.script, step.status or 255, tuple(lines[-TAIL_LINES:]), known)
+    tail, units = tuple(lines[-TAIL_LINES:]), units_named(step.output)
+    failed = FailedStep(plan.role, change.what, script.script, step.status or 255, tail, known, units)
     return StepFailed(host, f"{plan.role}, {change.what}: the step {ended}{tries}: {because}", failed)
 
 

@@ -54,8 +54,12 @@ class Settings:
     keep: Callable[[Stack], str] = lambda _: ""
     #: the known problem that a failed step's output names
     explain: Callable[[str], Finding | None] = lambda _: None
-    #: asks the host for known problems after a failure; ``None``: whoever applies looks at the host afterwards anyway
-    examine: Callable[[RootShell], Examination | None] | None = None
+    #: masks secrets in what a host printed
+    clean: Callable[[str], str] = str
+    #: asks the host for known problems after a failure, and for the journals of these units; ``None``: whoever applies
+    #: looks at the host afterwards anyway
+    examine: Callable[[RootShell, tuple[str, ...]], Examination | None] | None = None
+    again: str = "the same command again"  #: what to do once the cause of a failure is mended
     #: which failures of a step are retried, and which are not whatever else its output says; read when a job needs it
     retry_rules: Callable[[], tuple[RetryRule, ...]] = tuple
     #: a plan as a file of ``plan --out`` holds it, to compare with that

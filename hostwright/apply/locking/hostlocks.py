@@ -11,7 +11,7 @@ from typing import Any
 
 from hostwright.apply.locking import locallocks, operatorlock
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import Results, on_each
+from hostwright.apply.rollout.rollout import LEFT, Results, on_each
 from hostwright.common.errors import InputError, Unreachable
 from hostwright.common.operator import operator
 from hostwright.common.places import state_root
@@ -24,6 +24,7 @@ from hostwright.transport.root.rootshell import RootShell
 
 #: a lock kept on this machine, as it is now and as it was before
 Aside = tuple[OperatorLock | None, OperatorLock | None]
+LEFT_UNKNOWN = "interrupted. Whether a host is locked that is not shown is not known: `invoke lock --list` shows it"
 REASON_CHARACTERS = 200  #: our choice: a reason stands in one line with the rest
 
 
@@ -76,6 +77,7 @@ def put_locks(
     """Lock hosts in the operator's name, for ``reason`` and for as long as ``lasts``; ``force`` replaces another
     operator's lock. Of a host that could not be locked, the error stands in the results."""
     now = datetime.now(UTC).replace(microsecond=0)
+    LEFT.set(LEFT_UNKNOWN)
 
     def put(shell: RootShell) -> HostLocks:
         wanted = OperatorLock(operator(), reason, shell.host, now, now + lasts)
@@ -88,6 +90,7 @@ def take_locks_off(
     members: Members, connections: Connections, inventory: Path, *, force: bool = False
 ) -> Results[HostLocks]:
     """Take the locks off hosts, and off this machine; ``force`` takes another operator's lock off as well."""
+    LEFT.set(LEFT_UNKNOWN)
 
     def kept(name: str) -> Aside:
         now = datetime.now(UTC)

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from hostwright.apply.events import Emit, HostEnded, Note
 from hostwright.apply.host.applying import HostApply
-from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, Outcome, Settings, worst
+from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Outcome, Settings, worst
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RunOptions
 from hostwright.apply.rollout.recording import Audience, RunResults, recorded
-from hostwright.apply.rollout.rollout import Results, roll_out
+from hostwright.apply.rollout.rollout import Interrupted, Results, roll_out
 from hostwright.common.errors import Acceptance, Locked
 from hostwright.common.places import state_root
 from hostwright.plan.host import locks
@@ -36,6 +36,7 @@ STOPPING = (
 #: what continues an interrupted run of a verb
 AGAIN = {"provision": "`invoke provision --resume`"}
 THE_SAME = "the same command again"
+LEFT_RUNNING = "interrupted. Jobs that run on the hosts go on; %s re-attaches to them."
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Work:
     as_saved: Callable[[Plan], Plan] = lambda plan: plan  #: a plan as the file with ``saved`` would hold it
     files: Mapping[str, Path] = field(default_factory=dict)  #: of artifacts that no stack has, by their names
     accept: Accept | None = None  #: what else is asked of each host that is as desired
+    verb: str = ""  #: of which this is the work
+    clean: Callable[[str], str] = str  #: masks secrets in what a host printed
 
     def __call__(self, name: str) -> Outcome:
         """One host, from its connection to its end. Raises ``Locked`` for one that is set aside on this machine."""
@@ -91,7 +94,9 @@ class Work:
             depart=self.goal.departs(member),
             keep=stackstore.keep,
             explain=self.roster.explain,
-            examine=lambda shell: self.roster.examine(member, shell),
+            clean=self.clean,
+            examine=lambda shell, units: self.roster.examine(member, shell, units, self.clean),
+            again=AGAIN.get(self.verb, THE_SAME),
             retry_rules=self.roster.retry_rules,
             as_saved=self.as_saved,
             stopping=self.stopping.is_set,
@@ -123,12 +128,13 @@ def apply_goal(
     before: a host whose saved plan is stale is not touched. ``options`` are those of the verb alone, for the journal,
     ``files`` those of artifacts that no stack has. ``accept`` is asked of each host that is as desired: where it
     raises ``NotAccepted``, the host has failed.
-    Raises ``InputError`` for limits that cannot be read, and ``KeyboardInterrupt`` after a second Ctrl-C; errors of
-    hosts are in the results.
+    Raises ``InputError`` for limits that cannot be read, and ``Interrupted`` with these results after a second Ctrl-C;
+    errors of hosts are in the results.
     """
     limits = change.rollout.limits(len(members))
     given = RunOptions.of(roster, members, change).recorded(**(options or {}))
-    with recorded(verb, roster, members, connections, audience=audience, options=given) as recording:
+    left = LEFT_RUNNING % AGAIN.get(verb, THE_SAME)
+    with recorded(verb, roster, members, connections, audience=audience, options=given, left=left) as recording:
         stopping = threading.Event()
         work = Work(
             roster,
@@ -143,16 +149,22 @@ def apply_goal(
             recording.journal.redactor.plan,
             files or {},
             accept,
+            verb,
+            recording.journal.redactor.text,
         )
-        results = roll_out(
-            tuple(members.by_name),
-            work,
-            limits=limits,
-            emit=recording.emit,
-            stop=connections.close,
-            gently=lambda: stop_gently(stopping, recording.emit, verb),
-            silent=recording.silence.hosts,
-        )
+        try:
+            results = roll_out(
+                tuple(members.by_name),
+                work,
+                limits=limits,
+                emit=recording.emit,
+                stop=connections.close,
+                gently=lambda: stop_gently(stopping, recording.emit, verb),
+                silent=recording.silence.hosts,
+            )
+        except Interrupted as stop:
+            stop.ended = RunResults(recording.run.id, stop.results, INTERRUPTED)
+            raise
         status = status_of(results)
         recording.journal.end(status, sentence=results.stopped_because)
     return RunResults(recording.run.id, results, status)

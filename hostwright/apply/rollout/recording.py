@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from hostwright.apply.events import Emit, Event
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.rollout.rollout import LEFT, Results
 from hostwright.apply.rollout.silence import Silence
 from hostwright.common.input.passwordcommand import get_all
 from hostwright.common.places import state_root
@@ -108,10 +108,12 @@ def recorded(
     *,
     audience: Audience,
     options: Mapping[str, Any],
+    left: str,
     shown: bool = True,
 ) -> Iterator[Recording]:
     """Record a run from its beginning to however it ends, and show it as it happens.
 
+    ``left`` is what an operator is told who ends it with Ctrl-C (``LEFT``); ``{run}`` in it stands for the run's id.
     Where ``shown`` is false, nothing is shown but within the recording's ``view``.
 
     A journal that cannot be written is a warning: no fleet shall stay broken because a disk here is full.
@@ -142,6 +144,7 @@ def recorded(
         header = journal.header
         notifier = Notifier(audience.notify, header, journal.redactor, audience.warn, roster.site.root)
         after.callback(lambda: notifier.end(journal.ending))
+        LEFT.set(left.format(run=header.run))
 
         def tell(event: Event) -> None:
             journal(event)

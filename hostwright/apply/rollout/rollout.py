@@ -12,10 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from hostwright.apply.events import Emit, HostEnded
 from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, Course, Limits, window
@@ -29,6 +30,11 @@ CUT_S = 2.0  #: how long threads may take to end once their connections are cut;
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 CUT_OFF = "cut off before its end; a job that runs on it continues, and the next run re-attaches to it"
+UNENDED = "not done when the operator stopped"  #: a host that was only looked at, or asked for one thing
+
+NOTHING_CHANGED = "stopped; nothing was changed"
+#: what whoever ends this call with Ctrl-C must be told; whatever begins to change something says so here before
+LEFT: ContextVar[str] = ContextVar("left", default=NOTHING_CHANGED)
 BROKEN_OFF = "an error of Hostwright itself ended the run"
 
 
@@ -45,6 +51,19 @@ class Results(Generic[T]):
     untouched: tuple[str, ...] = ()
     stopped_because: str = ""
     names: tuple[str, ...] = ()
+
+
+class Interrupted(KeyboardInterrupt):
+    """The operator ended the work on hosts before its end.
+
+    ``results`` are those of each host until then: a host in work has ``Stopped`` among the errors. ``ended`` is what
+    the work would have returned, made of these results.
+    """
+
+    def __init__(self, results: Results[Any]):
+        super().__init__("stopped by the operator")
+        self.results = results
+        self.ended: Any = results
 
 
 def result_of(error: HostError) -> str:
@@ -67,8 +86,8 @@ def on_each(
 
     ``at_once`` bounds how many at a time, below what this machine can hold open (``window``); 0 is as many as that.
 
-    On Ctrl-C no further host is started, and ``stop`` is called to cut the connections; the jobs on the hosts go on.
-    An error that nobody foresaw is ``Unforeseen``, and its host's.
+    On Ctrl-C no further host is started, and ``stop`` is called to cut the connections; the jobs on the hosts go on,
+    and ``Interrupted`` is raised. An error that nobody foresaw is ``Unforeseen``, and its host's.
     """
     most = window(len(names))
     limits = Limits(canary=0, batch=min(at_once or most, most), max_fail=len(names))
@@ -99,8 +118,8 @@ def roll_out(
     do not answer (``Silence.hosts``); their slots are lent to others.
 
     The first Ctrl-C or SIGTERM calls ``gently()``, which is to let ``work`` raise ``Stopped`` soon, and waits for the
-    hosts in work. The second calls ``stop()`` to cut the connections and raises ``KeyboardInterrupt``, whether the
-    threads have ended or not. An error that nobody foresaw is ``Unforeseen``, and its host's.
+    hosts in work. The second calls ``stop()`` to cut the connections and raises ``Interrupted``, whether the threads
+    have ended or not. An error that nobody foresaw is ``Unforeseen``, and its host's.
     """
     return _Run(names, work, limits, emit=emit, stop=stop, gently=gently, silent=silent, result=result).carry_out()
 
@@ -156,11 +175,21 @@ class _Run(Generic[T]):
         with _interruptions(lambda: self._inbox.put(_Interrupted())):
             try:
                 self._loop()
-            except BaseException as error:
-                self._cut(STOPPED_BY_OPERATOR if isinstance(error, KeyboardInterrupt) else BROKEN_OFF)
+            except KeyboardInterrupt:
+                self._cut(STOPPED_BY_OPERATOR)
+                if self._gently is None:
+                    self._errors.update({host: self._stopped(host) for host in self._course.untouched})
+                raise Interrupted(self._results()) from None
+            except BaseException:
+                self._cut(BROKEN_OFF)
                 raise
-        if not (self._inbox.empty() or self._asked_to_stop):
-            self._interrupt()  # it came after the last host's end
+        if not (self._inbox.empty() or self._asked_to_stop):  # it came after the last host's end
+            if self._gently is None:
+                raise Interrupted(self._results())
+            self._interrupt()
+        return self._results()
+
+    def _results(self) -> Results[T]:
         return Results(
             tuple(self._values[name] for name in self._names if name in self._values),
             tuple(self._errors[name] for name in self._names if name in self._errors),
@@ -211,7 +240,7 @@ class _Run(Generic[T]):
         self._emit(HostEnded(host, result, sentence))
         if not isinstance(error, HostwrightError):
             raise error
-        self._errors[host] = error if isinstance(error, HostError) else HostError(host, sentence)
+        self._errors[host] = _of_host(host, error, sentence)
 
     def _interrupt(self) -> None:
         if self._gently is None or self._asked_to_stop:
@@ -237,16 +266,32 @@ class _Run(Generic[T]):
             match self._next():
                 case _Interrupted():
                     break
+                case _Done(host=host) if self._gently is None:  # its value may be what the cut made of it
+                    self._course.end(host, "stopped")
+                    self._end_cut(host, self._stopped(host))
                 case _Done(host=host, value=value):
+                    self._values[host] = value
                     self._course.end(host, self._result(value))
                 case _Failed(host=host, error=error):
                     result, sentence = _verdict(error)
                     by_itself = result == "failed" and isinstance(error, HostwrightError)
                     self._course.end(host, result)
-                    self._emit(HostEnded(host, result, sentence) if by_itself else HostEnded(host, "stopped", CUT_OFF))
+                    self._end_cut(host, _of_host(host, error, sentence) if by_itself else self._stopped(host))
         for host in self._course.running:
-            self._emit(HostEnded(host, "stopped", CUT_OFF))
+            self._end_cut(host, self._stopped(host))
         self._list_untouched()
+
+    def _stopped(self, host: str) -> Stopped:
+        return Stopped(host, UNENDED if self._gently is None else CUT_OFF)
+
+    def _end_cut(self, host: str, error: HostError) -> None:
+        self._errors[host] = error
+        self._emit(HostEnded(host, result_of(error), error.sentence))
+
+
+def _of_host(host: str, error: BaseException, sentence: str) -> HostError:
+    """The error as its host's."""
+    return error if isinstance(error, HostError) else HostError(host, sentence)
 
 
 def _verdict(error: BaseException) -> tuple[str, str]:

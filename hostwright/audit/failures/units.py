@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hostwright.audit.judging.look import Look, Unread
-from hostwright.common.quoting import words
+from hostwright.common.errors import UnitJournal
+from hostwright.common.quoting import sh_file, words
+from hostwright.common.text import one_line, printable
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 from hostwright.resources.system.services import parse_show
@@ -14,6 +17,12 @@ LAST_LINES = 2  #: of the program's own output that are shown: its very last lin
 JOURNAL_LINES = 25  #: of a failed unit: systemd's messages about five starts, and the program's own between them
 
 MOST_DIGITS = 10  #: of a number that is accepted
+
+QUOTED_LINES = 12  #: our choice: of a journal that is quoted; systemd's own messages about a start are six
+QUOTED_CHARACTERS = 300  #: of such a line that are shown
+LINE_BYTES = 1000  #: and that are read, so that a secret is masked as long as it is whole
+NAMES_BYTES = 520  #: before it: two names of units
+MOST_NEEDED = 2  #: failed units that another one needs: what is behind the first
 
 _FAILED = "systemctl list-units --state=failed,activating --plain --no-legend --no-pager"
 _EACH = f"""\
@@ -91,11 +100,7 @@ class Units:
         """The last output of a failed unit's program since its last start; without any, systemd's message on how it
         ended.
         """
-        lines = self.journal(look, name)
-        starts = [number for number, line in enumerate(lines) if line.startswith("Starting ")]
-        lines = lines[starts[-1] :] if starts else lines
-        own = tuple(line for line in lines if not _SYSTEMD.match(line))
-        return (own or tuple(line for line in lines if _ENDED.match(line)))[-LAST_LINES:]
+        return last_words(self.journal(look, name))
 
     def limited(self, look: Look, name: str) -> str:
         """The line that says that systemd has stopped restarting a failed unit, or nothing."""
@@ -106,6 +111,45 @@ class Units:
             return f"{name}: start-limit-hit"
         lines = reversed(self.journal(look, name))
         return next((line for line in lines if "tart request repeated too quickly" in line), "")
+
+
+def last_words(lines: Sequence[str]) -> tuple[str, ...]:
+    """In a unit's journal, the last output of its program since its last start; without any, systemd's message on how
+    it ended.
+    """
+    starts = [number for number, line in enumerate(lines) if line.startswith("Starting ")]
+    lines = lines[starts[-1] :] if starts else lines
+    own = tuple(line for line in lines if not _SYSTEMD.match(line))
+    return (own or tuple(line for line in lines if _ENDED.match(line)))[-LAST_LINES:]
+
+
+def unit_journals(units: Sequence[str]) -> Probe:
+    """The probe for the last lines of these units' journals, whatever state they are in, and of those failed ones
+    without which they do not start, as ``NAMED UNIT: line``.
+    """
+    script = sh_file(
+        __file__, "unitjournals.sh", units=tuple(units), lines=QUOTED_LINES, width=LINE_BYTES, needed=MOST_NEEDED
+    )
+    most = max(1, len(units)) * (1 + MOST_NEEDED) * QUOTED_LINES * (LINE_BYTES + NAMES_BYTES)
+    return Probe(script, root=True, cap_bytes=most)
+
+
+def read_journals(text: str) -> tuple[UnitJournal, ...]:
+    """The journals in the answer to ``unit_journals``, bounded and safe to show."""
+    journals: dict[tuple[str, str], list[str]] = {}
+    for row in text.splitlines():
+        head, colon, line = row.partition(": ")
+        named, _, unit = head.partition(" ")
+        if colon and unit and line.strip():
+            journals.setdefault((printable(named), printable(unit)), []).append(line)
+    return tuple(
+        UnitJournal(named, unit, tuple(map(_quoted, lines[-QUOTED_LINES:])), " ".join(map(_quoted, last_words(lines))))
+        for (named, unit), lines in journals.items()
+    )
+
+
+def _quoted(line: str) -> str:
+    return one_line(line.strip())[:QUOTED_CHARACTERS]
 
 
 def _count(text: str) -> int:

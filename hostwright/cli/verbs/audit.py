@@ -12,6 +12,7 @@ from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import audit_audience, watch
 from hostwright.cli.views.reports import Outputs
@@ -39,32 +40,32 @@ def audit(
 
     def once() -> tuple[int, RenderableType]:
         look = auditor.audit()
-        if look.stopped:
-            raise KeyboardInterrupt
         status = _write(outputs, auditor, look)
         return status, show_audit(look.audit, look.ages, details=details)
 
     if every:
         return watch(every, once)
-    look = auditor.audit()
-    status = _write(outputs, auditor, look)
-    if as_json:
-        print_document("audit", asdict(look.audit))
-    elif not outputs.on_stdout:
-        console.make_console().print(show_audit(look.audit, look.ages, details=details))
-    return status
+
+    def show(look: AuditResult) -> None:
+        if as_json:
+            print_document("audit", asdict(look.audit))
+        elif not outputs.on_stdout:
+            console.make_console().print(show_audit(look.audit, look.ages, details=details))
+
+    return _write(outputs, auditor, shown(auditor.audit, show))
 
 
 def doctor(selection: Selection, connection: ConnectionOptions, options: AuditOptions, *, as_json: bool = False) -> int:
     """``invoke doctor``."""
     from hostwright.audit.reports.diagnosis import show_diagnosis
 
-    look = _auditor(selection, connection, options).audit()
-    hosts = look.audit.hosts
-    if as_json:
-        print_document("doctor", {"hosts": [_diagnosis(host) for host in hosts]})
-    else:
-        console.make_console().print(Group(*show_diagnosis(hosts, look.ages)))
+    def show(look: AuditResult) -> None:
+        if as_json:
+            print_document("doctor", {"hosts": [_diagnosis(host) for host in look.audit.hosts]})
+        else:
+            console.make_console().print(Group(*show_diagnosis(look.audit.hosts, look.ages)))
+
+    hosts = shown(_auditor(selection, connection, options).audit, show).audit.hosts
     if any(host.status == "unread" for host in hosts):
         return FAILED
     return DIFFERS if any(host.findings for host in hosts) else AS_DESIRED

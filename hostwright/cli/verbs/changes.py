@@ -17,6 +17,7 @@ from hostwright.apply.rollout.options import ChangeOptions, RunOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import Declined, ask, can_ask, named, of_plans, refuse_unasked, says_yes
+from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
 from hostwright.cli.views.outcomes import intents, show_outcomes, show_plans
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
@@ -68,11 +69,14 @@ def _plan(
 
         signed = _signing(fleet, members)
         signing.check_can_sign(signed, Path(out))
-    results = fleet.plan(members, goal=goal, password=ask_password(connection))
+    password = ask_password(connection)
+    results = shown(
+        lambda: fleet.plan(members, goal=goal, password=password),
+        lambda results: show_plans(members, results, as_json=as_json),
+    )
     if out:
         redactor = Redactor(secrets_in(fleet.inventory.hosts.values(), members))
         savedplans.save(Path(out), [looked_at.plan for looked_at in results.values], redactor, signed)
-    show_plans(members, results, as_json=as_json)
     if results.errors:
         return FAILED
     return AS_DESIRED if all(looked_at.plan.empty for looked_at in results.values) else DIFFERS
@@ -243,8 +247,10 @@ def _run(
 ) -> int:
     """Change hosts and show what came of them, and with ``proved`` of their proofs. Where something would be lost for
     good, ask at a terminal, and go on with those hosts, and those that were not started; the exit status."""
-    ended = run(members, change)
-    show_outcomes(verb, members, ended, proved=proved, as_json=as_json)
+    ended = shown(
+        lambda: run(members, change),
+        lambda ended: show_outcomes(verb, members, ended, proved=proved, as_json=as_json),
+    )
     asked = {error.host for error in ended.results.errors if isinstance(error, Unanswered)}
     if not asked or not can_ask(as_json=as_json):
         return ended.status
@@ -252,8 +258,10 @@ def _run(
     if not says_yes(f"Shall {', '.join(sorted(asked))} lose that?"):
         return ended.status
     again = replace(members, chosen=tuple(member for member in members if member.name in names))
-    more = run(again, replace(change, yes=True))
-    show_outcomes(verb, again, more, proved=proved, as_json=as_json)
+    more = shown(
+        lambda: run(again, replace(change, yes=True)),
+        lambda more: show_outcomes(verb, again, more, proved=proved, as_json=as_json),
+    )
     return worst([more.status, *(error.exit_status for error in ended.results.errors if error.host not in asked)])
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED
 from hostwright.apply.locking.hostlocks import HostLocks, read_reason
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.locks import show_locks
 from hostwright.plan.host.locks import DEFAULT_FOR, read_duration
@@ -24,24 +27,26 @@ def lock(
     why, how_long = read_reason(reason), read_duration(lasts or DEFAULT_FOR)
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
-    locked = fleet.lock(members, why, how_long, force=force, password=ask_password(connection))
-    return _shown(locked, as_json=as_json)
+    password = ask_password(connection)
+    return _shown(lambda: fleet.lock(members, why, how_long, force=force, password=password), as_json=as_json)
 
 
 def locks(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
     """``invoke lock --list``: existing locks."""
     fleet = open_fleet(selection, connection)
     members = members_of(fleet, selection)
-    return _shown(fleet.locks(members, password=ask_password(connection)), as_json=as_json)
+    password = ask_password(connection)
+    return _shown(lambda: fleet.locks(members, password=password), as_json=as_json)
 
 
 def unlock(selection: Selection, connection: ConnectionOptions, *, force: bool = False, as_json: bool = False) -> int:
     """``invoke unlock``."""
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
-    return _shown(fleet.unlock(members, force=force, password=ask_password(connection)), as_json=as_json)
+    password = ask_password(connection)
+    return _shown(lambda: fleet.unlock(members, force=force, password=password), as_json=as_json)
 
 
-def _shown(results: Results[HostLocks], *, as_json: bool) -> int:
-    show_locks(results, as_json=as_json)
+def _shown(work: Callable[[], Results[HostLocks]], *, as_json: bool) -> int:
+    results = shown(work, lambda results: show_locks(results, as_json=as_json))
     return FAILED if results.errors else AS_DESIRED

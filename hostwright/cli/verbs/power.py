@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import ask, named, refuse_unasked
+from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.power import show_powered
 from hostwright.cli.views.progress import run_audience
@@ -32,6 +33,8 @@ def power(
     password = ask_password(connection) if order in DISTURBING else None
     if order == "off" and not yes:
         ask([f"powers off {named(member.name for member in members)}"], len(members))
-    ended = fleet.power(members, wanted, password=password, audience=run_audience(as_json=as_json))
-    show_powered(ended.results, as_json=as_json)
+    ended = shown(
+        lambda: fleet.power(members, wanted, password=password, audience=run_audience(as_json=as_json)),
+        lambda ended: show_powered(ended.results, as_json=as_json),
+    )
     return ended.status

@@ -10,6 +10,7 @@ from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import ask, can_ask, named, of_decisions, refuse_unasked, reinstalled
+from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet, refuse_strangers
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt
@@ -44,8 +45,10 @@ def rebuild(
     change.rollout.limits(len(members))  # mistakes are reported before anybody types a password
     password = ask_password(connection)
     if check:
-        decisions = fleet.decide(members, first, change=change, password=password)
-        show_decisions(decisions, as_json=as_json)
+        decisions = shown(
+            lambda: fleet.decide(members, first, change=change, password=password),
+            lambda decisions: show_decisions(decisions, as_json=as_json),
+        )
         return _status(decisions)
 
     def decided(decisions: Decisions) -> None:
@@ -57,10 +60,12 @@ def rebuild(
             ask(of_decisions(decisions.of), len(decisions.of))
 
     audience = run_audience(as_json=as_json)
-    rebuilt = fleet.rebuild(
-        members, first, change=change, password=password, audience=audience, decided=decided, prove=level
+    rebuilt = shown(
+        lambda: fleet.rebuild(
+            members, first, change=change, password=password, audience=audience, decided=decided, prove=level
+        ),
+        lambda rebuilt: show_rebuilt(members, rebuilt, as_json=as_json),
     )
-    show_rebuilt(members, rebuilt, as_json=as_json)
     return rebuilt.status
 
 

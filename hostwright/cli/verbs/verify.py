@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hostwright.apply.host.outcome import worst
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import STDOUT, check_files, put
@@ -15,9 +16,10 @@ from hostwright.cli.views.shared import print_document
 from hostwright.cli.views.verdicts import show_verdicts
 
 if TYPE_CHECKING:
-    from hostwright.fleet import Fleet, Members
+    from hostwright.fleet import Fleet, Members, RunResults
     from hostwright.prove.model import Level
     from hostwright.prove.proving import Proved, ProveOptions
+    from hostwright.verify.verdict import Verdict
 
 
 def verify(selection: Selection, connection: ConnectionOptions, *, prove: str = "", as_json: bool = False) -> int:
@@ -27,8 +29,11 @@ def verify(selection: Selection, connection: ConnectionOptions, *, prove: str = 
     members = members_of(fleet, selection)
     if level is not None:
         return _verify_and_prove(fleet, members, connection, level, as_json=as_json)
-    ended = fleet.verify(members, password=ask_password(connection), audience=run_audience(as_json=as_json))
-    show_verdicts(members, ended.results, as_json=as_json)
+    password = ask_password(connection)
+    ended = shown(
+        lambda: fleet.verify(members, password=password, audience=run_audience(as_json=as_json)),
+        lambda ended: show_verdicts(members, ended.results, as_json=as_json),
+    )
     return ended.status
 
 
@@ -44,14 +49,19 @@ def _verify_and_prove(
     options = ProveOptions(level)
     check_names(members, options)  # before any host is asked
     password, audience = ask_password(connection), run_audience(as_json=as_json)
-    ended = fleet.verify(members, password=password, audience=audience)
-    if not as_json:
-        show_verdicts(members, ended.results, as_json=False)
-    proved = fleet.prove(members, options, password=password, audience=audience)
-    if as_json:
-        show_verdicts(members, ended.results, proofs=document(proved.fleet), as_json=True)
-    else:
-        console.make_console().print(show_proofs(proved.fleet, details=len(members) == 1))
+
+    def show_first(ended: RunResults[Verdict]) -> None:
+        if not as_json:
+            show_verdicts(members, ended.results, as_json=False)
+
+    def show(proved: Proved) -> None:
+        if as_json:
+            show_verdicts(members, ended.results, proofs=document(proved.fleet), as_json=True)
+        else:
+            console.make_console().print(show_proofs(proved.fleet, details=len(members) == 1))
+
+    ended = shown(lambda: fleet.verify(members, password=password, audience=audience), show_first)
+    proved = shown(lambda: fleet.prove(members, options, password=password, audience=audience), show)
     return worst([ended.status, proved.status])
 
 
@@ -85,13 +95,17 @@ def prove(
     fleet = open_fleet(selection, connection)
     members = members_of(fleet, selection)
     quiet = as_json or STDOUT in outputs.files.values()
-    proved = fleet.prove(members, options, password=ask_password(connection), audience=run_audience(as_json=quiet))
+
+    def show(proved: Proved) -> None:
+        if as_json:
+            print_document("prove", document(proved.fleet))
+        elif not quiet:
+            console.make_console().print(show_proofs(proved.fleet, details=details or len(members) == 1))
+
+    password, audience = ask_password(connection), run_audience(as_json=quiet)
+    proved = shown(lambda: fleet.prove(members, options, password=password, audience=audience), show)
     for name, file in outputs.files.items():
         put(file, _render(name, proved), name)
-    if as_json:
-        print_document("prove", document(proved.fleet))
-    elif not quiet:
-        console.make_console().print(show_proofs(proved.fleet, details=details or len(members) == 1))
     return proved.status
 
 

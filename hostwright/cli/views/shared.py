@@ -20,8 +20,10 @@ from hostwright.common.errors import (
     HostwrightError,
     SeveralFailed,
     StepFailed,
+    Stopped,
 )
 from hostwright.common.text import printable
+from hostwright.inventory.patterns import fold
 from hostwright.stack.store.artifacts import stand_ins_line
 
 if TYPE_CHECKING:
@@ -68,9 +70,18 @@ def _error(error: HostwrightError, examination: Examination | None) -> dict[str,
 
 
 def show_errors(errors: tuple[HostError, ...]) -> None:
-    """Print errors on standard error, each with what its host was found to have."""
+    """Print errors on standard error, each with what its host was found to have; hosts that the operator's stop alone
+    kept from their end share one line."""
     err = console.make_console(stderr=True)
+    stopped: dict[str, list[str]] = {}
     for error in errors:
+        if isinstance(error, Stopped):
+            stopped.setdefault(error.sentence, []).append(error.host)
+    for sentence, hosts in stopped.items():
+        err.print(console.show_error(HostError(fold(hosts), sentence)))
+    for error in errors:
+        if isinstance(error, Stopped):
+            continue
         err.print(console.show_error(error))
         for line in examination_lines(error.examination):
             err.print(line)
@@ -80,6 +91,9 @@ def examination_lines(examination: Examination | None) -> Iterator[Text]:
     """What a host was found to have after a failure: failures with cause and fix, warnings by name."""
     if examination is None:
         return
+    for journal in examination.journals:
+        yield Text(f"  the journal of {journal.unit}:")
+        yield from (console.Hanging(f"    │ {line}", style="dim") for line in journal.lines)
     yield Text(f"  asked after the failure: {printable(examination.sentence)}", style="cyan")
     for finding in examination.findings:
         if finding.grave:

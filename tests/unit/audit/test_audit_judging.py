@@ -17,6 +17,7 @@ from hostwright.audit.auditing import examine, fleet_audit, judged
 from hostwright.audit.failures import Catalogue, FailureRule, Sign
 from hostwright.audit.failures.catalogue import failures_of
 from hostwright.audit.failures.rule import EVIDENCE_CHARACTERS
+from hostwright.audit.failures.units import unit_journals
 from hostwright.audit.judging import judging
 from hostwright.audit.judging.judging import EVIDENCE_LINES, NOT_ASKED, audit_probes, cards_of, judge, unread
 from hostwright.audit.judging.look import NOT_PROBED, Unread
@@ -212,3 +213,18 @@ def test_a_host_that_failed_is_asked_what_doctor_asks(member: Member, monkeypatc
         (),
         "it could not be asked for the signs of known problems: no answer within 60 s",
     )
+
+
+def test_journals_are_asked_for_in_the_same_look_and_told_without_secrets(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+):
+    logged, looks = unit_journals(["a.service"]), list[tuple[Probe, ...]]()
+
+    def ask(shell: object, probes: tuple[Probe, ...], *, timeout_s: float) -> Facts:
+        looks.append(probes)
+        return Facts({**dict.fromkeys(probes, Answer(1, "")), logged: Answer(0, "a.service a.service: key hunter2\n")})
+
+    monkeypatch.setattr(auditing, "ask", ask)
+    found = examine(member, None, ["a.service"], lambda text: text.replace("hunter2", "***"))
+    assert [journal.last for journal in found.journals] == ["key ***"]
+    assert looks == [(*audit_probes(member), logged)]

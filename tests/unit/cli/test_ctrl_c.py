@@ -4,8 +4,11 @@ does. The verb is a process of its own, and so is the server; nothing is waited 
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -49,14 +52,17 @@ def lied_to(kind: str, verb: str, folder: Path) -> Iterator[tuple[subprocess.Pop
     """A verb at work, and the file that appears once it is being lied to."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOSTWRIGHT_STATE": str(folder / "state")}
     key = make_key(folder / "id")
-    with subprocess.Popen([sys.executable, "-m", sshliar.__name__, kind, str(folder)], env=environment) as server:
+    server_command = [sys.executable, "-m", sshliar.__name__, kind, str(folder)]
+    with socket.socket() as closed, subprocess.Popen(server_command, env=environment) as server:
+        closed.bind(("127.0.0.1", 0))  # and never listens
         try:
             awaited(folder / "port", server)
             port = int((folder / "port").read_text())
             write_site(folder / "site", port, folder / "known_hosts", key)
+            add_gone(folder / "site/inventory/hosts.yml", closed.getsockname()[1])
             # in a job that a shell runs in the background, Ctrl-C would be ignored
             hearing = ["env", "--default-signal=INT", sys.executable, "-m", "hostwright"]
-            command = [*hearing, *verb.split(), "--hosts", "liar"]
+            command = [*hearing, *verb.split(), "--hosts", "all"]
             with subprocess.Popen(
                 command,
                 cwd=folder / "site",
@@ -74,6 +80,13 @@ def lied_to(kind: str, verb: str, folder: Path) -> Iterator[tuple[subprocess.Pop
             server.kill()
 
 
+def add_gone(hosts: Path, port: int) -> None:
+    """Beside the host that lies, one that refuses the connection: its failure is over long before Ctrl-C."""
+    inventory = json.loads(hosts.read_text())
+    inventory["all"]["hosts"]["gone"] = {**inventory["all"]["hosts"]["liar"], "ansible_port": port}
+    hosts.write_text(json.dumps(inventory))
+
+
 def awaited(path: Path, process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
     while not path.exists():
         assert process.poll() is None, process.stdout and process.stdout.read()
@@ -88,13 +101,19 @@ def test_one_ctrl_c_ends_a_verb_that_reads(stage: str, verb: str, tmp_path: Path
         output, _ = process.communicate(timeout=SOON_S)
         assert process.returncode == INTERRUPTED, output
         assert "Traceback" not in output
+        assert "stopped; nothing was changed" in output
+        if verb == "rebuild --check":  # which tries for a while longer
+            assert "not done when the operator stopped" in output
+        else:
+            assert re.search(r"gone\b[^,]*refuses the connection", output), output
+        assert ("`invoke runs.show --run " in output) is (verb == "verify"), "what is recorded says where"
 
 
 @pytest.mark.parametrize("stage", STAGES if EVERYTHING else STAGES[1::4])
 def test_provision_stops_gently_and_with_a_second_ctrl_c_at_once(stage: str, tmp_path: Path) -> None:
     with lied_to(stage, "provision", tmp_path) as (process, reached):
         awaited(reached, process)
-        said = threading.Event()
+        said, refused = threading.Event(), threading.Event()
         output: list[str] = []
 
         def read() -> None:
@@ -102,9 +121,12 @@ def test_provision_stops_gently_and_with_a_second_ctrl_c_at_once(stage: str, tmp
                 output.append(line)
                 if "stopping" in line:
                     said.set()
+                if "gone  unreachable: " in line:
+                    refused.set()
 
         reader = threading.Thread(target=read, daemon=True)
         reader.start()
+        assert refused.wait(SOON_S), output
         process.send_signal(signal.SIGINT)
         assert said.wait(SOON_S), output
         assert process.poll() is None, "it waits for what runs on the hosts"
@@ -112,4 +134,50 @@ def test_provision_stops_gently_and_with_a_second_ctrl_c_at_once(stage: str, tmp
         process.wait(SOON_S)
         reader.join()
         assert process.returncode == INTERRUPTED, output
-        assert "Traceback" not in "".join(output)
+        text = "".join(output)
+        assert "Traceback" not in text
+        table = text[text.index("time by role") :]
+        assert re.search(r"^liar +stopped", table, re.MULTILINE), table
+        assert re.search(r"^gone +unreachable", table, re.MULTILINE), table
+        assert re.search(r"^liar: cut off before its end; a job that runs on it continues", table, re.MULTILINE)
+        assert re.search(r"^gone: .*refuses the connection", table, re.MULTILINE)
+        assert re.search(r"run [0-9a-z-]+: `invoke runs.show --run ", table)
+        assert "Jobs that run on the hosts go on; `invoke provision --resume` re-attaches to them" in table
+
+
+def test_ctrl_c_pressed_twice_in_a_hurry_takes_nothing_of_the_end_away(tmp_path: Path) -> None:
+    with lied_to("a command is never answered", "plan", tmp_path) as (process, reached):
+        awaited(reached, process)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=SOON_S)
+        assert process.returncode == INTERRUPTED, output
+        assert "Traceback" not in output
+        assert re.search(r"gone\b.*refuses the connection", output), output
+        assert output.rstrip().endswith("stopped; nothing was changed")
+
+
+#: verbs that ask no host: they are stopped while a program of the inventory is waited for
+KEPT = ("hosts", "vars --hosts all", "stacks", "audit --offline", "audit.history --hosts all", "rebuild --report")
+
+
+@pytest.mark.parametrize("verb", KEPT if EVERYTHING else KEPT[:2])
+def test_ctrl_c_ends_a_verb_that_asks_no_host(verb: str, tmp_path: Path) -> None:
+    (tmp_path / "inventory/stacks").mkdir(parents=True)
+    (tmp_path / "tasks.py").write_text("from hostwright.cli.tasks import *  # noqa: F403\n")
+    program = tmp_path / "inventory/hosts.sh"
+    program.write_text("#!/bin/sh\ntouch ../begun begun\nexec sleep 600\n")
+    program.chmod(0o755)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOSTWRIGHT_STATE": str(tmp_path / "state")}
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "hostwright", *verb.split()]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            awaited(tmp_path / "begun", process)
+            process.send_signal(signal.SIGINT)
+            output, _ = process.communicate(timeout=SOON_S)
+        finally:
+            process.kill()
+    assert (process.returncode, output.strip().splitlines()[-1]) == (INTERRUPTED, "stopped; nothing was changed")
+    assert "Traceback" not in output

@@ -6,12 +6,13 @@ import sys
 
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED
 from hostwright.cli.arguments import Selection
+from hostwright.cli.exits import shown
 from hostwright.cli.opening import members_of, open_fleet
 from hostwright.cli.views.reaching.keys import show_keys, tell
 from hostwright.common.errors import InputError
 from hostwright.common.text import printable
 from hostwright.rebuild.install.sources import read_fingerprint
-from hostwright.rebuild.newkeys import Told
+from hostwright.rebuild.newkeys import KeyResults, Told
 
 
 def trust(selection: Selection, *, fingerprint: str = "", forget: bool = False, as_json: bool = False) -> int:
@@ -26,12 +27,13 @@ def trust(selection: Selection, *, fingerprint: str = "", forget: bool = False, 
         if not as_json:
             tell(told)
 
-    if forget:
-        results = fleet.forget(members, tell=settled)
-    else:
+    def work() -> KeyResults:
+        if forget:
+            return fleet.forget(members, tell=settled)
         ask = _ask if sys.stdin.isatty() and sys.stderr.isatty() else None
-        results = fleet.trust(members, fingerprint=wanted, ask=ask, tell=settled)
-    show_keys(results, as_json=as_json)
+        return fleet.trust(members, fingerprint=wanted, ask=ask, tell=settled)
+
+    results = shown(work, lambda results: show_keys(results, as_json=as_json))
     return FAILED if results.errors else AS_DESIRED
 
 

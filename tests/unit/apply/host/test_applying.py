@@ -18,6 +18,7 @@ from hostwright.apply.jobs import scripting
 from hostwright.common.errors import (
     Acceptance,
     Examination,
+    InputError,
     Locked,
     NotAccepted,
     NotConverged,
@@ -26,6 +27,7 @@ from hostwright.common.errors import (
     SeveralFailed,
     StepFailed,
     Stopped,
+    UnitJournal,
     Unreachable,
 )
 from hostwright.common.quoting import sh
@@ -216,7 +218,7 @@ def test_a_host_that_failed_is_asked_once_for_known_problems(place: Path):
     found = Examination((), "no known problem on the host (3 signs looked for)")
     bad = Flag(str(place / "a"), "echo no; exit 3")
 
-    def examine(shell: RootShell) -> Examination:
+    def examine(shell: RootShell, units: tuple[str, ...]) -> Examination:
         asked.append(shell)
         return found
 
@@ -228,15 +230,43 @@ def test_a_host_that_failed_is_asked_once_for_known_problems(place: Path):
     assert [event.why for event in said if isinstance(event, events.Explained)] == [found.sentence]
 
 
-def test_a_host_that_cannot_be_asked_says_so_and_fails_as_it_did(place: Path):
-    def examine(shell: RootShell) -> Examination:
-        raise Unreachable("gpu01", "connection lost")
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        (Unreachable("gpu01", "connection lost"), "connection lost"),
+        (InputError("a rule is defined twice"), "a rule is defined twice"),
+        (RuntimeError("oops"), "the work on it ended in an unforeseen error: RuntimeError: oops"),
+    ],
+)
+def test_a_host_that_cannot_be_asked_says_so_and_fails_as_it_did(place: Path, trouble: Exception, said: str):
+    def examine(shell: RootShell, units: tuple[str, ...]) -> Examination:
+        raise trouble
 
     bad = Flag(str(place / "a"), "echo no; exit 3")
     with pytest.raises(StepFailed, match="ended with status 3") as failure:
         host([], None, {"examine": examine}, base=((), bad)).apply()
     assert failure.value.examination is not None
-    assert failure.value.examination.sentence == "it could not be asked for known problems: connection lost"
+    assert failure.value.examination.sentence.startswith(f"it could not be asked for known problems: {said}")
+    assert failure.value.sentence.endswith("; next: `invoke runs.show --run run --hosts gpu01 --steps`")
+
+
+def test_the_journal_to_which_a_step_points_is_asked_for_and_told_without_secrets(place: Path):
+    asked: list[tuple[str, ...]] = []
+
+    def examine(shell: RootShell, units: tuple[str, ...]) -> Examination:
+        asked.append(units)
+        return Examination(
+            (), "nothing", (UnitJournal("a.service", "a.service", ("no room for it",), "no room for it"),)
+        )
+
+    lines = ("token hunter2hunter2", "Job for a.service failed.", 'See "journalctl -xe" for details.')
+    script = "\n".join(sh("echo %s", line) for line in lines) + "\nexit 3"
+    more = {"examine": examine, "clean": lambda text: text.replace("hunter2hunter2", "***"), "again": "`again`"}
+    with pytest.raises(StepFailed) as failure:
+        host([], None, more, base=((), Flag(str(place / "a"), script))).apply()
+    assert asked == [("a.service",)]
+    assert "ended with status 3: Job for a.service failed; a.service says: no room for it; next: " in str(failure.value)
+    assert failure.value.step.tail[0] == "token ***"
 
 
 def test_all_roles_that_failed_are_named(place: Path):

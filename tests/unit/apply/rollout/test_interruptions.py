@@ -17,7 +17,7 @@ from hostwright.apply import events
 from hostwright.apply.events import HostEnded
 from hostwright.apply.rollout import rollout
 from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, Limits
-from hostwright.apply.rollout.rollout import CUT_OFF, on_each, roll_out
+from hostwright.apply.rollout.rollout import CUT_OFF, UNENDED, Interrupted, on_each, roll_out
 from hostwright.common.errors import HostError, Stopped, Unreachable
 from tests.unit.support.gated import NAMES, WAIT_S, nothing
 
@@ -94,8 +94,10 @@ def test_the_second_ctrl_c_cuts_and_tells_of_every_host():
         assert cut.wait(WAIT_S)
         raise (Unreachable(name, "the connection was lost") if name == "gpu00" else HostError(name, "no room"))
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted) as stopped:
         roll_out(NAMES[:4], work, limits=Limits(0, 2, 4), emit=seen.append, stop=stop, gently=gently)
+    assert [str(error) for error in stopped.value.results.errors] == [f"gpu00: {CUT_OFF}", "gpu01: no room"]
+    assert stopped.value.results.untouched == ("gpu02", "gpu03")
     assert calls == ["gently", "stop"]
     assert sorted(seen, key=lambda event: event.host) == [
         HostEnded("gpu00", "stopped", CUT_OFF),
@@ -116,6 +118,45 @@ def test_a_reading_verb_ends_at_the_first_ctrl_c():
     with pytest.raises(KeyboardInterrupt):
         on_each(["gpu01"], work, stop=cut.set)
     assert cut.is_set()
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_reading_verb_keeps_what_it_knew_before_ctrl_c_and_nothing_that_the_cut_made():
+    cut, failed = threading.Event(), threading.Event()
+
+    def work(name: str) -> str:
+        if name == "gpu01":
+            failed.set()
+            raise HostError(name, "no room")
+        if name == "gpu02":
+            assert failed.wait(WAIT_S)
+            interrupt()
+        assert cut.wait(WAIT_S)
+        return "the connection was lost"
+
+    names = ["gpu00", "gpu01", "gpu02", "gpu03"]
+    with pytest.raises(Interrupted) as stopped:
+        on_each(names, work, stop=cut.set, at_once=3)
+    told = {error.host: error.sentence for error in stopped.value.results.errors}
+    assert told == dict.fromkeys(names, UNENDED) | {"gpu01": "no room"}
+    assert stopped.value.results.values == ()
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_reading_verb_that_ends_with_its_last_host_has_all_of_them():
+    def work(name: str) -> str:
+        return name
+
+    def result(done: str) -> str:
+        interrupt()
+        return "changed"
+
+    run = rollout._Run(
+        ["gpu01"], work, FREE, emit=nothing, stop=nothing, gently=None, silent=rollout._nobody, result=result
+    )
+    with pytest.raises(Interrupted) as stopped:
+        run.carry_out()
+    assert stopped.value.results.values == ("gpu01",)
 
 
 @pytest.mark.usefixtures("handlers")
