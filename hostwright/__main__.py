@@ -1,11 +1,14 @@
 """``python -m hostwright``: the command ``hostwright``."""
 
+import sys
+
 
 def main() -> None:
     """What the installed command calls. Its own imports take long enough for a Ctrl-C, too."""
     try:
         from hostwright.cli.program import main as run
     except KeyboardInterrupt:
+        print("stopped; nothing was changed", file=sys.stderr)
         raise SystemExit(130) from None
     run()
 

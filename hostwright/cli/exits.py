@@ -50,6 +50,8 @@ def run(verb: Callable[[], int]) -> int:
         with _heard_no_more():
             if isinstance(stop, Interrupted) and stop.ended is not None:
                 show_errors(stop.results.errors)
+            if errors.is_terminal:
+                errors.print()  # behind what the terminal shows of Ctrl-C, or a question
             errors.print(Text(LEFT.get()))
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback

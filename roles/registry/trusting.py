@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, open_fleet
@@ -73,6 +74,7 @@ def _place(fleet: Fleet) -> Path:
 
 def _write(path: Path, text: str) -> None:
     lines = "".join(f"      {line}\n" for line in text.strip().splitlines())
+    LEFT.set(f"interrupted. {path} was written")
     try:
         write_whole(path, f"{_HEAD}all:\n  vars:\n    {VARIABLE}: |\n{lines}".encode(), mode=0o644)
     except OSError as error:

@@ -142,7 +142,13 @@ def exec_(given: Given, name: str = "", command: str = "") -> int:
     """
     from hostwright.standard.roles.workspaces.verbs import looking
 
-    return looking.run_in(given.selection, given.connection, name, lambda space: looking.exec_script(space, command))
+    return looking.run_in(
+        given.selection,
+        given.connection,
+        name,
+        lambda space: looking.exec_script(space, command),
+        looking.LEFT_BY_COMMAND,
+    )
 
 
 @verb(

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from hostwright import __version__
 from hostwright.apply.host.outcome import AS_DESIRED
+from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.common.errors import InputError
 from hostwright.common.userpaths import expanded
@@ -34,6 +35,7 @@ def init(directory: str) -> int:
     with as_file(files("hostwright.cli") / "skeleton") as skeleton:
         sources = {root / _name(path.relative_to(skeleton)): path for path in sorted(skeleton.rglob("*")) if _is(path)}
         _refuse(root, [target for target in sources if target.exists() or target.is_symlink()])
+        LEFT.set(f"interrupted: {root} is not whole; remove what is there and run `hostwright init` again")
         try:
             for target, source in sources.items():
                 _write(target, source)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from hostwright.apply.host.outcome import AS_DESIRED, BAD_INPUT, FAILED
 from hostwright.apply.journal.redaction import MIN_INLINE, Redactor, secrets_in
+from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.cli.arguments import Selection
 from hostwright.cli.console import Hanging
@@ -185,6 +186,7 @@ def mirror(selection: Selection, *, stack: str, source: str = "") -> int:
     fleet = open_fleet(selection)
     refuse_strangers(fleet)
     out = console.make_console()
+    LEFT.set("stopped; what was downloaded is kept, and the same command again goes on from there")
     with make_progress(out) as progress:
         done = fleet.mirror(stack, Path(source) if source else None, progress=progress)
     out.print(summary(done))

@@ -90,6 +90,7 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
     except ValueError as error:
         raise InputError(str(error), "--watch") from error
     status = AS_DESIRED
+    shown: RenderableType | None = None
     out = console.make_console()
     try:
         with Live(Text("probing the hosts…"), console=out, screen=out.is_terminal, auto_refresh=False) as live:
@@ -103,4 +104,8 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
                 # a pause, not a wait for a condition: --watch asks for it, and Ctrl-C ends it at once
                 time.sleep(max(0.0, period_s - (time.monotonic() - began)))
     except KeyboardInterrupt:
+        if shown is None:
+            raise
+        if out.is_terminal:  # whose screen it stood on, which is gone
+            out.print(shown)
         return status

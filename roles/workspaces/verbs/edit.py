@@ -17,6 +17,7 @@ from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
+from hostwright.apply.rollout.rollout import LEFT
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.unquoted import Unquoted
@@ -163,6 +164,7 @@ def written(inventory: Path, before: str, after: str) -> None:
     now = path.read_text("utf-8") if path.exists() else ""
     if now != before:
         raise InputError("somebody else changed it meanwhile: nothing was written; try again", str(path))
+    LEFT.set(f"interrupted. {path} was written; the next provision of its host brings it to that")
     try:
         write_whole(path, after.encode(), mode=path.stat().st_mode & 0o777 if path.exists() else 0o644)
     except OSError as error:

@@ -7,9 +7,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import on_each
+from hostwright.apply.rollout.rollout import Results, on_each
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.errors import HostError
@@ -58,20 +59,24 @@ def show_rows(
         sentence = trouble(facts)
         return tuple(rows_of(member, facts)), HostError(name, sentence) if sentence else None
 
-    results = on_each([member.name for member in members], look, stop=connections.close)
-    rows = [row for rows, _ in results.values for row in rows]
-    errors = (*results.errors, *(error for _, error in results.values if error))
-    if as_json:
-        print_document(what, {what: [asdict(row) for row in rows], "errors": errors_json(errors)})
-        return 1 if errors else 0
-    out = console.make_console()
-    lines = [*table(rows, columns, out.width if out.is_terminal else None)] if rows else [f"no {what}"]
-    if len(rows) > 1 and (sentence := total(rows)):
-        lines += ["", sentence]
-    for line in lines:
-        out.print(line, markup=False, highlight=False, soft_wrap=True)
-    show_errors(errors)
-    return 1 if errors else 0
+    def errors_of(results: Results[tuple[tuple[Row, ...], HostError | None]]) -> tuple[HostError, ...]:
+        return (*results.errors, *(error for _, error in results.values if error))
+
+    def show(results: Results[tuple[tuple[Row, ...], HostError | None]]) -> None:
+        rows = [row for rows, _ in results.values for row in rows]
+        if as_json:
+            print_document(what, {what: [asdict(row) for row in rows], "errors": errors_json(errors_of(results))})
+            return
+        out = console.make_console()
+        lines = [*table(rows, columns, out.width if out.is_terminal else None)] if rows else [f"no {what}"]
+        if len(rows) > 1 and (sentence := total(rows)):
+            lines += ["", sentence]
+        for line in lines:
+            out.print(line, markup=False, highlight=False, soft_wrap=True)
+        show_errors(errors_of(results))
+
+    names = [member.name for member in members]
+    return 1 if errors_of(shown(lambda: on_each(names, look, stop=connections.close), show)) else 0
 
 
 def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]], width: int | None = None) -> Iterator[str]:

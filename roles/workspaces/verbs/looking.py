@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.shared import print_document, warn
@@ -126,9 +127,12 @@ def run_in(
     connection: ConnectionOptions,
     name: str,
     script: Callable[[Workspace], str],
+    left: str = NOTHING_CHANGED,
 ) -> int:
-    """Run a script about one workspace on its host and print what it prints; its exit status."""
+    """Run a script about one workspace on its host and print what it prints; its exit status. Whoever ends it with
+    Ctrl-C is told what it has ``left``."""
     member, space = one_workspace(selection, connection, name)
+    LEFT.set(left)
     with Connections(ask_password(connection)).connect(member) as shell:
         output = shell.attempt(script(space), timeout_s=RUN_TIMEOUT_S)
     sys.stdout.write(printable(output.stdout.decode("utf-8", "replace")))
@@ -160,6 +164,9 @@ def logs_script(space: Workspace, lines: int) -> str:
     printed = sh("docker logs --tail %s %s 2>&1 && status=0 || status=$?", lines, container)
     memory = sh_file(__file__, "memory.sh", name=space.name, container=container, limit=space.entry.memory or "")
     return f'{ended}\n{printed}\n{memory}\nexit "$status"'
+
+
+LEFT_BY_COMMAND = "interrupted. What the command has changed in the workspace stays"
 
 
 def exec_script(space: Workspace, command: str) -> str:
