@@ -86,7 +86,7 @@ def _tell_step(
     if known is None and step.known is None and found:
         known = next((one for one in found.findings if one.grave and one.layer == step.role), None)
     if known and known.cause not in sentence:
-        sentence = f"{sentence.rstrip('.')}. {known.cause}. {known.cure}"
+        sentence = f"{sentence.rstrip('.')}. The cause: {known.cause}. {known.cure}"
     error.retell(sentence)
     error.step = replace(step, known=step.known or known)
     return error.step.known

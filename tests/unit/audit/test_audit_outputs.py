@@ -100,6 +100,14 @@ def test_watch_redraws_until_ctrl_c_and_returns_the_last_status(monkeypatch: pyt
     assert all(50 < seconds <= 60 for seconds in waited)
 
 
+def test_a_watch_that_is_ended_before_its_first_audit_is_no_good_one():
+    def once() -> tuple[int, Text]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        watch("60s", once)
+
+
 def test_a_watch_of_nonsense_is_refused():
     with pytest.raises(InputError, match="expected a duration"):
         watch("soon", lambda: (0, Text("")))

@@ -92,7 +92,7 @@ def test_the_journal_is_quoted_where_the_step_points_to_it_and_its_cause_is_told
     assert known is not None
     assert told(error, journal("docker.service", bad)) == (
         f"container, service: the step ended with status 1: {CONTROL[:-1]}; docker.service says: {bad}. "
-        f"{known.cause}. {known.cure}; next: {AGAIN}"
+        f"The cause: {known.cause}. {known.cure}; next: {AGAIN}"
     )
     assert error.step.known == known
 
@@ -123,7 +123,7 @@ GRAVE = Finding("x", "container", True, ("evidence",), "the disk is gone", "Put 
 
 def test_what_its_layer_is_found_to_have_is_the_cause_where_the_output_names_none() -> None:
     assert told(failed("odd", units=()), findings=(GRAVE,)).endswith(
-        f"ended with status 1: odd. the disk is gone. Put it back; next: {AGAIN}"
+        f"ended with status 1: odd. The cause: the disk is gone. Put it back; next: {AGAIN}"
     )
     elsewhere = told(failed("odd", role="cuda", units=()), findings=(GRAVE,))
     assert elsewhere.endswith(f"status 1: odd; next: {RECORD}"), "another layer's"
