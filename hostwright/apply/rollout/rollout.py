@@ -185,6 +185,7 @@ class _Run(Generic[T]):
                 raise
         if not (self._inbox.empty() or self._asked_to_stop):  # it came after the last host's end
             if self._gently is None:
+                self._course.halt(STOPPED_BY_OPERATOR)
                 raise Interrupted(self._results())
             self._interrupt()
         return self._results()

@@ -20,6 +20,10 @@ from pathlib import Path
 import pytest
 
 from hostwright.apply.host.outcome import INTERRUPTED
+from hostwright.apply.rollout.rollout import LEFT, UNENDED, Interrupted, Results
+from hostwright.cli.exits import run, shown
+from hostwright.cli.views.shared import show_errors
+from hostwright.common.errors import HostError, Stopped
 from tests.lab.liars import sshliar
 from tests.lab.liars.quietsite import write_site
 from tests.lab.sshd import make_key
@@ -181,3 +185,68 @@ def test_ctrl_c_ends_a_verb_that_asks_no_host(verb: str, tmp_path: Path) -> None
             process.kill()
     assert (process.returncode, output.strip().splitlines()[-1]) == (INTERRUPTED, "stopped; nothing was changed")
     assert "Traceback" not in output
+
+
+# ---------------------------------------------------------------- in this process
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's own handler, whatever the tests were started from."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+STOPPED_EARLY: Results[str] = Results(
+    ("gpu01",), (HostError("gpu02", "no room"), *(Stopped(f"gpu{number}", UNENDED) for number in range(10, 40)))
+)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_what_was_known_is_shown_although_ctrl_c_is_pressed_meanwhile(capsys: pytest.CaptureFixture[str]) -> None:
+    def work() -> Results[str]:
+        raise Interrupted(STOPPED_EARLY)
+
+    def show(results: Results[str]) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        show_errors(results.errors)
+
+    def verb() -> int:
+        shown(work, show)
+        raise AssertionError("it was not ended")
+
+    assert run(verb) == INTERRUPTED
+    assert capsys.readouterr().err.splitlines() == [
+        f"gpu[10-39]: {UNENDED}",
+        "gpu02: no room",
+        "stopped; nothing was changed",
+    ]
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_output_that_nobody_reads_is_ended_by_pressing_on(capsys: pytest.CaptureFixture[str]) -> None:
+    def work() -> Results[str]:
+        raise Interrupted(STOPPED_EARLY)
+
+    def show(_: Results[str]) -> None:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+        raise AssertionError("it was not ended")
+
+    assert run(lambda: len(shown(work, show).values)) == INTERRUPTED
+    assert capsys.readouterr().err == "stopped; nothing was changed\n"
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_verb_whose_errors_nobody_showed_has_them_shown_and_says_what_it_left(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def verb() -> int:
+        LEFT.set("interrupted. The file was written")
+        raise Interrupted(Results((), (HostError("gpu02", "no room"),)))
+
+    assert run(verb) == INTERRUPTED
+    assert capsys.readouterr().err == "gpu02: no room\ninterrupted. The file was written\n"
+    assert run(lambda: 0) == 0
+    assert LEFT.get() == "stopped; nothing was changed", "of the call before nothing is said again"

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR
+from hostwright.apply.rollout.rollout import UNENDED, Interrupted, Results
+from hostwright.common.errors import Stopped
 from hostwright.fleet import Audience, Fleet
 from hostwright.prove import proving
 from hostwright.prove.fleetproof import HostProof
@@ -73,3 +76,23 @@ def test_a_host_that_cannot_run_it_keeps_nobody_waiting(fleet: Fleet, ran: list[
     outcomes = {one.host: [result.outcome for result in one.results] for one in proved.fleet.hosts}
     assert outcomes == {"gpu01": ["passed"], "gpu02": ["passed"], IN_USE: ["not run"]}
     assert sorted(ran[3:]) == [("gpu01", ("base.network",)), ("gpu02", ("base.network",))]
+
+
+def test_ctrl_c_keeps_what_was_measured_and_begins_no_proof_of_several_hosts(
+    fleet: Fleet, ran: list[tuple[str, tuple[str, ...]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[tuple[str, ...]] = []
+
+    def cut(names: tuple[str, ...], *_: object, **__: object) -> Results[HostProof]:
+        begun.append(names)
+        measured = (host("gpu01", result(ticks(2.5), proof="base.memory")),)
+        raise Interrupted(Results(measured, (Stopped("gpu02", UNENDED),), (), STOPPED_BY_OPERATOR, names))
+
+    monkeypatch.setattr(proving, "on_each", cut)
+    with pytest.raises(Interrupted) as stopped:
+        prove(fleet, "all", "base")
+    ended = stopped.value.ended
+    assert isinstance(ended, Proved)
+    assert (begun, ended.status) == ([HOSTS], 130)
+    told = {one.host: (one.sentence, [each.proof for each in one.results]) for one in ended.fleet.hosts}
+    assert told == {"gpu01": ("", ["base.memory"]), "gpu02": (UNENDED, [])}

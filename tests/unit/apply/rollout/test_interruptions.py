@@ -156,7 +156,8 @@ def test_a_reading_verb_that_ends_with_its_last_host_has_all_of_them():
     )
     with pytest.raises(Interrupted) as stopped:
         run.carry_out()
-    assert stopped.value.results.values == ("gpu01",)
+    assert (stopped.value.results.values, stopped.value.results.errors) == (("gpu01",), ())
+    assert stopped.value.results.stopped_because == STOPPED_BY_OPERATOR, "nothing is begun after it"
 
 
 @pytest.mark.usefixtures("handlers")
