@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.containers import Lines
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -34,7 +35,7 @@ from hostwright.plan.model import Change, Deferred, Planned, Refusal, RolePlan
 from hostwright.plan.planning import HostPlan
 
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
-WIDTH_WHEN_PIPED = 140  #: columns of plain output
+UNBOUNDED = 1_000_000  #: columns of what is no terminal: nothing that we print is as long
 _DEEPER = 4  #: columns
 
 
@@ -50,6 +51,13 @@ class Hanging(Text):
 
     Nothing that a host says, however long, begins a line: there it could pass for another host's.
     """
+
+    @classmethod
+    def of(cls, text: Text) -> Self:
+        """The same text, hanging."""
+        hanging = cls(text.plain, text.style, justify=text.justify, overflow=text.overflow, no_wrap=text.no_wrap)
+        hanging.end, hanging.spans = text.end, text.spans
+        return hanging
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:
         """As rich's."""
@@ -67,33 +75,72 @@ class Hanging(Text):
         return lines
 
 
-class Adviser(Console):
-    """A console on which the verbs that sentences advise have the ``--inventory`` of this call, as they need it."""
+class Ragged:
+    """A table without the blanks at the ends of its lines: one long cell would fill every line of a log with them."""
 
-    def __init__(self, *, stderr: bool, width: int | None = None):
-        super().__init__(stderr=stderr, highlight=False, width=width)
+    def __init__(self, table: Table):
+        self._table = table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in console.render_lines(self._table, options, pad=False):
+            while line and not line[-1].text.strip(" "):
+                line.pop()
+            if line:
+                text, style, _ = line.pop()
+                yield from [*line, Segment(text.rstrip(" "), style)]
+            yield Segment.line()
+
+
+class Adviser(Console):
+    """A console on which the verbs that sentences advise have the ``--inventory`` of this call, as they need it.
+
+    In a terminal, a sentence that is longer than a line continues deeper. Elsewhere nothing is wrapped, as wide as it
+    may be: who reads a log, with whatever program, gets each sentence and each host on one line.
+    """
+
+    def __init__(self, *, stderr: bool):
+        super().__init__(stderr=stderr, highlight=False)
+        self._bounded = on_terminal(self)
+        if not self._bounded:
+            self.width = UNBOUNDED
         self._inventory = "".join(sh(" --inventory %s", place) for place in INVENTORY.get())
 
     def print(self, *objects: Any, **how: Any) -> None:
-        """As rich's."""
-        super().print(*(map(self._complete, objects) if self._inventory else objects), **how)
+        """As rich's; lines that may not be wrapped, those of diffs, are not cut off either."""
+        shown = [self._complete(one) for one in objects]
+        if len(shown) == 1 and isinstance(shown[0], Hanging) and "end" not in how:
+            shown = [Group(*shown)]  # of a text by itself rich makes another one, which hangs no more
+        super().print(*shown, **{"crop": False, **how})
 
     def _complete(self, shown: Any) -> Any:
         if isinstance(shown, Group):
             return Group(*map(self._complete, shown.renderables))
+        if isinstance(shown, Table) and not self._bounded:
+            return Ragged(shown)
         if isinstance(shown, str):
             return _ADVICE.sub(lambda found: found[0] + self._inventory, shown)
         if isinstance(shown, Text):
             for found in reversed([*_ADVICE.finditer(shown.plain)]):
                 parts = (shown[: found.end()], self._inventory, shown[found.end() :])
                 shown = type(shown).assemble(*parts, style=shown.style)
+            return shown if isinstance(shown, Hanging) else Hanging.of(shown)
         return shown
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """The console of a run: rich decides about colour; a pipe gets fixed width, so that logs are not wrapped."""
-    console = Adviser(stderr=stderr)
-    return console if console.is_terminal else Adviser(stderr=stderr, width=WIDTH_WHEN_PIPED)
+    """The console of a run: rich decides about colour; what is no terminal gets lines of any length."""
+    return Adviser(stderr=stderr)
+
+
+def on_terminal(console: Console) -> bool:
+    """Whether a terminal shows it. A log that asked for colours (``FORCE_COLOR``) is none."""
+    isatty = getattr(console.file, "isatty", None)
+    return bool(console.is_terminal and isatty and isatty())
+
+
+def redraws(console: Console) -> bool:
+    """Whether a terminal shows it that can move its cursor (``TERM=dumb`` cannot)."""
+    return on_terminal(console) and not console.is_dumb_terminal
 
 
 def show_plan(host_plan: HostPlan) -> RenderableType:
@@ -140,7 +187,7 @@ def _show_role(role: RolePlan) -> Iterable[Text]:
             sentence = f"takes away {one_line(change.final)}; nothing brings that back (--yes, or an answer, agrees)"
             yield Hanging(f"      {sentence}", style="red")
         for line in change.diff.splitlines() if isinstance(change, Change) else ():
-            yield Hanging(f"        {one_line(line)}", style=_diff_style(line))
+            yield Hanging(f"        {one_line(line)}", style=_diff_style(line), no_wrap=True, overflow="ignore")
 
 
 def _show_planned(planned: Planned) -> Text:

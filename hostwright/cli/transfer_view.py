@@ -18,6 +18,8 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 from rich.table import Table
 
+from hostwright.cli.console import redraws
+
 if TYPE_CHECKING:
     from hostwright.stack.store.mirroring import Mirrored, TransferProgress
 
@@ -67,11 +69,11 @@ class LineProgress:
 @contextmanager
 def make_progress(console: Console) -> Iterator[TransferProgress]:
     """Bars where there is a terminal, else lines."""
-    if not console.is_terminal:
+    if not redraws(console):
         yield LineProgress(console)
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
         TransferSpeedColumn(),

@@ -31,7 +31,7 @@ class Driver:
     flags: tuple[str, ...] = ()  #: further flags of the installer, such as --no-drm
 
 
-@role(needs=["base"])
+@role(needs=["base"], short="drv")
 def driver(v: Driver, host: Wanted) -> Iterator[Resource]:
     """One version everywhere: libraries, module on disk, module in the kernel; kept awake; NVSwitches set up."""
     stack, wanted = host.stack, host.section(DriverSection)

@@ -104,7 +104,7 @@ class Jupyterhub:
         return str(IPv4Network(self.network)[1])
 
 
-@role(needs=["workspaces", "proxy"])
+@role(needs=["workspaces", "proxy"], short="hub")
 def jupyterhub(v: Jupyterhub, host: Wanted) -> Iterator[Resource]:
     """Logins with the host's accounts, and a Jupyter in a container for each person who starts one."""
     users = users_of(v, host)

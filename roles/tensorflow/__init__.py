@@ -23,7 +23,7 @@ class Tensorflow:
     path: str = ""
 
 
-@role(needs=["base"])
+@role(needs=["base"], short="tf")
 def tensorflow(v: Tensorflow, host: Wanted) -> Iterator[Resource]:
     """A venv of a Python that this TensorFlow has wheels for, with every package at its pin.
 

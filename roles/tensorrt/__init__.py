@@ -28,7 +28,7 @@ class Tensorrt:
     )  # fmt: skip
 
 
-@role(needs=["cuda", "cudnn"], after=["environment"])
+@role(needs=["cuda", "cudnn"], after=["environment"], short="trt")
 def tensorrt(v: Tensorrt, host: Wanted) -> Iterator[Resource]:
     """The archive's libraries and headers, the runtime compiler that they were linked with, and the loader's path.
 

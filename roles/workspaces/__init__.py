@@ -83,7 +83,7 @@ class Workspaces:
     ] = field(default_factory=dict)
 
 
-@role(needs=["container"], after=["tensorflow"])
+@role(needs=["container"], after=["tensorflow"], short="ws")
 def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
     """Containers in which people work, each with its own GPUs, port, limits and files."""
     if left := tuple(sorted(name for name, person in v.users.items() if person.left)):

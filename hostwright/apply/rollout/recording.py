@@ -27,7 +27,7 @@ def _unheard(_: object) -> None:
 
 
 @contextmanager
-def _unseen(_: Sequence[Member]) -> Iterator[Emit]:
+def _unseen(_: Sequence[Member], _run: str) -> Iterator[Emit]:
     """A view that shows nothing."""
     yield _unheard
 
@@ -44,18 +44,18 @@ class _ViewFailed(BaseException):
 class Audience:
     """Where a run is shown while it lasts.
 
-    ``view`` is entered once the run has begun, with its hosts, and gives the function that is called with its events,
-    from any thread. ``warn`` takes sentences that are no event: a record that cannot be kept, an unknown stack.
-    ``notify`` is a command for ``/bin/sh`` that gets the run as JSON at its first failure and at its end; it runs in
-    the site's directory.
+    ``view`` is entered once the run has begun, with its hosts and its id (empty where nothing is recorded, as for an
+    audit), and gives the function that is called with its events, from any thread. ``warn`` takes sentences that are
+    no event: a record that cannot be kept, an unknown stack. ``notify`` is a command
+    for ``/bin/sh`` that gets the run as JSON at its first failure and at its end; it runs in the site's directory.
     """
 
-    view: Callable[[Sequence[Member]], AbstractContextManager[Emit]] = _unseen
+    view: Callable[[Sequence[Member], str], AbstractContextManager[Emit]] = _unseen
     warn: Callable[[str], None] = _unheard
     notify: str = ""
 
     @contextmanager
-    def shown(self, members: Sequence[Member]) -> Iterator[Emit]:
+    def shown(self, members: Sequence[Member], run: str = "") -> Iterator[Emit]:
         """The view while it lasts. An error of its own is no host's: it ends the run, and is raised here."""
 
         def tell(event: Event) -> None:
@@ -64,7 +64,7 @@ class Audience:
             except Exception as error:
                 raise _ViewFailed(error) from error
 
-        with self.view(members) as show:
+        with self.view(members, run) as show:
             try:
                 yield tell
             except _ViewFailed as failed:
@@ -73,7 +73,7 @@ class Audience:
     @classmethod
     def of(cls, emit: Emit) -> Self:
         """An audience of one function that is called with all events."""
-        return cls(lambda _: nullcontext(emit))
+        return cls(lambda _members, _run: nullcontext(emit))
 
 
 NOBODY = Audience()
@@ -134,7 +134,7 @@ def recorded(
 
     @contextmanager
     def view() -> Iterator[None]:
-        with audience.shown(members) as show:
+        with audience.shown(members, header.run) as show:
             listeners.append(show)
             yield
             listeners.remove(show)

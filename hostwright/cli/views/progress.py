@@ -21,7 +21,8 @@ from hostwright.apply.rollout.recording import Audience
 from hostwright.audit.auditing import HostAudited
 from hostwright.cli import console
 from hostwright.cli.arguments import NOTIFY
-from hostwright.cli.live import LiveTable, Plain
+from hostwright.cli.live.plain import Plain
+from hostwright.cli.live.table import LiveTable
 from hostwright.cli.views.shared import warn
 from hostwright.common import durations
 from hostwright.common.errors import InputError
@@ -36,18 +37,19 @@ def run_audience(*, as_json: bool) -> Audience:
     """Whoever types a verb that is a run: a live table in a terminal, plain lines elsewhere; on standard error when
     standard output is for JSON."""
 
-    def view(members: Sequence[Member]) -> AbstractContextManager[Emit]:
+    def view(members: Sequence[Member], run: str) -> AbstractContextManager[Emit]:
         out = console.make_console(stderr=as_json)
-        if out.is_terminal and not as_json:
-            return LiveTable(out, {member.name: [role.name for role in member.roles] for member in members})
-        return Plain(out)
+        if as_json or not console.redraws(out):
+            return Plain(out, run, len(members))
+        headings = {role.name: role.short for member in members for role in member.roles}
+        return LiveTable(out, {member.name: [role.name for role in member.roles] for member in members}, headings)
 
     return Audience(view, warn, NOTIFY.get())
 
 
 def audit_audience() -> Audience:
     """Whoever types an audit: a count of the hosts that have answered."""
-    return Audience(lambda members: Counting(member.name for member in members), warn)
+    return Audience(lambda members, _run: Counting(member.name for member in members), warn)
 
 
 class Counting:
@@ -58,8 +60,9 @@ class Counting:
 
     def __init__(self, hosts: Iterable[str]):
         out = console.make_console(stderr=True)
-        columns = (TextColumn("probing"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-        self._progress = Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
+        told = TextColumn("{task.description}", markup=False)
+        columns = (TextColumn("probing"), BarColumn(), MofNCompleteColumn(), told)
+        self._progress = Progress(*columns, console=out, transient=True, disable=not console.redraws(out))
         self._left = set(hosts)
         self._task = self._progress.add_task("", total=len(self._left))
         self._counts: Counter[str] = Counter()
@@ -93,7 +96,7 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
     shown: RenderableType | None = None
     out = console.make_console()
     try:
-        with Live(Text("probing the hosts…"), console=out, screen=out.is_terminal, auto_refresh=False) as live:
+        with Live(Text("probing the hosts…"), console=out, screen=console.redraws(out), auto_refresh=False) as live:
             while True:
                 began = time.monotonic()
                 status, shown = once()

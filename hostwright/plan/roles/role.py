@@ -103,6 +103,7 @@ class Role:
     summary: str
     after: tuple[str, ...] = ()
     extends: Role | None = None
+    short: str = ""  #: what it is called where there is room for few letters; empty: made from its name
 
     def resources(self, variables: Any, host: Wanted) -> tuple[Resource, ...]:
         """The desired states of this layer on a host with these variables."""
@@ -149,13 +150,18 @@ class Role:
 
 
 def role(
-    *, needs: Iterable[str] | None = None, after: Iterable[str] | None = None, extends: Role | None = None
+    *,
+    needs: Iterable[str] | None = None,
+    after: Iterable[str] | None = None,
+    extends: Role | None = None,
+    short: str = "",
 ) -> Callable[[Callable[[V, Wanted], Iterator[Resource]]], Role]:
     """Make a role of a function ``(variables, host) -> Iterator[Resource]``.
 
     ``needs`` are roles without which it cannot be on a host, ``after`` others that go before it (``EVERY``: all that
-    are there): none, or those of the role that it ``extends``. The role's name is the function's; the type of its
-    variables is read from the first parameter's annotation, which must be a frozen dataclass whose fields all have
+    are there): none, or those of the role that it ``extends``. ``short`` is the heading of its column while a run
+    lasts, in two to four letters; without it, one is made from its name. The role's name is the function's; the type of
+    its variables is read from the first parameter's annotation, which must be a frozen dataclass whose fields all have
     defaults. Raises ``TypeError`` for another annotation.
 
     >>> from dataclasses import dataclass
@@ -182,7 +188,8 @@ def role(
         kind = typing.cast(type[Any], variables)
         before = tuple(needs if needs is not None else extends.needs if extends else ())
         later = tuple(after if after is not None else extends.after if extends else ())
-        return Role(function.__name__, before, kind, function, summary, later, extends)
+        called = short or (extends.short if extends else "")
+        return Role(function.__name__, before, kind, function, summary, later, extends, called)
 
     return decorate
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from tests.places import PROJECT
 
 INVOKE = Path(sys.executable).with_name("invoke")
-#: A line about a host, as ``hostwright.cli.live.Plain`` prints it: ``    0.2 s  gpu01  5 changes: base``
-HOST_LINE = re.compile(r"^ *\d+\.\d s  ")
+#: A line about a host, as ``hostwright.cli.live.plain.Plain`` prints it: ``09:05:01  gpu01  5 changes: base``
+HOST_LINE = re.compile(r"^\d\d:\d\d:\d\d  (?!run )")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ HOSTS = 20
 NAMED_S = 10.0
 CONNECT_TIMEOUT_S = 15.0
 _BROKEN = "/etc/profile.d/cuda.sh"  #: one small thing, mended in one step
-_DONE = re.compile(r"^ *(\d+\.\d) s  (\S+)  as desired")
+_DONE = re.compile(rf"{HOST_LINE.pattern}(\S+)  as desired")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _break(machine: Machine) -> None:
 def _times(run: Controller, trial: Trial, others: list[Machine], hung: Machine) -> Times:
     trial.end(run)
     names = {machine.name for machine in others}
-    done = {match[2]: line.at_s for line in run.lines if (match := _DONE.match(line.text)) and match[2] in names}
+    done = {match[1]: line.at_s for line in run.lines if (match := _DONE.match(line.text)) and match[1] in names}
     trial.expect(set(done) == names, f"not done: {', '.join(sorted(names - set(done)))}")
     named = run.find(rf"{HOST_LINE.pattern}{hung.name}  no sign of life")
     failed = run.find(rf"{HOST_LINE.pattern}{hung.name}  (unreachable|failed)")

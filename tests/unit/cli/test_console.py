@@ -1,19 +1,19 @@
 """What reaches the terminal: plans with diffs, and never a host's own control characters."""
 
 import io
+import re
+import sys
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from rich.text import Text
 
-from hostwright.apply import events
 from hostwright.apply.host.outcome import Outcome
-from hostwright.apply.jobs.scripting import Progress
-from hostwright.cli.console import make_console, show_error, show_plan, show_plans, summary
-from hostwright.cli.live import LiveTable, Plain
-from hostwright.common.errors import FailedStep, HostError, ScriptFailed, StepFailed
+from hostwright.cli.console import Hanging, make_console, show_error, show_plan, show_plans, summary
+from hostwright.common.errors import FailedStep, HostError, ScriptFailed, SeveralFailed, StepFailed
 from hostwright.common.text import printable
 from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan, RoleResult, Step, StepResult
 from hostwright.plan.planning import HostPlan
@@ -68,17 +68,68 @@ def test_hosts_whose_plans_read_alike_share_one_at_the_place_of_the_first():
     assert sum("file /etc/x" in line for line in lines) == 2
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def printed(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *things, columns: int = 60) -> list[str]:
+    """What a verb prints in a terminal, or in a pipe, while the variable COLUMNS says so."""
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys, "stdout", stream)
+    console = make_console()
+    for thing in things:
+        console.print(thing)
+    return re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines()
+
+
+LONG = "the disk is full and so it goes on " * 10
+
+
+def test_in_a_pipe_nothing_is_wrapped(monkeypatch: pytest.MonkeyPatch):
+    plan = Plan("gpu01", "tf", (RolePlan("base", (), (Change("x", LONG, LONG, (Step("true"),), diff=f"-{LONG}"),)),))
+    done = Outcome("a" * 200, Plan("a", "tf"), (), Plan("a", "tf"))
+    failed = SeveralFailed("gpu02", [HostError("gpu02", LONG)])
+    things = (show_plan(HostPlan(plan)), summary([done], [HostError("b", "no route")]), show_error(failed), Text(LONG))
+    lines = printed(monkeypatch, io.StringIO(), *things)
+    assert len(lines) == 4 + 3 + 1 + 1
+    assert all(line == line.rstrip() for line in lines[4:7])  # a long cell does not fill the others' lines
+    assert lines[-1].rstrip() == LONG.rstrip()
+
+
+def test_in_a_terminal_sentences_continue_deeper_and_diffs_are_not_wrapped(monkeypatch: pytest.MonkeyPatch):
+    change = Change("x", "a", "b", (Step("true"),), diff=f"-{LONG}\n+{LONG}")
+    plan = show_plan(HostPlan(Plan("gpu01", "tf", (RolePlan("base", (), (change,)),))))
+    lines = printed(monkeypatch, Terminal(), Text(LONG), "str", plan)
+    sentence = lines[: lines.index("str")]
+    assert len(sentence) > 5
+    assert max(map(len, sentence)) <= 60
+    assert [line.startswith("    ") for line in sentence] == [False, *[True] * (len(sentence) - 1)]
+    assert [line.strip() for line in lines if len(line) > 60] == [f"-{LONG}".strip(), f"+{LONG}".strip()]
+
+
+def test_a_sentence_keeps_its_colours_when_it_is_continued(monkeypatch: pytest.MonkeyPatch):
+    text = Text.assemble((LONG, "red"), (LONG, "green"))
+    hanging = Hanging.of(text)
+    assert (hanging.plain, hanging.spans, hanging.end) == (text.plain, text.spans, text.end)
+
+
 @pytest.mark.parametrize("width", [20, 80, 120])
 def test_what_a_host_says_begins_no_line_however_narrow_the_terminal_is(width: int):
     said = "ok " * 60 + "gpu02  as desired: nothing to do"
     plan = Plan("gpu01", "tf", (RolePlan("base", (), (Change("x", said, said, (Step("true"),), diff=f"-{said}"),)),))
     stream = io.StringIO()
     console = Console(file=stream, width=width, color_system=None)
-    console.print(show_plan(HostPlan(plan, notes=(said,))))
+    console.print(show_plan(HostPlan(plan, notes=(said,))), crop=False)
     console.print(show_error(StepFailed("gpu01", said, FailedStep("cuda", "x", "x", 1, (said,)))))
     lines = stream.getvalue().splitlines()
     assert [line.split()[0] for line in lines if not line.startswith("  ")] == ["gpu01", "gpu01:"]
-    assert max(map(len, lines)) <= width
+    wide = [line for line in lines if len(line) > width]
+    assert wide == [f"        -{said}"]  # a line of a diff is whole, behind its sign
     assert " ".join(stream.getvalue().split()).count("gpu02 as desired: nothing to do") == 6
 
 
@@ -131,70 +182,6 @@ def test_the_summary_has_a_line_a_host():
     assert "as desired, nothing done" in text
     assert "left to do: 1" in text
     assert "failed  " in text
-
-
-def story(host: str):
-    plan = Plan(host, "tf", (RolePlan("cuda", (), (CHANGE,)),))
-    result = RoleResult("cuda", 0, 1.0, (StepResult(0, "x", 0, 1.0),))
-    yield events.Observed(host, plan)
-    yield events.Delivering(host, "cuda", "cuda.deb", 5, 10)
-    yield events.Delivering(host, "cuda", "cuda.deb", 10, 10)
-    yield events.RoleStarted(host, "cuda", 3)
-    yield events.RoleProgress(host, "cuda", Progress(1, "packages", "\x1b[1mUnpacking"))
-    yield events.Note(host, "rebooting: new module")
-    yield events.RoleFinished(host, "cuda", result)
-    yield events.Observed(host, Plan(host, "tf"))
-
-
-def test_plain_lines_say_each_thing_once():
-    stream = io.StringIO()
-    with Plain(Console(file=stream, width=120, color_system=None)) as view:
-        for event in story("gpu01"):
-            view(event)
-    lines = [line.split("gpu01  ")[1].strip() for line in stream.getvalue().splitlines()]
-    assert lines == [
-        "1 change: cuda",
-        "cuda: cuda.deb is on the host (0 MB)",
-        "cuda: 3 steps",
-        "rebooting: new module",
-        "cuda: ok after 1.0 s",
-        "as desired",
-    ]
-
-
-def test_the_table_shows_progress_per_layer():
-    console = Console(file=io.StringIO(), width=120, height=20, color_system=None)
-    table = LiveTable(console, {"gpu01": ["base", "cuda"], "gpu02": ["base", "cuda"]})
-    for event in list(story("gpu01"))[:5]:
-        table(event)
-    drawn = shown(table._draw())
-    assert "2/3" in drawn
-    assert "Unpacking" in drawn
-    assert "\x1b" not in drawn
-    for event in list(story("gpu01"))[5:]:
-        table(event)
-    assert "✓" in shown(table._draw())
-
-
-def test_each_reason_for_waiting_is_a_line(capsys: pytest.CaptureFixture[str]):
-    """A reboot takes half an hour: its states are seen in a log as well."""
-    with Plain(make_console()) as view:
-        for what in ("a connection", "its answers", "the reboot: going down", "the reboot: sshd answers"):
-            view(events.Waiting("gpu01", what))
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.partition("gpu01")[2].strip() for line in lines] == [
-        "waiting for the reboot: going down",
-        "waiting for the reboot: sshd answers",
-    ]
-
-
-def test_a_repeated_note_of_a_host_is_printed_once(capsys: pytest.CaptureFixture[str]):
-    with Plain(make_console()) as view:
-        for text in ("one", "one", "two", "one"):
-            view(events.Note("gpu01", text))
-        view(events.Note("", "of the run"))
-    said = [line.split()[2:] for line in capsys.readouterr().out.splitlines()]
-    assert said == [["gpu01", "one"], ["gpu01", "two"], ["gpu01", "one"], ["of", "the", "run"]]
 
 
 def test_what_a_host_says_begins_no_line():

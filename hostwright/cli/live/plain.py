@@ -1,0 +1,117 @@
+"""The run as one plain line per event, for logs, pipes and terminals that cannot redraw; and events in words."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.text import Text
+
+from hostwright.apply import events
+from hostwright.apply.events import Event
+from hostwright.apply.jobs.scripting import Progress
+from hostwright.apply.rollout.silence import CONTACT
+from hostwright.common.durations import Clock
+from hostwright.common.text import count, one_line
+
+_CLOCK = Clock()
+PLAINLY = ("failed", "unreachable", "stopped", "untouched")  #: results that the last probe does not show
+
+
+class Plain:
+    """One line per event, with the time of day. Usable as ``with Plain(...) as view: view(event)`` from any thread.
+
+    The first line names the run, so that a log leads to its record. No line is wrapped: programs read them, too.
+    """
+
+    def __init__(self, console: Console, run: str = "", hosts: int = 0, *, clock: Clock = _CLOCK):
+        """``run`` is the run's id, and ``hosts`` how many it has; without an id, no first line."""
+        self._console = console
+        self._heading = f"run {run}: {count(hosts, 'host')}" if run else ""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last_lines: dict[str, str] = {}  # the last line of each host
+        self._sent: set[tuple[str, str]] = set()  # hosts, and what was said of their files
+
+    def __enter__(self) -> Self:
+        if self._heading:
+            self._print(self._heading)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        """Nothing to undo."""
+
+    def __call__(self, event: Event) -> None:
+        """Print an event."""
+        line = told(event)
+        with self._lock:
+            if line and not self._said(event, line):
+                self._last_lines[event.host] = line
+                self._print(f"{event.host}  {line}" if event.host else line)
+
+    def _said(self, event: Event, line: str) -> bool:
+        """Whether a line was there already: two probes with the same answer are one, and so is all of a transfer."""
+        if not isinstance(event, events.Delivering):
+            return self._last_lines.get(event.host) == line
+        before = (event.host, line) in self._sent
+        self._sent.add((event.host, line))
+        return before
+
+    def _print(self, line: str) -> None:
+        self._console.print(Text(f"{self._clock.time_of_day()}  {one_line(line)}"), soft_wrap=True)
+
+
+def told(event: Event) -> str:
+    """What a log says of an event; empty for one that is not worth a line."""
+    line = ""
+    match event:
+        case events.Observed(plan=plan):
+            names = ", ".join(role.role for role in plan.roles)
+            line = f"{count(len(plan.changes), 'change')}: {names}" if names else "as desired"
+        case events.RoleStarted(role=role, steps=steps):
+            line = f"{role}: {count(steps, 'step')}"
+        case events.Attached(role=role, job=job, operator=operator):
+            line = f"{role}: re-attaching to {job}, which {operator or 'an earlier run'} left running"
+        case events.Retrying() | events.Silent() | events.Rebooted() | events.Phase():
+            line = sentence(event)
+        case events.Waiting(what=what) if what not in CONTACT:  # those two are over in a moment, or named as silent
+            line = sentence(event)
+        case events.RoleProgress(role=role, progress=progress) if progress.retry is not None:
+            line = f"{role}: {retry_sentence(progress)}"
+        case events.HostEnded(result=result, sentence=why) if result in PLAINLY:
+            line = f"{result}: {why}" if why else result
+        case events.RoleFinished(role=role, result=result):
+            line = f"{role}: {'ok' if result.status == 0 else 'failed'} after {result.duration_s:.1f} s"
+        case events.Delivering(role=role, artifact=artifact, done_bytes=done, total_bytes=total):
+            line = f"{role}: {artifact} is on the host" if done >= total else f"{role}: sending {artifact}"
+            line += f" ({total / 1e6:.0f} MB)"
+        case events.Note(text=text):
+            line = text
+    return line
+
+
+def sentence(event: Event) -> str:
+    """What the operator should read of a host that waits, retries or is silent."""
+    match event:
+        case events.Waiting(what=what):
+            return f"waiting for {what}"
+        case events.Silent(what=what, seconds=seconds):
+            return f"no sign of life for {seconds:.0f} s while waiting for {what}; the others continue"
+        case events.Retrying(what=what, number=number, wait_s=wait_s, reason=reason):
+            return f"{what}: {reason}; retrying in {wait_s:.1f} s (try {number + 1})"
+        case events.Rebooted(reason=reason, seconds=seconds):
+            return f"back {seconds:.0f} s after the reboot ({reason})"
+        case events.Phase(phase=phase, seconds=seconds):
+            return f"{phase}: {seconds:.1f} s"
+        case _:
+            return ""
+
+
+def retry_sentence(progress: Progress) -> str:
+    """What a step on the host waits for before it is run again."""
+    retry = progress.retry
+    return (
+        f"{progress.what}: {retry.reason}; retrying in {retry.wait_s:.0f} s (try {retry.number + 1})" if retry else ""
+    )
