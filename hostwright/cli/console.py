@@ -6,6 +6,7 @@ never reach the terminal.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ from rich.containers import Lines
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+from rich.theme import Theme
 
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.rollout import result_of
@@ -37,6 +39,10 @@ from hostwright.plan.planning import HostPlan
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
 UNBOUNDED = 1_000_000  #: columns of what is no terminal: nothing that we print is as long
 _DEEPER = 4  #: columns
+COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich takes every log for a terminal
+#: Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black; terminals
+#: of 16 colours show yellow.
+THEME = Theme({"yellow": "color(130)"})
 
 
 #: a verb that a sentence advises, and its hosts, behind which the inventory belongs
@@ -99,7 +105,7 @@ class Adviser(Console):
     """
 
     def __init__(self, *, stderr: bool):
-        super().__init__(stderr=stderr, highlight=False)
+        super().__init__(stderr=stderr, highlight=False, theme=THEME)
         self._bounded = on_terminal(self)
         if not self._bounded:
             self.width = UNBOUNDED
@@ -133,9 +139,9 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def on_terminal(console: Console) -> bool:
-    """Whether a terminal shows it. A log that asked for colours (``FORCE_COLOR``) is none."""
-    isatty = getattr(console.file, "isatty", None)
-    return bool(console.is_terminal and isatty and isatty())
+    """Whether a terminal shows it. A log for which the environment asks for colours is none."""
+    asked = any(os.environ.get(name) for name in COLOURED)
+    return console.is_terminal and (not asked or console.file.isatty())
 
 
 def redraws(console: Console) -> bool:

@@ -112,6 +112,12 @@ def test_in_a_terminal_sentences_continue_deeper_and_diffs_are_not_wrapped(monke
     assert [line.strip() for line in lines if len(line) > 60] == [f"-{LONG}".strip(), f"+{LONG}".strip()]
 
 
+def test_no_sentence_is_yellow_which_a_light_background_hides():
+    colour = make_console().get_style("yellow").color
+    assert colour is not None
+    assert colour.number == 130
+
+
 def test_a_sentence_keeps_its_colours_when_it_is_continued(monkeypatch: pytest.MonkeyPatch):
     text = Text.assemble((LONG, "red"), (LONG, "green"))
     hanging = Hanging.of(text)
