@@ -16,7 +16,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 from rich.progress import Progress as Bars
-from rich.table import Table
+from rich.table import Column, Table
 
 from hostwright.cli.console import redraws
 
@@ -73,11 +73,11 @@ def make_progress(console: Console) -> Iterator[TransferProgress]:
         yield LineProgress(console)
         return
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
+        BarColumn(bar_width=20),  # and the name, but no figure, gives way where there is little room
+        DownloadColumn(table_column=Column(no_wrap=True)),
+        TransferSpeedColumn(table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
     )
     with Bars(*columns, console=console) as bars:
         yield BarProgress(bars)
@@ -87,7 +87,8 @@ def summary(done: Iterable[Mirrored]) -> Table:
     """One line per file: name, size, checksum and how it was obtained; stand-ins are marked."""
     table = Table(box=None, pad_edge=False)
     for title in ("artifact", "file", "bytes", "sha256", ""):
-        table.add_column(title, justify="right" if title == "bytes" else "left", no_wrap=title != "file")
+        whole = title not in {"file", ""}
+        table.add_column(title, justify="right" if title == "bytes" else "left", no_wrap=whole, overflow="fold")
     for file in done:
         notes = [file.came, *(["pinned now"] if file.pinned else []), *(["STAND-IN"] if file.stand_in else [])]
         table.add_row(file.name, file.file, f"{file.size:,}", file.sha256[:12], ", ".join(notes))
