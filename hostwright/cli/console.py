@@ -40,8 +40,8 @@ _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "r
 UNBOUNDED = 1_000_000  #: columns of what is no terminal: nothing that we print is as long
 _DEEPER = 4  #: columns
 COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich takes every log for a terminal
-#: Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black. Terminals
-#: of 16 colours still show yellow.
+#: Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black.
+#: Terminals of 16 colours still show yellow.
 THEME = Theme({"yellow": "color(130)"})
 
 
