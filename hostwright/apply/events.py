@@ -137,8 +137,8 @@ class HostEnded(Event):
 
 
 #: as desired: nothing was to do · changed: brought to its stack · ran: the operator's command ended with 0 there ·
-#: pending: a reboot was left pending · failed · unreachable · stopped: by the operator, before all was done ·
-#: untouched: never begun, since the run had stopped
-RESULTS = ("as desired", "changed", "ran", "pending", "failed", "unreachable", "stopped", "untouched")
+#: pending: a reboot was left pending · failed · locked: by an operator or another run, and left as it was ·
+#: unreachable · stopped: by the operator, before all was done · untouched: never begun, since the run had stopped
+RESULTS = ("as desired", "changed", "ran", "pending", "failed", "locked", "unreachable", "stopped", "untouched")
 
 Emit = Callable[[Event], None]

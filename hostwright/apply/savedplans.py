@@ -88,4 +88,4 @@ def _fault(document: Mapping[str, Any]) -> str:
         return "was saved by a newer Hostwright; upgrade Hostwright here, or make a plan with this one"
     if schema == 1 and document and all(isinstance(plan, dict) and "roles" in plan for plan in document.values()):
         return "was saved by an earlier Hostwright"
-    return "is not a plan that `invoke plan --out` saved, or is damaged"
+    return "is no saved plan, or is damaged"

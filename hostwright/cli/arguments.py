@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -26,11 +27,14 @@ class VaultOptions:
 
 #: those of this call: every verb that reads an inventory takes them (``tasks.options.verb``)
 VAULT: ContextVar[VaultOptions] = ContextVar("VAULT")
-#: the ``--inventory`` of this call, for the commands that it advises, and its ``--strict``
-INVENTORY: ContextVar[tuple[str, ...]] = ContextVar("INVENTORY", default=())
 STRICT: ContextVar[bool] = ContextVar("STRICT", default=False)
 #: the command that is told of this call's run
 NOTIFY: ContextVar[str] = ContextVar("NOTIFY", default="")
+#: what commands that are advised (``cli.advice``) take over: the program that was called, its ``--site``, and, by their
+#: names, those options of the call that say which hosts it is about and how they are reached
+PROGRAM: ContextVar[str] = ContextVar("PROGRAM", default="invoke")
+SITE: ContextVar[str] = ContextVar("SITE", default="")
+CALL: ContextVar[Mapping[str, str | bool | tuple[str, ...]]] = ContextVar("CALL")
 
 
 @dataclass(frozen=True, slots=True)

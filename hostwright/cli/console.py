@@ -7,7 +7,6 @@ never reach the terminal.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
@@ -21,7 +20,7 @@ from rich.theme import Theme
 
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.rollout import result_of
-from hostwright.cli.arguments import INVENTORY
+from hostwright.cli import advice
 from hostwright.common.errors import (
     Acceptance,
     HostError,
@@ -30,11 +29,11 @@ from hostwright.common.errors import (
     SeveralFailed,
     StepFailed,
 )
-from hostwright.common.quoting import sh
-from hostwright.common.text import count, one_line, printable
+from hostwright.common.text import count, one_line, printable, shown_seconds
 from hostwright.inventory.patterns import fold
 from hostwright.plan.model import Change, Deferred, Planned, Refusal, RolePlan
 from hostwright.plan.planning import HostPlan
+from hostwright.plan.roles.layers import one_order
 
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
 UNBOUNDED = 1_000_000  #: columns of what is no terminal: nothing that we print is as long
@@ -43,13 +42,6 @@ COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich takes
 #: Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black.
 #: Terminals of 16 colours still show yellow.
 THEME = Theme({"yellow": "color(130)"})
-
-
-#: a verb that a sentence advises, and its hosts, behind which the inventory belongs
-_ADVICE = re.compile(
-    r"(?:`|\b(?:run|fixes:|see) )(?:invoke|hostwright) (?!runs|init|lab)[a-z]+(?:\.[a-z]+)?"
-    r"(?: --hosts (?:'[^']*'|[^\s`]+))?"
-)
 
 
 class Hanging(Text):
@@ -98,7 +90,7 @@ class Ragged:
 
 
 class Adviser(Console):
-    """A console on which the verbs that sentences advise have the ``--inventory`` of this call, as they need it.
+    """A console on which the commands that texts advise work as printed (``hostwright.cli.advice``).
 
     In a terminal, a sentence that is longer than a line continues deeper. Elsewhere nothing is wrapped, as wide as it
     may be: who reads a log, with whatever program, gets each sentence and each host on one line.
@@ -109,7 +101,6 @@ class Adviser(Console):
         self._bounded = on_terminal(self)
         if not self._bounded:
             self.width = UNBOUNDED
-        self._inventory = "".join(sh(" --inventory %s", place) for place in INVENTORY.get())
 
     def print(self, *objects: Any, **how: Any) -> None:
         """As rich's; lines that may not be wrapped, those of diffs, are not cut off either."""
@@ -124,11 +115,10 @@ class Adviser(Console):
         if isinstance(shown, Table) and not self._bounded:
             return Ragged(shown)
         if isinstance(shown, str):
-            return _ADVICE.sub(lambda found: found[0] + self._inventory, shown)
+            return advice.completed(shown)
         if isinstance(shown, Text):
-            for found in reversed([*_ADVICE.finditer(shown.plain)]):
-                parts = (shown[: found.end()], self._inventory, shown[found.end() :])
-                shown = type(shown).assemble(*parts, style=shown.style)
+            for start, end, words in reversed([*advice.insertions(shown.plain)]):
+                shown = type(shown).assemble(shown[:start], words, shown[end:], style=shown.style)
             return shown if isinstance(shown, Hanging) else Hanging.of(shown)
         return shown
 
@@ -149,24 +139,26 @@ def redraws(console: Console) -> bool:
     return on_terminal(console) and not console.is_dumb_terminal
 
 
-def show_plan(host_plan: HostPlan) -> RenderableType:
-    """A host's plan as text: one line per change (have → want), the diff of each file, what is only known later."""
-    return Group(*_plan_lines(host_plan, host_plan.host))
+def show_plan(host_plan: HostPlan, *, brief: bool = False) -> RenderableType:
+    """A host's plan as text: one line per change (have → want), the diff of each file, what is only known later.
+    ``brief``: one line per layer, with what is changed."""
+    return Group(*_plan_lines(host_plan, host_plan.host, brief=brief))
 
 
-def show_plans(host_plans: Iterable[HostPlan]) -> Iterator[RenderableType]:
+def show_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iterator[RenderableType]:
     """The plans of hosts as text. Hosts whose plans read alike share one, at the place of the first of them."""
     alike: dict[tuple[str, ...], list[HostPlan]] = {}
     for host_plan in host_plans:
-        alike.setdefault(tuple(line.plain for line in _plan_lines(host_plan, "")), []).append(host_plan)
+        alike.setdefault(tuple(line.plain for line in _plan_lines(host_plan, "", brief=brief)), []).append(host_plan)
     for same in alike.values():
-        hosts = f" ({len(same)} hosts)" if len(same) > 1 else ""
-        yield Group(*_plan_lines(same[0], fold(each.host for each in same) + hosts))
+        yield Group(*_plan_lines(same[0], fold(each.host for each in same), len(same), brief=brief))
 
 
-def _plan_lines(host_plan: HostPlan, name: str) -> list[Text]:
+def _plan_lines(host_plan: HostPlan, hosts: str, number: int = 1, *, brief: bool) -> list[Text]:
     plan = host_plan.plan
-    notes = [Hanging(f"  {one_line(note)}", style="yellow") for note in host_plan.notes]
+    name = f"{hosts} ({number} hosts)" if number > 1 else hosts
+    about = [advice.of_host(one_line(note), hosts) if hosts else one_line(note) for note in host_plan.notes]
+    notes = [Hanging(f"  {note}", style="yellow") for note in about]
     if plan.empty:
         return [Hanging.assemble((name, "bold"), "  as desired: nothing to do", style="green"), *notes]
     lines = [
@@ -174,7 +166,7 @@ def _plan_lines(host_plan: HostPlan, name: str) -> list[Text]:
         *notes,
     ]
     for role in plan.roles:
-        lines += _show_role(role)
+        lines += [_show_briefly(role)] if brief else _show_role(role)
     if host_plan.busy:
         users = ", ".join(one_line(user) for user in host_plan.busy)
         lines.append(Hanging(f"  in use by {users}: it needs --drain or --force ({plan.disturbs})", style="red"))
@@ -194,6 +186,13 @@ def _show_role(role: RolePlan) -> Iterable[Text]:
             yield Hanging(f"      {sentence}", style="red")
         for line in change.diff.splitlines() if isinstance(change, Change) else ():
             yield Hanging(f"        {one_line(line)}", style=_diff_style(line), no_wrap=True, overflow="ignore")
+
+
+def _show_briefly(role: RolePlan) -> Text:
+    told = ", ".join(dict.fromkeys(one_line(change.what) for change in role.changes))
+    refused = any(isinstance(change, Refusal) for change in role.changes)
+    text = Hanging.assemble((f"  {role.role}", "bold cyan"), f"  {count(len(role.changes), 'change')}: ")
+    return text.append(told, style="red" if refused else "")
 
 
 def _show_planned(planned: Planned) -> Text:
@@ -218,7 +217,8 @@ def show_error(error: HostwrightError) -> RenderableType:
     """An error as the operator should read it: the sentence first, then the step and the end of its output."""
     if isinstance(error, SeveralFailed):
         return Group(*(show_error(part) for part in error.errors))
-    sentence = "\n    ".join(printable(str(error)).splitlines())  # what a host says never begins a line
+    said = advice.of_host(str(error), error.host) if isinstance(error, HostError) else str(error)
+    sentence = "\n    ".join(printable(said).splitlines())  # what a host says never begins a line
     parts: list[RenderableType] = [Hanging(sentence, style="bold red")]
     if isinstance(error, StepFailed):
         step = error.step
@@ -232,23 +232,49 @@ def show_error(error: HostwrightError) -> RenderableType:
 
 def summary(
     outcomes: Iterable[Outcome], errors: Iterable[HostError], untouched: Sequence[str] = (), *, proved: bool = False
-) -> Table:
-    """One line per host: its result and how long each role took; hosts that were never started share one line.
-    ``proved``: proofs were asked for, and are counted."""
+) -> Group:
+    """What came of hosts, those to which the same happened in one line, the bad ones last; then each layer once.
+
+    ``proved``: proofs were asked for, and are counted.
+    """
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("host", "result", *(["proofs"] if proved else []), "time by role"):
+    for column in ("host", "result", *(["proofs"] if proved else [])):
         table.add_column(column, overflow="fold")
+    alike: dict[tuple[str, str, tuple[str, str]], list[str]] = {}
 
-    def add(host: str, result: Text, acceptance: Iterable[Acceptance], times: str) -> None:
-        table.add_row(host, result, *([_proofs(acceptance)] if proved else []), times)
+    def add(host: str, result: Text, acceptance: Iterable[Acceptance]) -> None:
+        proofs = _proofs(acceptance)
+        alike.setdefault((result.plain, str(result.style), (proofs.plain, str(proofs.style))), []).append(host)
 
-    for outcome in outcomes:
-        times = "  ".join(f"{result.role} {result.duration_s:.1f} s" for result in outcome.results)
-        add(outcome.host, _result(outcome), outcome.acceptance, times or "–")
-    for error in errors:
-        add(error.host, Text(result_of(error), style="red"), error.acceptance, "see below")
+    ended = [*outcomes]
+    for outcome in sorted(ended, key=_left):
+        add(outcome.host, _result(outcome), outcome.acceptance)
     if untouched:
-        add(fold(untouched), Text("untouched", style="yellow"), (), "–")
+        alike["untouched", "yellow", ("", "")] = [*untouched]
+    for error in errors:
+        add(error.host, Text(f"{result_of(error)}, see below", style="red"), error.acceptance)
+    for (result, style, proofs), hosts in alike.items():
+        names = fold(hosts) + (f" ({len(hosts)} hosts)" if len(hosts) > 1 else "")
+        table.add_row(names, Text(result, style=style), *([Text(*proofs)] if proved else []))
+    layers = _layers(ended)
+    return Group(table, Text(""), layers) if layers.row_count else Group(table)
+
+
+def _left(outcome: Outcome) -> bool:
+    return outcome.left is not None and not outcome.left.empty
+
+
+def _layers(outcomes: Sequence[Outcome]) -> Table:
+    """Each layer on which something was done, once: how many steps it took, and how long."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    several = len(outcomes) > 1
+    for column in ("layer", *(["hosts"] if several else []), "steps", "longest" if several else "time"):
+        table.add_column(column, justify="left" if column == "layer" else "right")
+    for name in one_order([result.role for result in outcome.results] for outcome in outcomes):
+        of_hosts = [[result for result in outcome.results if result.role == name] for outcome in outcomes]
+        times = [sum(result.duration_s for result in results) for results in of_hosts if results]
+        steps = sum(len(result.steps) for results in of_hosts for result in results)
+        table.add_row(name, *([f"{len(times)}"] if several else []), f"{steps}", shown_seconds(max(times)))
     return table
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 import signal
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from hostwright import __version__
 from hostwright.cli.door import completing, helping
 from hostwright.cli.door.unforeseen import place_of, sentence_of
 from hostwright.cli.door.words import WordsParser, names_of, unknown_verb
+from hostwright.cli.arguments import PROGRAM, SITE
 from hostwright.cli.tasks import VERBS
 from hostwright.cli.tasks.begin import completion, init
 from hostwright.cli.tasks.ofroles import verbs_of_roles
@@ -35,6 +37,10 @@ STANDARD: tuple[Task[Any] | Collection, ...] = (*VERBS, init, completion)
 class Hostwright(Program):
     """Invoke's program with one option more, which finds the tasks of the site, and with words of its own."""
 
+    def run(self, *given: Any, **how: Any) -> None:
+        """As Invoke's; what is known of the call is known as long as it lasts."""
+        copy_context().run(super().run, *given, **how)
+
     def core_args(self) -> list[Argument]:
         """Invoke's own options, and ``--site``."""
         return [*super().core_args(), Argument(names=("site",), help=helping.SITE)]
@@ -46,6 +52,8 @@ class Hostwright(Program):
         from hostwright.plan.roles.site import VARIABLE, Site
 
         named = _named(self.argv[1:])
+        PROGRAM.set(self.binary)
+        SITE.set(named)
         if named:
             os.environ[VARIABLE] = named
         try:

@@ -19,6 +19,7 @@ from rich.progress import Progress as Bars
 from rich.table import Column, Table
 
 from hostwright.cli.console import redraws
+from hostwright.common.text import shown_bytes
 
 if TYPE_CHECKING:
     from hostwright.stack.store.mirroring import Mirrored, TransferProgress
@@ -58,8 +59,8 @@ class LineProgress:
         if tenth == self._tenths.get(file):
             return
         self._tenths[file] = tenth
-        of = f" of {total:,}" if total else ""
-        self._console.print(f"{file}: {done:,}{of} bytes", markup=False)
+        of = f" of {shown_bytes(total)}" if total else ""
+        self._console.print(f"{file}: {shown_bytes(done)}{of}", markup=False)
 
     def end(self, file: str, note: str) -> None:
         """See ``mirroring.Progress``."""
@@ -86,10 +87,10 @@ def make_progress(console: Console) -> Iterator[TransferProgress]:
 def summary(done: Iterable[Mirrored]) -> Table:
     """One line per file: name, size, checksum and how it was obtained; stand-ins are marked."""
     table = Table(box=None, pad_edge=False)
-    for title in ("artifact", "file", "bytes", "sha256", ""):
+    for title in ("artifact", "file", "size", "sha256", ""):
         whole = title not in {"file", ""}
-        table.add_column(title, justify="right" if title == "bytes" else "left", no_wrap=whole, overflow="fold")
+        table.add_column(title, justify="right" if title == "size" else "left", no_wrap=whole, overflow="fold")
     for file in done:
         notes = [file.came, *(["pinned now"] if file.pinned else []), *(["STAND-IN"] if file.stand_in else [])]
-        table.add_row(file.name, file.file, f"{file.size:,}", file.sha256[:12], ", ".join(notes))
+        table.add_row(file.name, file.file, shown_bytes(file.size), file.sha256[:12], ", ".join(notes))
     return table

@@ -37,8 +37,32 @@ def count(number: int, noun: str) -> str:
 
 
 def shown_bytes(number: int) -> str:
-    """``34 MB``, ``5.2 GB``: bytes in powers of ten, as disks are sold."""
-    return f"{number / 1e9:.1f} GB" if number >= 10**9 else f"{number / 1e6:.0f} MB"
+    """``0 B``, ``5 kB``, ``34 MB``, ``5.2 GB``: bytes in powers of ten, as disks are sold."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if number >= size - size // 2000:  # what would be rounded to 1000 of the smaller unit
+            return f"{number / size:.1f} GB" if unit == "GB" else f"{number / size:.0f} {unit}"
+    return f"{number} B"
+
+
+def shown_seconds(seconds: float) -> str:
+    """Seconds for people: ``4.2 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    if seconds < 59.95:  # what would be rounded to a minute
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def ago(seconds: float) -> str:
+    """How long something has been over: ``just now``, ``2 min ago``, ``5 h ago``, ``3 days ago``.
+
+    What comes from a clock that is ahead of ours is just over, too.
+    """
+    minutes = int(seconds // 60)
+    if minutes < 1:
+        return "just now"
+    if minutes < 120:
+        return f"{minutes} min ago"
+    return f"{minutes // 60} h ago" if minutes < 48 * 60 else f"{minutes // (24 * 60)} days ago"
 
 
 def markdown(text: str) -> str:

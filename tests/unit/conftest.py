@@ -1,6 +1,6 @@
 """How properties are searched: as long as it takes. A machine under load is slow, and that is nobody's failure. And
 where jobs work: never in this machine's own directories. And what holds for every change that any unit test plans,
-and for every document that any unit test prints.
+for every document that any unit test prints, and for every command that any unit test prints.
 """
 
 import io
@@ -16,8 +16,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hostwright.cli.views import shared
+from hostwright.cli.console import Adviser
 from hostwright.plan import model
 from hostwright.plan.host import jobs
+from tests.unit.support.commands import commands_in, parsed
 
 FUZZ = os.environ.get("HOSTWRIGHT_FUZZ", "")  #: how many examples of each property `make fuzz` tries
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -65,3 +67,15 @@ shared.print_document = _print_of_its_schema
 def state(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Where Hostwright keeps records on this machine, for all tests that say nothing about it."""
     os.environ.setdefault("HOSTWRIGHT_STATE", str(tmp_path_factory.mktemp("state")))
+
+
+def _works_as_printed(self: Adviser, shown: Any) -> Any:
+    """Whatever command any unit test sees on a console of ours, the real program takes."""
+    whole = _completed(self, shown)
+    for command in commands_in(whole if isinstance(whole, str) else getattr(whole, "plain", "")):
+        parsed(command)
+    return whole
+
+
+_completed = Adviser._complete
+Adviser._complete = _works_as_printed  # type: ignore[method-assign]

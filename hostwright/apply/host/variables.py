@@ -11,7 +11,8 @@ from hostwright.common.errors import InputError, Mistakes
 from hostwright.inventory import Host
 
 ARTIFACTS = "artifacts"
-WAYS = ("push", "direct")
+DIRECT = "direct"
+WAYS = ("push", DIRECT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +44,4 @@ def _direct(host: Host) -> bool:
     if how not in WAYS:
         origin = host.vars[ARTIFACTS].origin.exact
         raise InputError(f"{ARTIFACTS}: found {how!r}, expected push (over SSH) or direct (from the vendor)", origin)
-    return bool(how == "direct")
+    return bool(how == DIRECT)

@@ -6,7 +6,7 @@ import fcntl
 import os
 import socket
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,17 +61,18 @@ class Runs:
         return sorted(map(summary_of, folders), key=lambda run: (run.began, run.run), reverse=True)
 
     def find(self, name: str) -> RunSummary:
-        """The run with that id, or with the only id that starts so, or the ``last`` one. Raises ``InputError``."""
+        """The run with that id, or with the only id that starts so or ends so after a hyphen, as lists show it, or the
+        ``last`` one. Raises ``InputError``."""
         folder = runs_dir(self.root) / name
         if name and Path(name).name == name and not name.startswith(".") and folder.is_dir():
             return summary_of(folder)
         runs = self.list()
         if not runs:
             raise InputError(f"no run is recorded in {self.root} yet", "--run")
-        matches = runs[:1] if name == LAST else [run for run in runs if name and run.run.startswith(name)]
+        matches = runs[:1] if name == LAST else [run for run in runs if name and _is(run.run, name)]
         if len(matches) > 1:
             ids = ", ".join(run.run for run in matches[:4]) + (", …" if len(matches) > 4 else "")
-            raise InputError(f"{len(matches)} runs begin with {name!r}: {ids}", "--run")
+            raise InputError(f"{len(matches)} runs begin or end with {name!r}: {ids}", "--run")
         if not matches:
             raise InputError(f"there is no run {name!r}; {suggestion(name, [run.run for run in runs])}", "--run")
         return matches[0]
@@ -80,6 +81,24 @@ class Runs:
         """All that is recorded of a run; ``name`` as for ``find``."""
         summary = self.find(name)
         return read_run(summary.folder, summary.header, running=summary.state == RUNNING)
+
+
+def short_ids(runs: Iterable[str]) -> dict[str, str]:
+    """Each run's id as lists show it, by the id: its end after the hyphen, where no other of these runs ends so.
+
+    Runs of one day begin alike, and their ends are random.
+
+    >>> short_ids(["20261124t001658-ab12", "20261124t001702-77f0", "20261123t101702-77f0"])["20261124t001658-ab12"]
+    'ab12'
+    """
+    names = [*runs]
+    ends = {name: name.rpartition("-")[2] for name in names}
+    return {name: ends[name] if sum(_is(each, ends[name]) for each in names) == 1 else name for name in names}
+
+
+def _is(run: str, name: str) -> bool:
+    """Whether a run can be named so."""
+    return run.startswith(name) or run.endswith(f"-{name}")
 
 
 def summary_of(folder: Path) -> RunSummary:

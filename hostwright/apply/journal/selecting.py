@@ -17,6 +17,7 @@ from hostwright.inventory.patterns import terms
 #: What each ``@`` set of the last run holds: hosts with one of these results.
 SETS: Mapping[str, frozenset[str]] = {
     "failed": frozenset({"failed", "unreachable", INTERRUPTED}),
+    "locked": frozenset({"locked"}),
     "unreachable": frozenset({"unreachable"}),
     "changed": frozenset({"changed"}),
     "pending": frozenset({"pending"}),

@@ -131,11 +131,11 @@ class Course:
         return len(self._running) - lent < self._batch
 
     def end(self, host: str, result: str) -> None:
-        """A host in work has ended: ``failed``, ``unreachable`` and ``stopped`` are results of ``events.RESULTS`` that
-        bear on the others; any other is good.
+        """A host in work has ended: ``failed``, ``locked``, ``unreachable`` and ``stopped`` are results of
+        ``events.RESULTS`` that bear on the others; any other is good.
         """
         del self._running[host]
-        if result in ("failed", "unreachable"):
+        if result in ("failed", "locked", "unreachable"):
             self.failures += 1
             if host in self._canaries:
                 self.halt(f"a canary failed: {host}")

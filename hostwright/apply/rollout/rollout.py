@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from hostwright.apply.events import Emit, HostEnded
 from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, Course, Limits, window
-from hostwright.common.errors import HostError, HostwrightError, SeveralFailed, Stopped, Unreachable
+from hostwright.common.errors import HostError, HostwrightError, Locked, SeveralFailed, Stopped, Unreachable
 from hostwright.common.untrusted import guarded
 
 T = TypeVar("T")
@@ -67,15 +67,17 @@ class Interrupted(KeyboardInterrupt):
 
 
 def result_of(error: HostError) -> str:
-    """Which of ``events.RESULTS`` an error is: ``unreachable``, ``stopped`` or ``failed``.
+    """Which of ``events.RESULTS`` an error is: ``locked``, ``unreachable``, ``stopped`` or ``failed``.
 
     Where several roles of a host failed, the worst counts: a lost connection or a stop comes over all of them at once.
     """
     if isinstance(error, SeveralFailed):
         kinds = {result_of(cause) if isinstance(cause, HostError) else "failed" for cause in error.errors}
-        return next(kind for kind in ("failed", "unreachable", "stopped") if kind in kinds)
+        return next(kind for kind in ("failed", "unreachable", "stopped", "locked") if kind in kinds)
     if isinstance(error, Unreachable):
         return "unreachable"
+    if isinstance(error, Locked):
+        return "locked"
     return "stopped" if isinstance(error, Stopped) else "failed"
 
 

@@ -11,6 +11,7 @@ from hostwright.audit.fleetaudit import HostAudit
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.table import SHOWN
 from hostwright.common.errors import Finding
+from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import fold
 
@@ -42,7 +43,8 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
     for finding in sorted(first.findings, key=lambda finding: not finding.grave):
         yield from _finding(finding, names, ages)
     if first.deviations and not first.findings:
-        more = f"  not as desired: {count(len(first.deviations), 'state')}; `invoke audit` lists them"
+        audit = sh("invoke audit --details --hosts %s", fold(names))
+        more = f"  not as desired: {count(len(first.deviations), 'state')}; `{audit}` lists them"
         yield Text(more, style="yellow")
     if first.not_checked:
         rules = ", ".join(dict.fromkeys(skipped.check for skipped in first.not_checked))
@@ -68,5 +70,6 @@ def _finding(finding: Finding, hosts: list[str], ages: Ages) -> Iterator[Text]:
         .append(f"  {lasting}" if lasting else "", style="dim")
     )
     yield from explanation(finding, " " * 6)
-    fixed_by = "`invoke provision` fixes it" if finding.provision else "`invoke provision` does not fix it"
+    provision = sh("`invoke provision --hosts %s`", fold(hosts))
+    fixed_by = f"{provision} fixes it" if finding.provision else "provision does not fix it"
     yield Text(f"      {fixed_by}; more in {finding.link}", style="dim")

@@ -13,7 +13,8 @@ from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, LayerS
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.details import show_details
 from hostwright.common.errors import Finding
-from hostwright.common.text import count, printable, short
+from hostwright.common.quoting import sh
+from hostwright.common.text import count, printable, short, shown_seconds
 from hostwright.inventory.patterns import fold
 from hostwright.stack.store.artifacts import stand_ins_line
 
@@ -42,21 +43,33 @@ ABSENT = "·"  #: shown for a layer that a host does not have
 
 
 def show_audit(audit: FleetAudit, ages: Ages, *, details: bool = False) -> RenderableType:
-    """The whole audit; ``details`` adds every value that was read, and every card."""
+    """The whole audit; ``details`` adds every value that was read, every card, and every state that a host lacks which
+    was never provisioned. Where more follows the table, what it comes to stands once more at the end."""
     parts: list[RenderableType] = [_headline(audit), Text(""), _matrix(audit, ages)]
-    parts += _blocks(audit.hosts, ages)
+    table = len(parts)
+    parts += _blocks(audit.hosts, ages, details=details)
     parts += _unread(audit.hosts)
     parts += _spreads(audit.spreads)
     if details:
         parts += [part for host in audit.hosts if host.status != "unread" for part in show_details(host)]
     parts += _stand_ins(audit.hosts)
+    if len(parts) > table:
+        parts += (Text(""), _headline(audit))
     return Group(*parts)
+
+
+def next_hosts(audit: FleetAudit) -> tuple[str, tuple[str, ...]]:
+    """The verb that is next after an audit, and its hosts: what is wrong is looked into before anything is changed."""
+    for verb, statuses in (("doctor", {"failing", "unread"}), ("plan", {"drift", "differs", "intent", "new"})):
+        if hosts := tuple(host.host for host in audit.hosts if host.status in statuses):
+            return verb, hosts
+    return "", ()
 
 
 def _headline(audit: FleetAudit) -> Text:
     counts: Counter[LayerStatus] = Counter(host.status for host in audit.hosts)
     stacks = ", ".join(dict.fromkeys(printable(host.stack) for host in audit.hosts))
-    how = "from stored facts" if audit.offline else f"{audit.took_s:.1f} s"
+    how = "from stored facts" if audit.offline else shown_seconds(audit.took_s)
     text = Text.assemble((count(len(audit.hosts), "host"), "bold"), f" against {stacks}, {how}: ")
     parts = [(f"{counts[status]} {WORDS[status]}", SHOWN[status][2]) for status in SHOWN if counts[status]]
     for number, (words, style) in enumerate(parts):
@@ -94,21 +107,31 @@ def _cell(status: LayerStatus | None) -> Text:
     return Text(f"{sign} {word}".strip(), style=style)
 
 
-def _blocks(hosts: Iterable[HostAudit], ages: Ages) -> Iterator[RenderableType]:
+def _blocks(hosts: Iterable[HostAudit], ages: Ages, *, details: bool) -> Iterator[RenderableType]:
     """What is wrong, once for all hosts with the same problems."""
     alike: dict[tuple[object, ...], list[HostAudit]] = {}
     for host in sorted(hosts, key=_worst_first):
         if host.deviations or host.findings or host.notes:
-            alike.setdefault((host.status, host.deviations, host.findings, host.notes), []).append(host)
+            lacks = len(host.deviations) if _is_brief(host, details=details) else host.deviations
+            alike.setdefault((host.status, lacks, host.findings, host.notes), []).append(host)
     for group in alike.values():
         first, names = group[0], [host.host for host in group]
         style = SHOWN[first.status][2]
-        yield Text.assemble("\n", (printable(fold(names)), f"bold {style}"), (f"  {WORDS[first.status]}", style))
+        title = Text.assemble("\n", (printable(fold(names)), f"bold {style}"), (f"  {WORDS[first.status]}", style))
+        if brief := _is_brief(first, details=details):
+            layers = count(len({deviation.layer for deviation in first.deviations}), "layer")
+            title.append(f": {count(len(first.deviations), 'state')} in {layers} (--details lists them)", style="dim")
+        yield title
         yield from (Text(f"  {short(note)}", style="yellow") for note in first.notes)
-        yield from (_deviation(deviation, names, ages) for deviation in first.deviations)
+        yield from (_deviation(deviation, names, ages) for deviation in first.deviations if not brief)
         yield from (_finding(finding, names, ages) for finding in first.findings)
         if first.findings:
-            yield Text(f"  causes and fixes: invoke doctor --hosts '{printable(fold(names))}'", style="dim")
+            yield Text(f"  causes and fixes: {sh('invoke doctor --hosts %s', fold(names))}", style="dim")
+
+
+def _is_brief(host: HostAudit, *, details: bool) -> bool:
+    """Whether what a host lacks is only counted: of one that was never provisioned, nearly everything."""
+    return host.status == "new" and len(host.deviations) > 1 and not details
 
 
 def _deviation(deviation: Deviation, hosts: Sequence[str], ages: Ages) -> Text:

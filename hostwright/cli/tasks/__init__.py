@@ -10,6 +10,7 @@ from typing import Any
 from invoke import Collection, Task
 
 from hostwright.cli.tasks import change, keep, look, reach, restore
+from hostwright.cli.advice import know
 from hostwright.cli.tasks.ofroles import verbs_here
 
 VERBS: tuple[Task[Any] | Collection, ...] = (
@@ -21,3 +22,4 @@ VERBS: tuple[Task[Any] | Collection, ...] = (
     *verbs_here(),
 )
 namespace = Collection(*VERBS)
+know(namespace)

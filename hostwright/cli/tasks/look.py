@@ -22,8 +22,12 @@ from hostwright.cli.tasks.options import (
 TITLE = "Look (changes nothing)"
 
 
-@verb(*WANTED, out="save the plan to this file, for `invoke provision --plan FILE`")
-def plan(given: Given, out: str = "") -> int:
+@verb(
+    *WANTED,
+    out="save the plan to this file, for `invoke provision --plan FILE`",
+    summary="only name what would change in each layer: no values, no diffs",
+)
+def plan(given: Given, out: str = "", summary: bool = False) -> int:
     """Show what would change on hosts: have → want, with a diff of each file. Changes nothing.
 
     hostwright plan gpu01 gpu02
@@ -31,18 +35,23 @@ def plan(given: Given, out: str = "") -> int:
     """
     from hostwright.cli.verbs import changes
 
-    return changes.plan(given.selection, given.connection, out=out, as_json=given.json)
+    return changes.plan(given.selection, given.connection, out=out, summary=summary, as_json=given.json)
 
 
-@verb(*WANTED, NOTIFIED, PROVE.told("then run the proofs of this level: quick or full"))
-def verify(given: Given) -> int:
+@verb(
+    *WANTED,
+    NOTIFIED,
+    PROVE.told("then run the proofs of this level: quick or full"),
+    details="show every layer of hosts that passed, and every change of hosts on which no layer is as desired",
+)
+def verify(given: Given, details: bool = False) -> int:
     """Confirm that nothing differs from the stack, then test every layer of hosts with testinfra.
 
     hostwright verify gpu01
     """
     from hostwright.cli.verbs import verify as verifying
 
-    return verifying.verify(given.selection, given.connection, prove=given.prove, as_json=given.json)
+    return verifying.verify(given.selection, given.connection, prove=given.prove, details=details, as_json=given.json)
 
 
 @verb(

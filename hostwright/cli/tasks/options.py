@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from invoke import Context, Exit, Task
 
-from hostwright.cli.arguments import INVENTORY, NOTIFY, STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
+from hostwright.cli.arguments import CALL, ConnectionOptions, INVENTORY, NOTIFY, STRICT, Selection, VAULT, VaultOptions
 from hostwright.cli.tasks import settings
 from hostwright.common.errors import InputError
 
@@ -188,6 +188,7 @@ def _body(body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...]
         warn(sentence)
     used = {name: each for name, each in values.items() if {**typed, **own}.get(name.replace("-", "_")) == each.value}
     NOTIFY.set(typed.pop(NOTIFIED.name, ""))
+    CALL.set(_taken_over(typed))
     VAULT.set(VaultOptions(typed.pop(VAULT_FILE.name, ""), typed.pop(ASK_VAULT.name, False)))
     STRICT.set(typed.pop(STRICTLY.name, False))
     several: dict[str, Any] = {name: tuple(typed[name] or ()) for name in _SEVERAL & typed.keys()}
@@ -206,3 +207,18 @@ def _body(body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...]
             from hostwright.apply.notifying import settle
 
             settle()
+
+
+def _taken_over(typed: Mapping[str, Any]) -> dict[str, str | bool | tuple[str, ...]]:
+    """What advised commands take over of what was typed. A variable that is named like a secret is not shown."""
+    called: dict[str, Any] = {HOSTS.name: typed.get(HOSTS.name) or typed.get(HOST.name)}
+    for option in (ROLES, VAR, INVENTORIES, VAULT_FILE, ASK_VAULT, ASK_BECOME_PASS):
+        called[option.name] = typed.get(option.name)
+    if called[VAR.name]:
+        from hostwright.inventory.draft import named_like_a_secret
+
+        pairs = dict(pair.partition("=")[::2] for pair in called[VAR.name])
+        called["stack"] = pairs.get("hostwright_stack") or pairs.get("stack")  # for verbs that take it as an option
+        called[VAR.name] = [pair for pair in called[VAR.name] if not named_like_a_secret(pair.partition("=")[0])]
+    kept = {name: tuple(filter(None, value)) if name in _SEVERAL else value for name, value in called.items() if value}
+    return {name.replace("_", "-"): value for name, value in kept.items() if value}

@@ -16,7 +16,7 @@ from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import audit_audience, watch
 from hostwright.cli.views.reports import Outputs
-from hostwright.cli.views.shared import print_document
+from hostwright.cli.views.shared import print_document, show_next
 
 EVERY_HOST = "all"
 
@@ -32,16 +32,19 @@ def audit(
     as_json: bool = False,
 ) -> int:
     """``invoke audit``; again and again, ``every`` so often, where that is given."""
-    from hostwright.audit.reports.table import show_audit
+    from hostwright.audit.reports.table import next_hosts, show_audit
 
     outputs.check(as_json=as_json, watched=bool(every))
     auditor = _auditor(selection, connection, options)
-    details = details or len(auditor.members) == 1
+
+    def table(look: AuditResult) -> RenderableType:
+        known = [host for host in look.audit.hosts if host.status != "new"]  # another has little to show in detail
+        return show_audit(look.audit, look.ages, details=details or len(auditor.members) == len(known) == 1)
 
     def once() -> tuple[int, RenderableType]:
         look = auditor.audit()
         status = _write(outputs, auditor, look)
-        return status, show_audit(look.audit, look.ages, details=details)
+        return status, table(look)
 
     if every:
         return watch(every, once)
@@ -50,7 +53,11 @@ def audit(
         if as_json:
             print_document("audit", asdict(look.audit))
         elif not outputs.on_stdout:
-            console.make_console().print(show_audit(look.audit, look.ages, details=details))
+            out = console.make_console()
+            out.print(table(look))
+            verb, hosts = next_hosts(look.audit)
+            if verb:
+                show_next(out, verb, hosts, auditor.members)
 
     return _write(outputs, auditor, shown(auditor.audit, show))
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -46,11 +45,13 @@ def plan(
     *,
     force: bool = False,
     out: str = "",
+    summary: bool = False,
     as_json: bool = False,
 ) -> int:
-    """``invoke plan``; ``out`` names a file for the plans."""
+    """``invoke plan``; ``out`` names a file for the plans, ``summary`` leaves out what is within a layer."""
     fleet = open_fleet(selection, connection, force=force)
-    return _plan(fleet, members_of(fleet, selection), connection, out=out, as_json=as_json)
+    members = members_of(fleet, selection)
+    return _plan(fleet, members, connection, out=out, brief=summary, then="provision", as_json=as_json)
 
 
 def _plan(
@@ -60,9 +61,11 @@ def _plan(
     *,
     goal: Goal = AS_WANTED,
     out: str = "",
+    brief: bool = False,
+    then: str = "",
     as_json: bool,
 ) -> int:
-    """Probe hosts and show what differs from the goal; the exit status."""
+    """Probe hosts and show what differs from the goal, which the verb ``then`` brings them to; the exit status."""
     if out:
         from hostwright.apply import savedplans, signing  # what a plan needs no other way is imported where it is used
         from hostwright.apply.journal.redaction import Redactor, secrets_in
@@ -70,13 +73,21 @@ def _plan(
         signed = _signing(fleet, members)
         signing.check_can_sign(signed, Path(out))
     password = ask_password(connection)
+    saved = ""
+
+    def look() -> Results[HostPlan]:
+        nonlocal saved
+        looked_at = fleet.plan(members, goal=goal, password=password)
+        if out:
+            redactor = Redactor(secrets_in(fleet.inventory.hosts.values(), members))
+            savedplans.save(Path(out), [each.plan for each in looked_at.values], redactor, signed)
+            saved = out
+        return looked_at
+
     results = shown(
-        lambda: fleet.plan(members, goal=goal, password=password),
-        lambda results: show_plans(members, results, as_json=as_json),
+        look,
+        lambda results: show_plans(members, results, brief=brief, then=then, saved=saved, as_json=as_json),
     )
-    if out:
-        redactor = Redactor(secrets_in(fleet.inventory.hosts.values(), members))
-        savedplans.save(Path(out), [looked_at.plan for looked_at in results.values], redactor, signed)
     if results.errors:
         return FAILED
     return AS_DESIRED if all(looked_at.plan.empty for looked_at in results.values) else DIFFERS
@@ -137,7 +148,7 @@ def remove(
     for sentence in removal.notes:
         warn(sentence)
     if check:
-        return _plan(fleet, members, connection, goal=removal, as_json=as_json)
+        return _plan(fleet, members, connection, goal=removal, then="remove", as_json=as_json)
     password, audience = _password(connection, change, members), _audience(as_json=as_json)
     change = _agreed(fleet, members, change, password, goal=removal, removes=True, as_json=as_json)
 
@@ -167,7 +178,7 @@ def rollback(
         warn(sentence)
     members = replace(members, chosen=tuple(way.back for way in ways.values))
     if check:
-        return _plan(fleet, members, connection, as_json=as_json)
+        return _plan(fleet, members, connection, then="rollback", as_json=as_json)
     password, audience = _password(connection, change, members), _audience(as_json=as_json)
     change = _agreed(fleet, members, change, password, as_json=as_json)
 
@@ -247,9 +258,12 @@ def _run(
 ) -> int:
     """Change hosts and show what came of them, and with ``proved`` of their proofs. Where something would be lost for
     good, ask at a terminal, and go on with those hosts, and those that were not started; the exit status."""
+    began = time.monotonic()
     ended = shown(
         lambda: run(members, change),
-        lambda ended: show_outcomes(verb, members, ended, proved=proved, as_json=as_json),
+        lambda ended: show_outcomes(
+            verb, members, ended, proved=proved, took_s=time.monotonic() - began, as_json=as_json
+        ),
     )
     asked = {error.host for error in ended.results.errors if isinstance(error, Unanswered)}
     if not asked or not can_ask(as_json=as_json):
@@ -258,9 +272,10 @@ def _run(
     if not says_yes(f"Shall {', '.join(sorted(asked))} lose that?"):
         return ended.status
     again = replace(members, chosen=tuple(member for member in members if member.name in names))
+    began = time.monotonic()
     more = shown(
         lambda: run(again, replace(change, yes=True)),
-        lambda more: show_outcomes(verb, again, more, proved=proved, as_json=as_json),
+        lambda more: show_outcomes(verb, again, more, proved=proved, took_s=time.monotonic() - began, as_json=as_json),
     )
     return worst([more.status, *(error.exit_status for error in ended.results.errors if error.host not in asked)])
 

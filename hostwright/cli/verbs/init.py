@@ -6,6 +6,7 @@ import shlex
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from rich.console import Console
 from rich.text import Text
 
 from hostwright import __version__
@@ -41,7 +42,8 @@ def init(directory: str) -> int:
                 _write(target, source)
         except OSError as error:
             raise InputError(f"the site cannot be written: {error.strerror}", str(error.filename or root)) from error
-    console.make_console().print(Text(NEXT.format(place=shlex.quote(str(root)))), soft_wrap=True)
+    text = NEXT.format(place=shlex.quote(str(root)))
+    Console.print(console.make_console(), Text(text), soft_wrap=True)  # of the new site, not of this call
     return AS_DESIRED
 
 

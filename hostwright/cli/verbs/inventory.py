@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, Group
+import yaml
 from rich.text import Text
 
 from hostwright.apply.host.outcome import AS_DESIRED, BAD_INPUT, FAILED
@@ -20,7 +22,7 @@ from hostwright.cli.opening import members_of, open_fleet, refuse_strangers
 from hostwright.cli.transfer_view import make_progress, summary
 from hostwright.cli.views.shared import print_document, warn
 from hostwright.common.errors import InputError, InputErrors, Mistakes
-from hostwright.common.secret import MASK
+from hostwright.common.secret import MASK, Secret
 from hostwright.common.text import count, printable
 from hostwright.fleet import Fleet, Member
 from hostwright.inventory import Host, definitions, fold, own_variables
@@ -49,7 +51,7 @@ def variables(selection: Selection, *, why: bool = False, as_json: bool = False)
         return AS_DESIRED
     out = console.make_console()
     for member in members:
-        out.print(Text(f"{member.name}  stack {member.stack.name}", style="bold"))
+        out.print(Text(f"# {member.name}  stack {member.stack.name}", style="bold"))
         for role in member.roles:
             _show_variables(out, member, role, why=why)
         others = {} if selection.roles else _others(fleet, member)
@@ -70,10 +72,34 @@ def _others(fleet: Fleet, member: Member) -> dict[str, object]:
 
 def _show_variables(out: Console, member: Member, role: Role, *, why: bool) -> None:
     for key, value in asdict(member.variables[role.name]).items():
-        out.print(Text(f"  {role.name}_{key} = {value!r}"))
+        out.print(Text(printable(_as_yaml(f"{role.name}_{key}", value))), soft_wrap=True)
         if why:
             for definition in reversed(definitions(member.host, role.name, key, role.variables)):
-                out.print(Text(f"      {definition}", style="dim"))
+                out.print(Text(f"#     {printable(str(definition))}", style="dim"), soft_wrap=True)
+
+
+def _as_yaml(name: str, value: object) -> str:
+    """A variable as a line that can stand in a file of variables again. A secret is not shown.
+
+    >>> _as_yaml("base_umask", "022"), _as_yaml("proxy_listen", ("443", "[::]:443"))
+    ("base_umask: '022'", "proxy_listen: ['443', '[::]:443']")
+    """
+    if isinstance(value, Secret):
+        return f"# {name}: a secret, not shown"
+    text = yaml.dump({name: value}, Dumper=_Dumper, default_flow_style=None, width=float("inf"), allow_unicode=True)
+    return text.rstrip("\n")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what variables hold beside plain YAML: tuples as lists, all else (paths, hidden secrets) as text."""
+
+    def ignore_aliases(self, _: Any) -> bool:
+        """Whatever stands twice is written twice."""
+        return True
+
+
+_Dumper.add_representer(tuple, lambda dumper, value: dumper.represent_list(value))
+_Dumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str(str(value)))
 
 
 def hosts(selection: Selection, *, as_json: bool = False) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
-from hostwright.apply.journal.reading import LAST, Runs, RunSummary, summary_of
+from hostwright.apply.journal.reading import LAST, RunSummary, Runs, short_ids, summary_of
 from hostwright.apply.journal.runs import RecordedRun
 from hostwright.apply.journal.selecting import sets_in
 from hostwright.cli.arguments import ConnectionOptions, Selection
@@ -43,7 +43,7 @@ def runs(*, limit: int = SHOWN, as_json: bool = False) -> int:
     if not recorded:
         out.print(Text(f"no run is recorded in {printable(str(state_root()))} yet"))
         return AS_DESIRED
-    out.print(runs_table(shown))
+    out.print(runs_table(shown, short_ids(run_summary.run for run_summary in recorded)))
     if len(recorded) > len(shown):
         out.print(Text(f"the last {len(shown)} of {len(recorded)} runs; --limit 0 lists all", style="dim"))
     return AS_DESIRED

@@ -22,23 +22,30 @@ if TYPE_CHECKING:
     from hostwright.verify.verdict import Verdict
 
 
-def verify(selection: Selection, connection: ConnectionOptions, *, prove: str = "", as_json: bool = False) -> int:
+def verify(
+    selection: Selection,
+    connection: ConnectionOptions,
+    *,
+    prove: str = "",
+    details: bool = False,
+    as_json: bool = False,
+) -> int:
     """``invoke verify``; then, where ``prove`` names a level, the proofs of that level."""
     level = level_of(prove)
     fleet = open_fleet(selection, connection)
     members = members_of(fleet, selection)
     if level is not None:
-        return _verify_and_prove(fleet, members, connection, level, as_json=as_json)
+        return _verify_and_prove(fleet, members, connection, level, details=details, as_json=as_json)
     password = ask_password(connection)
     ended = shown(
         lambda: fleet.verify(members, password=password, audience=run_audience(as_json=as_json)),
-        lambda ended: show_verdicts(members, ended.results, as_json=as_json),
+        lambda ended: show_verdicts(members, ended.results, details=details, as_json=as_json),
     )
     return ended.status
 
 
 def _verify_and_prove(
-    fleet: Fleet, members: Members, connection: ConnectionOptions, level: Level, *, as_json: bool
+    fleet: Fleet, members: Members, connection: ConnectionOptions, level: Level, *, details: bool, as_json: bool
 ) -> int:
     """Two runs, one after the other, of the same hosts; what is wrong with a layer keeps its own proofs from running.
     The exit status is the worse one."""
@@ -52,7 +59,7 @@ def _verify_and_prove(
 
     def show_first(ended: RunResults[Verdict]) -> None:
         if not as_json:
-            show_verdicts(members, ended.results, as_json=False)
+            show_verdicts(members, ended.results, details=details, as_json=False)
 
     def show(proved: Proved) -> None:
         if as_json:

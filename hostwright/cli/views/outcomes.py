@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from hostwright.apply.events import RESULTS
+from hostwright.apply.host.variables import ARTIFACTS, DIRECT
+from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, print_document, proofs_json, show_errors, show_stand_ins
-from hostwright.common.text import printable
+from hostwright.cli.views.shared import errors_json, print_document, proofs_json, show_errors, show_next, show_stand_ins
+from hostwright.common.text import count, printable, shown_bytes, shown_seconds
+from hostwright.cli.console import Hanging
+from hostwright.common.quoting import sh
+from hostwright.plan.planning import PREFLIGHT
 
 if TYPE_CHECKING:
     from hostwright.apply.host.outcome import Outcome
@@ -18,26 +26,81 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.rollback import WayBack
     from hostwright.apply.rollout.rollout import Results
     from hostwright.fleet import Member
+    from hostwright.plan.model import Plan
     from hostwright.plan.planning import HostPlan
 
 
-def show_plans(members: Sequence[Member], results: Results[HostPlan], *, as_json: bool) -> None:
-    """What differs on hosts from what is desired; hosts that differ alike are shown once."""
+def show_plans(
+    members: Sequence[Member],
+    results: Results[HostPlan],
+    *,
+    brief: bool = False,
+    then: str = "",
+    saved: str = "",
+    as_json: bool,
+) -> None:
+    """What differs on hosts from what is desired; hosts that differ alike are shown once. The last lines say what it
+    comes to, and with which verb (``then``) it is done; ``saved`` is the file with the plans."""
     if as_json:
         plans = [plan.to_json() for plan in results.values]
         print_document("plan", {"plans": plans, "errors": errors_json(results.errors)})
         return
     out = console.make_console()
-    for shown in console.show_plans(results.values):
+    for shown in console.show_plans(results.values, brief=brief):
         out.print(shown)
     show_errors(results.errors)
-    show_stand_ins(members, out)
+    show_stand_ins(members, results, out)
+    out.print(Hanging(_altogether(members, results), style="bold"))
+    todo = [planned.host for planned in results.values if not (planned.plan.empty or planned.plan.refusals)]
+    if then and todo:
+        drain = " --drain" if any(planned.busy for planned in results.values) else ""
+        show_next(out, then, todo, members, drain + (sh(" --plan %s", saved) if saved else ""))
+
+
+def _altogether(members: Sequence[Member], results: Results[HostPlan]) -> str:
+    """What plans come to: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``."""
+    plans = [planned.plan for planned in results.values if not planned.plan.empty]
+    of_host = {member.name: member for member in members}
+    head = count(len(results.values) + len(results.errors), "host")
+    told = []
+    if same := len(results.values) - len(plans):
+        told.append(f"{same} as desired" if plans or results.errors else "as desired, nothing to do")
+    if plans:
+        layers = {role.role for plan in plans for role in plan.roles} - {PREFLIGHT}
+        changes = f"{count(sum(len(plan.changes) for plan in plans), 'change')} in {count(len(layers), 'layer')}"
+        reboots = sum(bool(plan.reboot) for plan in plans)
+        told += [changes, f"{count(reboots, 'host')} to reboot" if reboots else "no reboot"]
+        if sent := sum(_sent_bytes(of_host[plan.host], plan) for plan in plans if plan.host in of_host):
+            told.append(f"up to {shown_bytes(sent)} to send")
+        if busy := sum(bool(planned.busy) for planned in results.values):
+            told.append(f"{busy} in use")
+        if refused := sum(bool(plan.refusals) for plan in plans):
+            told.append(f"{refused} refused")
+        if lost := dict.fromkeys(what for plan in plans for what in plan.final):
+            told.append(f"{printable(' and '.join(lost))} lost for good")
+    if results.errors:
+        told.append(f"{len(results.errors)} not planned, see above")
+    return f"{head}: {', '.join(told)}"
+
+
+def _sent_bytes(member: Member, plan: Plan) -> int:
+    """The files that a plan takes. A host that fetches them itself is sent none, and one that has some, fewer."""
+    if member.host.get(ARTIFACTS) == DIRECT:
+        return 0
+    artifacts = member.stack.artifacts
+    return sum(artifacts[name].size or 0 for name in plan.artifacts if name in artifacts)
 
 
 def show_outcomes(
-    verb: str, members: Sequence[Member], ended: RunResults[Outcome], *, proved: bool = False, as_json: bool
+    verb: str,
+    members: Sequence[Member],
+    ended: RunResults[Outcome],
+    *,
+    proved: bool = False,
+    took_s: float = 0.0,
+    as_json: bool,
 ) -> None:
-    """What came of each host, and where proofs were asked for (``proved``), of those."""
+    """What came of each host in ``took_s`` seconds, and where proofs were asked for (``proved``), of those."""
     from hostwright.apply.rollout.applying import AGAIN, THE_SAME
 
     run, results = ended.run, ended.results
@@ -50,8 +113,20 @@ def show_outcomes(
     if results.stopped_because:
         sentence = f"{results.stopped_because}. To continue with what is left: {AGAIN.get(verb, THE_SAME)}"
         console.make_console(stderr=True).print(Text(printable(sentence), style="bold red"))
-    show_stand_ins(members, out)
+    show_stand_ins(members, results, out)
+    words = Counter(
+        [outcome.word for outcome in results.values]
+        + [result_of(error) for error in results.errors]
+        + ["untouched"] * len(results.untouched)
+    )
+    sums = ", ".join(f"{words[word]} {word}" for word in RESULTS if words[word])
+    out.print(Text(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style="bold"))
     out.print(Text(f"run {run}: `invoke runs.show --run {run}` shows every step", style="dim"))
+    bad = [error.host for error in results.errors if result_of(error) in ("failed", "unreachable")]
+    if bad:
+        show_next(out, "doctor", bad, members)
+    elif verb == "provision" and not results.errors and all(outcome.word != "pending" for outcome in results.values):
+        show_next(out, "verify", [outcome.host for outcome in results.values], members)
 
 
 def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli import console
+from hostwright.cli import advice, console
 from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.text import printable
 from hostwright.rebuild.bmc import Power
@@ -27,7 +27,7 @@ def show_powered(results: Results[Powered], *, as_json: bool) -> None:
         for done in results.values:
             hints = (f"console: {done.console}",) if done.console and done.status.power is not Power.ON else ()
             for note in (*done.notes, *hints):
-                out.print(Text(printable(f"{done.host}: {note}"), style="yellow"))
+                out.print(Text(printable(advice.of_host(f"{done.host}: {note}", done.host)), style="yellow"))
     show_errors(results.errors)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
@@ -14,30 +14,33 @@ from rich.text import Text
 from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.cli.views.shared import local_time
-from hostwright.common.text import count, printable
+from hostwright.common.text import ago, count, printable, shown_bytes, shown_seconds
 from hostwright.inventory import fold
 from hostwright.plan.model import StepResult
 
-_BAD, _OPEN = ("failed", "unreachable", "interrupted"), ("pending", "stopped", "untouched", "running", "waiting")
+RECENT_S = 14 * 86400.0  #: runs since then are listed with how long ago they began, older ones with their day
+_FOLDED_CHARACTERS = 24  #: of the hosts of a run
+_BAD = ("failed", "unreachable", "interrupted")
+_OPEN = ("pending", "locked", "stopped", "untouched", "running", "waiting")
 _STATES = {"interrupted": "red", "crashed": "red", "running": "yellow"}
 
 
-def runs_table(summaries: Iterable[RunSummary]) -> Table:
-    """One line per run."""
+def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table:
+    """One line per run, in 80 columns; ``ids`` are their short ids."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("run", "began", "took", "verb", "operator", "hosts", "results", "exit"):
-        table.add_column(column, overflow="fold", no_wrap=column not in ("operator", "hosts", "results"))
+    for column in ("run", "began", "took", "verb", "by", "hosts", "results", "exit"):
+        table.add_column(column, overflow="fold", no_wrap=column not in ("by", "hosts", "results"))
     folded: dict[tuple[str, ...], str] = {}  # runs of the same thousand hosts are folded once
     for summary in summaries:
         names = summary.header.hosts
         if names not in folded:
             folded[names] = _folded(names)
         table.add_row(
-            Text(printable(summary.run), style="bold"),
-            _local(summary.began),
+            Text(printable(ids.get(summary.run, summary.run)), style="bold"),
+            _began(summary.began),
             _lasting(summary.duration_s),
             Text(printable(summary.header.verb)),
-            Text(printable(summary.header.operator)),
+            Text(printable(summary.header.operator.partition("@")[0])),
             Text(printable(folded[names])),
             _counted(summary.results),
             _exit(summary),
@@ -93,7 +96,7 @@ def _show_head(out: Console, summary: RunSummary, run: RecordedRun) -> None:
         f"command {' '.join(header.argv)}",
         f"options {json.dumps(options, ensure_ascii=False)}",
     ):
-        out.print(Text(f"  {printable(line)}", style="dim"))
+        Console.print(out, Text(f"  {printable(line)}", style="dim"))  # as it was typed: no command is completed
     out.print(Text("  ").append(_counted(summary.results)))
     if run.damaged:
         out.print(Text(f"  not shown: {count(run.damaged, 'damaged line')} of the record", style="yellow"))
@@ -147,7 +150,7 @@ def _said(record: Mapping[str, Any]) -> str:
         case "silent":
             return f"silent for {_lasting(_number(record, 'seconds'))}, waiting for {word['what']}"
         case "delivering":
-            return f"{word['role']}: {word['artifact']} delivered ({_number(record, 'total_bytes') / 1e6:.0f} MB)"
+            return f"{word['role']}: {word['artifact']} delivered ({shown_bytes(int(_number(record, 'total_bytes')))})"
         case "note":
             return word["text"]
         case kind:
@@ -191,7 +194,7 @@ def _folded(hosts: tuple[str, ...]) -> str:
         names = fold(hosts)
     except NodeSetException:  # names in a damaged record may be no host names
         names = ",".join(hosts)
-    short = names if len(names) <= 48 else names[:47] + "…"
+    short = names if len(names) <= _FOLDED_CHARACTERS else names[: _FOLDED_CHARACTERS - 1] + "…"
     return f"{short} ({len(hosts)})" if len(hosts) > 1 else short
 
 
@@ -217,14 +220,17 @@ def _local(began: str) -> str:
         return "unknown"
 
 
+def _began(began: str) -> str:
+    """``2 min ago``, and the day of a run that was weeks ago."""
+    try:
+        over_s = (datetime.now(UTC) - datetime.fromisoformat(began)).total_seconds()
+    except (ValueError, TypeError, OverflowError):
+        return "unknown"
+    return ago(over_s) if over_s < RECENT_S else _local(began).partition(" ")[0]
+
+
 def _lasting(seconds: float | None) -> str:
-    """Seconds for people: ``4.2 s``, ``3 min 20 s``, ``2 h 05 min``."""
-    if seconds is None:
-        return "?"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+    return "?" if seconds is None else shown_seconds(seconds)
 
 
 def _number(record: Mapping[str, Any], name: str) -> float:

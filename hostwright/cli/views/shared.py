@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -21,13 +21,18 @@ from hostwright.common.errors import (
     SeveralFailed,
     StepFailed,
     Stopped,
+    Unreachable,
 )
+from hostwright.common.quoting import sh
 from hostwright.common.text import printable
 from hostwright.inventory.patterns import fold
 from hostwright.stack.store.artifacts import stand_ins_line
 
 if TYPE_CHECKING:
+    from hostwright.apply.rollout.rollout import Results
     from hostwright.fleet import Member
+
+_NAMES_CHARACTERS = 60  #: of hosts in a command, above which it names them as the call did
 
 
 def warn(sentence: str) -> None:
@@ -69,6 +74,13 @@ def _error(error: HostwrightError, examination: Examination | None) -> dict[str,
     return {"host": host, "kind": type(error).__name__, "sentence": sentence, **step, **found}
 
 
+def show_next(out: Console, verb: str, hosts: Sequence[str], members: Sequence[Member], more: str = "") -> None:
+    """The command that comes next for these hosts. Never wrapped by us, so that it can be copied whole."""
+    names, pattern = fold(hosts), getattr(members, "pattern", "")
+    chosen = pattern if len(names) > _NAMES_CHARACTERS and len(hosts) == len(members) and pattern else names
+    out.print(Text(f"next: invoke {verb}{sh(' --hosts %s', chosen)}{more}", style="cyan"), soft_wrap=True)
+
+
 def show_errors(errors: tuple[HostError, ...]) -> None:
     """Print errors on standard error, each with what its host was found to have; hosts that the operator's stop alone
     kept from their end share one line."""
@@ -83,11 +95,11 @@ def show_errors(errors: tuple[HostError, ...]) -> None:
         if isinstance(error, Stopped):
             continue
         err.print(console.show_error(error))
-        for line in examination_lines(error.examination):
+        for line in examination_lines(error.examination, error.host):
             err.print(line)
 
 
-def examination_lines(examination: Examination | None) -> Iterator[Text]:
+def examination_lines(examination: Examination | None, host: str) -> Iterator[Text]:
     """What a host was found to have after a failure: failures with cause and fix, warnings by name."""
     if examination is None:
         return
@@ -99,7 +111,8 @@ def examination_lines(examination: Examination | None) -> Iterator[Text]:
         if finding.grave:
             yield from finding_lines(finding, "    ")
     if warnings := [finding.rule for finding in examination.findings if not finding.grave]:
-        yield Text(f"    warnings: {', '.join(warnings)}; `invoke doctor` explains them", style="dim")
+        doctor = sh("invoke doctor --hosts %s", host)
+        yield Text(f"    warnings: {', '.join(warnings)}; `{doctor}` explains them", style="dim")
 
 
 def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
@@ -110,9 +123,10 @@ def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
     yield Text(f"{indent}known problem {finding.rule}; more in {finding.link}", style="dim")
 
 
-def show_stand_ins(members: Iterable[Member], out: Console) -> None:
-    """Say which of the hosts' files are not the vendor's own: nobody may take a lab for the real thing."""
-    files = dict.fromkeys(file for member in members for file in member.stand_ins)
+def show_stand_ins(members: Iterable[Member], results: Results[Any], out: Console) -> None:
+    """Say that hosts that were reached have files that are not the vendor's own: nobody may take a lab for real."""
+    away = {error.host for error in results.errors if isinstance(error, Unreachable)}.union(results.untouched)
+    files = dict.fromkeys(file for member in members if member.name not in away for file in member.stand_ins)
     if files:
         out.print(Text(stand_ins_line(files), style="magenta"))
 

@@ -92,7 +92,7 @@ def _named() -> Site | None:
         return None
     root = expanded(named).absolute()
     if not _is_site(root):
-        sentence = f"{root} is no site: a site holds inventory/ and tasks.py; `hostwright init` makes one"
+        sentence = f"{root} is no site: a site holds inventory/ and tasks.py; `hostwright init DIR` makes one"
         raise InputError(sentence, f"--site, {VARIABLE}")
     return Site(root)
 

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hostwright.common.text import count, printable, short
+from hostwright.common.text import count, printable, short, shown_seconds
 from hostwright.inventory.patterns import fold
 from hostwright.prove.fleetproof import WORST_FIRST, FleetProof, HostProof, HostStatus
 from hostwright.prove.judging import shown
@@ -46,7 +46,9 @@ def show_proofs(fleet: FleetProof, *, details: bool = False) -> RenderableType:
 
 def _headline(fleet: FleetProof) -> Text:
     counts = Counter(host.status for host in fleet.hosts)
-    text = Text.assemble((count(len(fleet.hosts), "host"), "bold"), f", {fleet.level} proofs, {fleet.took_s:.0f} s: ")
+    text = Text.assemble(
+        (count(len(fleet.hosts), "host"), "bold"), f", {fleet.level} proofs, {shown_seconds(fleet.took_s)}: "
+    )
     for number, status in enumerate(status for status in WORST_FIRST if counts[status]):
         word, style = WORDS[status]
         text.append(", " if number else "").append(f"{counts[status]} {word}", style=style)

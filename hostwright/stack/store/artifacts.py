@@ -19,6 +19,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from hostwright.common.errors import ArtifactError, InputError
 from hostwright.common.places import sync, write_whole
+from hostwright.common.text import count
 from hostwright.common.userpaths import expanded
 
 if TYPE_CHECKING:
@@ -208,5 +209,5 @@ def sha256_of(path: Path) -> str:
 
 
 def stand_ins_line(files: Iterable[str]) -> str:
-    """The line that names the stand-ins, so that nobody takes a lab for real hosts."""
-    return f"stand-ins, not the vendor's own files: {', '.join(files)}"
+    """The line that says how many files are stand-ins, so that nobody takes a lab for real hosts."""
+    return f"lab stack: {count(len({*files}), 'stand-in file')}, not the vendor's own; see `invoke stacks`"

@@ -4,6 +4,7 @@ import io
 import re
 import sys
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,9 @@ from rich.text import Text
 
 from hostwright.apply.host.outcome import Outcome
 from hostwright.cli.console import Hanging, make_console, show_error, show_plan, show_plans, summary
-from hostwright.common.errors import FailedStep, HostError, ScriptFailed, SeveralFailed, StepFailed
+from hostwright.common.errors import FailedStep, HostError, Locked, ScriptFailed, SeveralFailed, StepFailed
+from hostwright.apply.jobs.scripting import Progress
+from hostwright.cli.live import LiveTable, Plain
 from hostwright.common.text import printable
 from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan, RoleResult, Step, StepResult
 from hostwright.plan.planning import HostPlan
@@ -176,18 +179,27 @@ def test_failed_script_shows_status_and_last_lines():
     assert shown(show_error(one_line)) == "gpu01: its record cannot be written: disk full\n"
 
 
-def test_the_summary_has_a_line_a_host():
+def test_the_summary_has_a_line_for_hosts_to_which_the_same_happened_and_each_layer_once():
     result = RoleResult("cuda", 0, 12.34, (StepResult(0, "x", 0, 12.34),))
     plan = Plan("a", "tf", (RolePlan("cuda", (), (CHANGE,)),))
     done = Outcome("a", plan, (result,), Plan("a", "tf"), 1)
     same = Outcome("b", Plan("b", "tf"), (), Plan("b", "tf"))
     left = Outcome("c", plan, (result,), plan)
-    text = shown(summary([done, same, left], [HostError("d", "no route")]))
-    assert "done, 1 step, 1 reboot" in text
-    assert "cuda 12.3 s" in text
-    assert "as desired, nothing done" in text
-    assert "left to do: 1" in text
-    assert "failed  " in text
+    again = replace(done, host="e", plan=replace(plan, host="e"), results=(result, replace(result, duration_s=60.0)))
+    locked = Locked("f", "locked by ada: RMA")
+    text = shown(summary([left, done, same, again, replace(same, host="g")], [HostError("d", "no route"), locked]))
+    assert [" ".join(line.split()) for line in text.splitlines()] == [
+        "host result",
+        "a done, 1 step, 1 reboot",
+        "b,g (2 hosts) as desired, nothing done",
+        "e done, 2 steps, 1 reboot",
+        "c left to do: 1 (reboot pending)",
+        "d failed, see below",
+        "f locked, see below",
+        "",
+        "layer hosts steps longest",
+        "cuda 3 4 1 min 12 s",
+    ]
 
 
 def test_what_a_host_says_begins_no_line():

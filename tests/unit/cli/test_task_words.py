@@ -27,8 +27,10 @@ JSON = {"json": True}
 
 #: the task, what is typed, and the call that comes of it: module, function, arguments, keywords
 CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]]] = [
-    (look.plan, {**WANTED, **JSON, "out": "f"}, changes, "plan", (ALL, CONNECTION), {"out": "f"}),
-    (look.verify, {**WANTED, **JSON, "prove": "quick"}, verify, "verify", (ALL, CONNECTION), {"prove": "quick"}),
+    (look.plan, {**WANTED, **JSON, "out": "f", "summary": True}, changes, "plan", (ALL, CONNECTION),
+     {"out": "f", "summary": True}),
+    (look.verify, {**WANTED, **JSON, "prove": "quick", "details": True}, verify, "verify", (ALL, CONNECTION),
+     {"prove": "quick", "details": True}),
     (
         look.prove,
         {**WANTED, **JSON, "quick": True, "proofs": "base,cuda.memory", "baseline": True, "html": "h",

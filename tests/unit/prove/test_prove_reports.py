@@ -48,7 +48,7 @@ def shown(proofs: FleetProof, *, details: bool = False) -> str:
 
 def test_the_table_folds_what_is_alike_and_says_what_is_not() -> None:
     text = shown(mixed())
-    assert "8 hosts, full proofs, 12 s: 1 failed, 1 could not be proved, 1 not proved in full" in text
+    assert "8 hosts, full proofs, 12.0 s: 1 failed, 1 could not be proved, 1 not proved in full" in text
     assert "gpu[00-03] (4)" in text
     assert "✗ clock.ticks  ticks on GPU-9 (A100) is 50% worse than the median of 5 hosts with A100" in text
     assert "? clock.ticks  in use by python3 (4711)" in text

@@ -246,7 +246,7 @@ def test_progress_in_a_pipe_is_a_line_a_tenth() -> None:
     progress.end("a [b] c", "fetched")
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert len(lines) == 12
-    assert lines[0] == "a [b] c: 0 of 1,000 bytes"
+    assert lines[0] == "a [b] c: 0 B of 1 kB"
     assert lines[-1] == "a [b] c: fetched"
 
 
@@ -264,5 +264,5 @@ def test_progress_in_a_terminal_is_a_bar_with_rate_and_time_left() -> None:
 def test_the_summary_marks_stand_ins() -> None:
     console = Console(file=io.StringIO(), width=120)
     console.print(summary([Mirrored("a", "a.run", Path("/a"), "0" * 64, 1234, "fetched", True, True)]))
-    assert "1,234" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "1 kB" in console.file.getvalue()  # type: ignore[attr-defined]
     assert "fetched, pinned now, STAND-IN" in console.file.getvalue()  # type: ignore[attr-defined]

@@ -49,7 +49,7 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, as_json: bool) 
     show_errors(rebuilt.errors)
     if results.untouched:
         out.print(Text(f"{fold(results.untouched)}: not started, {results.stopped_because}", style="yellow"))
-    show_stand_ins(members, out)
+    show_stand_ins(members, results, out)
     out.print(Text(f"run {rebuilt.run}: `invoke runs.show --run {rebuilt.run}` shows every step", style="dim"))
 
 

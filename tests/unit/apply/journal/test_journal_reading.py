@@ -250,9 +250,10 @@ def test_unknown_or_ambiguous_run_is_bad_input(tmp_path: Path, name: str):
 
 
 def test_the_sets_of_the_last_run_are_by_result(tmp_path: Path):
-    record(tmp_path, 1, *ENDED, hosts=HOSTS)
+    record(tmp_path, 1, *ENDED, events.HostEnded("gpu09", "locked"), hosts=(*HOSTS, "gpu09"))
     expected = {
         "failed": {"gpu02", "gpu03", "gpu04"},
+        "locked": {"gpu09"},
         "unreachable": {"gpu03"},
         "changed": {"gpu01"},
         "pending": {"gpu05"},

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hostwright.apply import events
+from hostwright.cli import console
 from hostwright.cli.verbs.runs import runs, runs_show
 from hostwright.common.errors import InputError
 from hostwright.plan.model import Plan, RoleResult, StepResult
@@ -42,11 +44,60 @@ def test_a_line_a_run_with_hosts_folded_and_results_counted(place: Path, capsys:
     assert listed() == 0
     rows = {line.split()[0]: " ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
     assert list(rows) == ["run", "going", "killed", "first"]
-    assert rows["first"].startswith("first 2024-05-01 10:01 0.")
-    assert rows["first"].endswith("s provision ann@desk gpu[01-08] (8) 1 changed, 1 failed, 6 untouched 1")
+    assert rows["first"].startswith("first 2024-05-01 0.")
+    assert rows["first"].endswith("s provision ann gpu[01-08] (8) 1 changed, 1 failed, 6 untouched 1")
     assert rows["going"].endswith("running")
     assert rows["killed"].endswith("2 untouched interrupted")
     going.end(0)
+
+
+LONG = "20261124t0016{:02}-{:04x}"
+
+
+def test_the_list_fits_80_columns_and_its_short_ids_name_the_runs(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "WIDTH_WHEN_PIPED", 80)
+    hosts = tuple(f"rack{number}-gpu{number:03}.cluster.example.org" for number in range(40))
+    story = tuple(events.HostEnded(host, result) for host, result in zip(hosts, events.RESULTS[:6] * 7, strict=False))
+    for number, verb in enumerate(("workspace.down", "provision", "rollback")):
+        record(place, 1, *story, run=LONG.format(number, 0xAB00 + number), began=at(number), hosts=hosts, verb=verb)
+    record(place, 0, run=LONG.format(9, 0xAB00), hosts=HOSTS, operator="somebody@a-long-name.example.org")
+    assert listed() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    words = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert sorted(words[1:]) == [LONG.format(0, 0xAB00), LONG.format(9, 0xAB00), "ab01", "ab02"], "two runs end alike"
+    for word in words[1:]:
+        assert shown(run=word, as_json=True) == 0
+        assert json.loads(capsys.readouterr().out)["run"].endswith(word)
+
+
+def test_an_end_that_two_runs_have_is_refused_with_both(place: Path) -> None:
+    runs_here = [LONG.format(number, 0xAB00) for number in (1, 2)]
+    for run in runs_here:
+        record(place, 0, run=run)
+    with pytest.raises(InputError, match="2 runs begin or end with 'ab00': ") as caught:
+        shown(run="ab00")
+    assert all(run in str(caught.value) for run in runs_here)
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [(-90, "just now"), (20, "just now"), (130, "2 min ago"), (7 * 3600, "7 h ago"), (3 * 86400 + 9, "3 days ago")],
+)
+def test_how_long_ago_a_run_began(place: Path, capsys: pytest.CaptureFixture[str], before: int, told: str) -> None:
+    record(place, 0, began=(datetime.now(UTC) - timedelta(seconds=before)).isoformat())
+    assert listed() == 0
+    assert f" {told} " in capsys.readouterr().out
+
+
+def test_a_locked_host_has_not_failed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(place, 1, events.HostEnded("gpu01", "locked", "locked by ada"), events.HostEnded("gpu02", "failed", "no"))
+    shown(hosts="@failed", as_json=True)
+    assert [one["host"] for one in json.loads(capsys.readouterr().out)["hosts"]] == ["gpu02"]
+    shown(hosts="@locked", as_json=True)
+    assert [one["host"] for one in json.loads(capsys.readouterr().out)["hosts"]] == ["gpu01"]
 
 
 def test_only_the_last_runs_are_listed_unless_all_are_wanted(place: Path, capsys: pytest.CaptureFixture[str]):

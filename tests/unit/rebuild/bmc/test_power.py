@@ -267,7 +267,7 @@ def test_a_host_boots_once_from_the_network_or_from_an_image(site: Site, capsys:
     assert "it boots once from the network" in capsys.readouterr().out
     assert site.power("cycle", "gpu02", boot="media", image=IMAGE) == 0
     assert (second.image, second.boot["BootSourceOverrideTarget"]) == (IMAGE, "Cd")
-    assert "invoke power cycle --boot disk removes it" in capsys.readouterr().out
+    assert "invoke power cycle --boot disk --hosts gpu02 removes it" in capsys.readouterr().out
     assert site.power("cycle", "gpu02", boot="disk") == 0
     assert (second.image, second.boot["BootSourceOverrideEnabled"]) == (None, "Disabled")
     assert second.count("POST", RESET) == 2
@@ -275,7 +275,7 @@ def test_a_host_boots_once_from_the_network_or_from_an_image(site: Site, capsys:
 
 def test_running_host_gets_no_next_boot_setting(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     assert site.power("on", "gpu01", boot="network") == 1
-    assert "run `invoke power cycle --boot network`" in " ".join(capsys.readouterr().err.split())
+    assert "run `invoke power cycle --boot network --hosts gpu01`" in " ".join(capsys.readouterr().err.split())
     assert site.machines["gpu01"].boot["BootSourceOverrideEnabled"] == "Disabled"
 
 

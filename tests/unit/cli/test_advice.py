@@ -1,0 +1,174 @@
+"""Every command that a sentence advises works as printed: with the program, the site, the inventory and the selection
+of the call. It is parsed by the real program, for every sentence in the sources, and for whatever unit tests print.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import shlex
+from collections.abc import Iterator, Mapping
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.text import Text
+
+import hostwright.cli.tasks  # noqa: F401 - makes the verbs known
+from hostwright.cli import advice
+from hostwright.cli.arguments import CALL, PROGRAM, SITE
+from hostwright.cli.console import Adviser
+from tests.unit.support.commands import commands_in, options_of, parsed
+
+PROJECT = Path(__file__).parents[3]
+#: of a call that needs quoting wherever something is left unquoted
+ODD = {
+    "hosts": "gpu[01-03],@rack 3",
+    "roles": "base,driver",
+    "var": ("cuda_keep_repository=false", "motd=two words"),
+    "inventory": ("my site/hosts.yml", "more/"),
+    "vault-password-file": "~/.vault pass",
+    "ask-become-pass": True,
+}
+
+
+def whole(text: str, call: Mapping[str, Any] = ODD, *, program: str = "invoke", site: str = "") -> str:
+    def told() -> str:
+        CALL.set(call)
+        PROGRAM.set(program)
+        SITE.set(site)
+        return advice.completed(text)
+
+    return copy_context().run(told)
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("run `invoke audit` first", "run `invoke audit --hosts gpu7 --inventory 'rack 3'` first"),
+        ("next: invoke provision --hosts gpu01", "next: invoke provision --hosts gpu01 --inventory 'rack 3'"),
+        ("`invoke provision --resume`, or so", "`invoke provision --resume --inventory 'rack 3'`, or so"),
+        ("run invoke mirror (with --from DIR)", "run invoke mirror --inventory 'rack 3' (with --from DIR)"),
+        ("run `invoke runs.show --run x` now", "run `invoke runs.show --run x` now"),
+        ("Run invoke plan, which …", "Run invoke plan --hosts gpu7 --inventory 'rack 3', which …"),
+        (
+            "`invoke trust --hosts a --fingerprint …`.",
+            "`invoke trust --hosts a --fingerprint … --inventory 'rack 3'`.",
+        ),
+        (
+            "`invoke unlock --force` for the host",
+            "`invoke unlock --force --hosts gpu7 --inventory 'rack 3'` for the host",
+        ),
+        ("if not: invoke power cycle", "if not: invoke power cycle --hosts gpu7 --inventory 'rack 3'"),
+        (
+            "out with `invoke workspace.down --name x`",
+            "out with `invoke workspace.down --name x --host gpu7 --inventory 'rack 3'`",
+        ),
+        ("its hosts invoke curses", "its hosts invoke curses"),
+        ("the file invoke.yaml, and invoke plan.md", "the file invoke.yaml, and invoke plan.md"),
+    ],
+)
+def test_a_command_gets_what_it_lacks_of_the_call_and_prose_stays(text: str, want: str) -> None:
+    assert whole(text, {"hosts": "gpu7", "inventory": ("rack 3",)}) == want
+
+
+def test_the_program_and_the_site_are_those_of_the_call() -> None:
+    told = whole("run `invoke audit`", {}, program="hostwright", site="my site")
+    assert told == "run `hostwright --site 'my site' audit`"
+    assert parsed(told.split("`")[1]) == ("audit.fleet", {}, "my site")
+
+
+def test_a_sentence_about_one_host_advises_nothing_for_the_others() -> None:
+    text = advice.of_host("gpu02: the image stays: invoke power cycle --boot disk removes it", "gpu02")
+    assert whole(text, {"hosts": "all"}).endswith("invoke power cycle --boot disk --hosts gpu02 removes it")
+
+
+def test_no_password_is_repeated() -> None:
+    from hostwright.cli.tasks.options import _taken_over
+
+    typed = {"var": ["a_token=hunter2", "a=1"], "hosts": "", "host": "gpu01", "inventory": [""], "ask_vault": True}
+    assert _taken_over(typed) == {"hosts": "gpu01", "var": ("a=1",)}
+
+
+def test_the_stack_of_the_call_is_an_option_where_variables_are_none() -> None:
+    from hostwright.cli.tasks.options import _taken_over
+
+    call = _taken_over({"var": ["stack=lab"], "hosts": "gpu01"})
+    assert whole("run invoke mirror again", call) == "run invoke mirror --stack lab again"
+    assert whole("run `invoke plan`", call) == "run `invoke plan --hosts gpu01 --var stack=lab`"
+
+
+def test_colours_and_all_else_of_a_text_stay() -> None:
+    def shown() -> Text:
+        CALL.set({"inventory": ("x",)})
+        return Adviser(stderr=False)._complete(Text.assemble(("a", "red"), " `invoke audit` ", ("b", "blue")))
+
+    text = copy_context().run(shown)
+    assert text.plain == "a `invoke audit --inventory x` b"
+    assert [(text.plain[span.start : span.end], span.style) for span in text.spans] == [("a", "red"), ("b", "blue")]
+
+
+def _documented(node: ast.AST) -> bool:
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    return isinstance(node, kinds) and bool(node.body) and isinstance(node.body[0], ast.Expr)
+
+
+def sentences() -> Iterator[Any]:
+    """Every text in the sources that names a command and is no docstring, with its values as 1."""
+    for folder in ("hostwright", "roles"):
+        for path in sorted((PROJECT / folder).rglob("*.py")):
+            if "/standard/" in str(path):
+                continue
+            tree = ast.parse(path.read_text())
+            docs = {id(node.body[0].value) for node in ast.walk(tree) if _documented(node)}
+            whole = docs | {
+                id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
+            }
+            for node in ast.walk(tree):
+                text = ""
+                if isinstance(node, ast.JoinedStr):
+                    parts = (part.value if isinstance(part, ast.Constant) else "1" for part in node.values)
+                    text = "".join(map(str, parts))
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in whole:
+                    text = node.value
+                if commands_in(text):
+                    yield pytest.param(text, id=f"{path.relative_to(PROJECT)}:{node.lineno}")
+        for path in sorted((PROJECT / folder).rglob("*.sh")):
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                if "/standard/" not in str(path) and not line.lstrip().startswith("#") and commands_in(line):
+                    yield pytest.param(line.replace("\\`", "`"), id=f"{path.relative_to(PROJECT)}:{number}")
+
+
+@pytest.mark.parametrize("text", list(sentences()))
+def test_every_command_in_the_sources_works_as_printed(text: str) -> None:
+    for program, site in (("invoke", ""), ("hostwright", "my site")):
+        told = whole(text.replace("%s", "1").replace("--version N", "--version 1"), program=program, site=site)
+        assert commands_in(told)
+        for command in commands_in(told):
+            verb, given, where = parsed(command)
+            assert where == site
+            wanted = {name: value for name, value in ODD.items() if name in options_of(verb)}
+            if "inventory" not in wanted:  # it shows what is kept on this machine
+                wanted = {}
+            for name, value in wanted.items():
+                own = f"--{name} " in text or (name == "hosts" and "--resume" in text)
+                got = given.get(name)
+                assert own or got == (list(value) if isinstance(value, tuple) else value), command
+
+
+def test_a_paragraph_keeps_its_commands_whole_when_it_is_pasted() -> None:
+    """A wrapped command would run its first half: the terminal wraps it, and not we."""
+    (command,) = commands_in(whole("next: invoke provision --hosts x"))
+    assert shlex.split(command)[-2:] == ["~/.vault pass", "--ask-become-pass"]
+
+
+def test_a_console_completes_what_it_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    def told() -> None:
+        CALL.set({"inventory": ("x",)})
+        console = Adviser(stderr=False, width=120)
+        console.file = io.StringIO()
+        console.print("see `invoke audit`")
+        assert console.file.getvalue() == "see `invoke audit --inventory x`\n"
+
+    copy_context().run(told)

@@ -1,0 +1,187 @@
+"""How verbs end: the last lines say what it comes to, and the next command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from hostwright.apply.host.outcome import Outcome
+from hostwright.apply.rollout.recording import RunResults
+from hostwright.apply.rollout.rollout import Results
+from hostwright.cli.verbs.inventory import _as_yaml
+from hostwright.cli.views.outcomes import show_outcomes, show_plans
+from hostwright.cli.views.verdicts import show_verdicts
+from hostwright.common.errors import HostError, Locked, Unreachable
+from hostwright.common.secret import Secret
+from hostwright.plan.model import Change, Plan, Reboot, Refusal, RolePlan, RoleResult, Step, StepResult
+from hostwright.plan.planning import HostPlan
+from hostwright.verify.verdict import Check, Verdict
+
+CHANGE = Change("driver", "absent", "470", (Step("true"),), artifacts=("driver.run",), diff="-a\n+b\n")
+REBOOT = Reboot("kernel", "5.4", "5.15", "a new kernel")
+GONE = replace(CHANGE, what="home", final="ada's files", artifacts=())
+BUSY, REFUSED = ("python3 (7)",), Refusal("room", "1 GB", "9 GB", "room", "too little room")
+
+
+def member(name: str, *, direct: bool = False) -> Any:
+    """A host of the lab's stack with two layers."""
+    return SimpleNamespace(
+        name=name,
+        host={"artifacts": "direct"} if direct else {},
+        stack=SimpleNamespace(artifacts={"driver.run": SimpleNamespace(size=2_050_000_000)}),
+        roles=(SimpleNamespace(name="base"), SimpleNamespace(name="driver")),
+        stand_ins=("driver.run", f"cudnn-of-{name}.tgz"),
+    )
+
+
+def planned(host: str, *changes: Any, layers: Iterable[str] = ("driver",), busy: tuple[str, ...] = ()) -> HostPlan:
+    return HostPlan(Plan(host, "lab", tuple(RolePlan(layer, (), changes) for layer in layers if changes)), busy)
+
+
+def ended(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return [line for line in capsys.readouterr().out.splitlines() if line.strip()]
+
+
+def told(capsys: pytest.CaptureFixture[str], *plans: HostPlan, errors: tuple[HostError, ...] = (), **how: Any) -> Any:
+    names = [*(plan.host for plan in plans), *(error.host for error in errors)]
+    members = [member(name, direct=name == "direct") for name in names]
+    show_plans(members, Results(plans, errors), then="provision", as_json=False, **how)
+    return ended(capsys)
+
+
+@pytest.mark.parametrize(
+    ("plans", "errors", "last", "then"),
+    [
+        ([planned("a"), planned("b")], (), "2 hosts: as desired, nothing to do", ""),
+        ([planned("a", CHANGE)], (), "1 host: 1 change in 1 layer, no reboot, up to 2.0 GB to send", " --hosts a"),
+        (
+            [planned("a", CHANGE, REBOOT, layers=("base", "driver")), planned("b", CHANGE), planned("c")],
+            (Unreachable("d", "no route"),),
+            "4 hosts: 1 as desired, 5 changes in 2 layers, 1 host to reboot, up to 4.1 GB to send, 1 not planned, see "
+            "above",
+            " --hosts a,b",
+        ),
+        (
+            [planned("a", GONE, busy=BUSY), planned("b", REFUSED, layers=("preflight",))],
+            (),
+            "2 hosts: 2 changes in 1 layer, no reboot, 1 in use, 1 refused, ada's files lost for good",
+            " --hosts a --drain",
+        ),
+        ([planned("direct", CHANGE)], (), "1 host: 1 change in 1 layer, no reboot", " --hosts direct"),
+    ],
+)
+def test_a_plan_ends_with_what_it_comes_to(
+    capsys: pytest.CaptureFixture[str], plans: list[HostPlan], errors: Any, last: str, then: str
+) -> None:
+    lines = told(capsys, *plans, errors=errors)
+    wanted = [last, f"next: invoke provision{then}"] if then else [last]
+    assert lines[-len(wanted) :] == wanted
+
+
+def test_a_saved_plan_is_what_is_provisioned_next(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        told(capsys, planned("a", CHANGE), saved="my plan")[-1] == "next: invoke provision --hosts a --plan 'my plan'"
+    )
+
+
+def test_a_summary_names_what_changes_and_shows_no_values(capsys: pytest.CaptureFixture[str]) -> None:
+    others = [planned(f"gpu0{number}", replace(CHANGE, have=f"46{number}"), GONE) for number in range(3)]
+    lines = told(capsys, *others, brief=True)
+    assert lines[:3] == [
+        "gpu[00-02] (3 hosts)  2 changes to lab",
+        "  driver  2 changes: driver, home",
+        "lab stack: 4 stand-in files, not the vendor's own; see `invoke stacks`",
+    ], "hosts that differ in values alone are one"
+
+
+def test_the_next_command_names_many_hosts_as_the_call_did(capsys: pytest.CaptureFixture[str]) -> None:
+    plans = tuple(planned(f"{letter * 9}{letter}", CHANGE) for letter in "abcdefgh")
+    members: Any = type("Members", (list,), {"pattern": "@rack 3"})(map(member, (plan.host for plan in plans)))
+    show_plans(members, Results(plans, ()), then="remove", as_json=False)
+    assert ended(capsys)[-1] == "next: invoke remove --hosts '@rack 3'"
+
+
+def outcome(host: str, seconds: float) -> Outcome:
+    plan = planned(host, CHANGE).plan
+    return Outcome(
+        host, plan, (RoleResult("driver", 0, seconds, (StepResult(0, "x", 0, seconds),)),), Plan(host, "lab")
+    )
+
+
+def test_a_run_ends_with_sums_the_time_in_all_and_what_to_do_about_what_failed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    errors = (HostError("c", "disk full"), Locked("d", "locked by ada"), Unreachable("e", "no route"))
+    results = Results((outcome("a", 3.0), outcome("b", 70.0)), errors, ("f",))
+    show_outcomes("provision", [*map(member, "abcdef")], RunResults("run1", results, 1), took_s=372.0, as_json=False)
+    lines = ended(capsys)
+    assert lines[-4:] == [
+        "lab stack: 5 stand-in files, not the vendor's own; see `invoke stacks`",
+        "6 hosts in 6 min 12 s: 2 changed, 1 failed, 1 locked, 1 unreachable, 1 untouched",
+        "run run1: `invoke runs.show --run run1` shows every step",
+        "next: invoke doctor --hosts c,e",
+    ], "the stand-ins are those of hosts that were reached"
+    assert "driver 2 2 1 min 10 s" in [" ".join(line.split()) for line in lines], "each layer once"
+
+
+def test_a_run_in_which_all_went_well_is_followed_by_verify(capsys: pytest.CaptureFixture[str]) -> None:
+    run = RunResults("run1", Results((outcome("a", 3.0),), ()), 0)
+    show_outcomes("provision", [member("a")], run, took_s=3.04, as_json=False)
+    assert ended(capsys)[-3:] == [
+        "1 host in 3.0 s: 1 changed",
+        "run run1: `invoke runs.show --run run1` shows every step",
+        "next: invoke verify --hosts a",
+    ]
+
+
+def verdict(host: str, *, passed: bool = True, layers: Iterable[str] = ()) -> Verdict:
+    why = "" if passed else "it is off"
+    checks = tuple(Check(role, "test_x", "It runs.", passed, 0.5, why) for role in ("base", "driver"))
+    return Verdict(planned(host, CHANGE, layers=layers) if layers else planned(host), checks)
+
+
+def test_verify_ends_with_its_verdict_and_folds_what_passed(capsys: pytest.CaptureFixture[str]) -> None:
+    verdicts = (
+        verdict("bad", passed=False), *(verdict(f"gpu{number:03}") for number in range(1, 300)),
+        *(verdict(name, passed=False, layers=("base", "driver")) for name in ("new1", "new2")),
+    )  # fmt: skip
+    results = Results(verdicts, (Unreachable("off", "no route"),))
+    show_verdicts([*map(member, (each.host for each in verdicts)), member("off")], results, as_json=False)
+    lines = ended(capsys)
+    assert lines[0] == "gpu[001-299] (299 hosts)  passed: 2 checks in 2 layers  1.0 s"
+    assert "new[1-2] (2 hosts)  no layer is as desired: 2 changes (--details shows them)" in lines
+    assert lines[-3:] == [
+        "303 hosts: 299 passed, 1 failed, 2 without any layer as desired, 1 unreachable",
+        "next: invoke doctor --hosts bad",
+        "next: invoke provision --hosts 'new[1-2]'",
+    ]
+    assert len(lines) < 20
+
+
+def test_verify_shows_all_with_details(capsys: pytest.CaptureFixture[str]) -> None:
+    verdicts = (verdict("gpu01"), verdict("gpu02"), verdict("new", passed=False, layers=("base", "driver")))
+    show_verdicts([*map(member, ("gpu01", "gpu02", "new"))], Results(verdicts, ()), details=True, as_json=False)
+    lines = ended(capsys)
+    assert sum("✓ driver: 1 of 1 check  0.5 s" in line for line in lines) == 2
+    assert any("~ driver: absent → 470" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("08", "no", "yes", "off", "On", "0o777", ".inf", "1e3", "~", "null"),
+        *(True, 1, 0.5, "", ("443", "[::]:443"), {"ada": {"uid": 2001}}, None),
+    ],
+)
+def test_a_variable_is_shown_as_it_can_be_pasted_back(value: Any) -> None:
+    assert yaml.safe_load(_as_yaml("proxy_x", value)) == {"proxy_x": [*value] if isinstance(value, tuple) else value}
+
+
+def test_a_secret_variable_is_a_comment() -> None:
+    assert yaml.safe_load(_as_yaml("proxy_token", Secret("hunter2"))) is None
+    assert "hunter2" not in _as_yaml("proxy_token", {"deep": Secret("hunter2")})

@@ -1,0 +1,52 @@
+"""Commands in texts, and what the real program makes of them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import cache
+from typing import Any
+
+from invoke import Collection
+from invoke.parser import Parser
+
+from hostwright.cli.program import STANDARD, Hostwright
+
+_FLAGS = "force|resume|yes|check|list|ask-become-pass|ask-vault-password"
+_TEXT = re.compile(
+    r"(?<![\w./-])(?:invoke|hostwright)(?: --site (?:'[^']*'|\S+))? (?P<verb>[a-z]+(?:\.[a-z]+)?)\b(?![.\w]*[\w-])"
+    r"(?: (?:on|off|cycle|status)\b)?"
+    rf"(?: --(?:(?:{_FLAGS})(?![\w-])|[a-z-]+(?:[ =](?:'[^']*'|(?!--)[^\s`']*[^\s`'.,;:)]))?))*"
+)
+
+
+def commands_in(text: str) -> list[str]:
+    """The commands of Hostwright that a text names, as somebody would copy them."""
+    known = {*program().namespace.task_names, *program().namespace.collections} - {"init"}  # which needs no hosts
+    return [found[0] for found in _TEXT.finditer(text) if found["verb"] in known]
+
+
+@cache
+def program() -> Hostwright:
+    """The command, with its verbs."""
+    made = Hostwright(namespace=Collection(*STANDARD), name="Hostwright", binary="hostwright")
+    made.create_config()
+    made.argv = ["hostwright"]
+    return made
+
+
+def parsed(command: str) -> tuple[str, dict[str, Any], str]:
+    """The verb of a command, the options that it gives, and the site. Raises what the program does for a wrong one."""
+    word, *words = shlex.split(command)
+    assert word in {"invoke", "hostwright"}, command
+    made = program()
+    core = Parser(initial=made.initial_context, ignore_unknown=True).parse_argv(words)
+    contexts = Parser(contexts=made.namespace.to_contexts()).parse_argv(core.unparsed)
+    assert len(contexts) == 1 and contexts[0].name, f"{command}: not one verb"
+    given = {name: each.value for name, each in contexts[0].args.items() if each.got_value}
+    return contexts[0].name, given, core[0].args["site"].value or ""
+
+
+def options_of(verb: str) -> set[str]:
+    """The names of a verb's options."""
+    return {name for context in program().namespace.to_contexts() if context.name == verb for name in context.args}
