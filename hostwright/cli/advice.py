@@ -23,6 +23,8 @@ _OPTION = re.compile(r" --(?P<name>[a-z]+(?:-[a-z]+)*)")
 #: of an option or a verb: quoted, or a word, which ends before the punctuation of the sentence
 _VALUE = re.compile(r"[ =](?:'[^']*'|[^\s`']*[^\s`'.,;:)])")
 _WORD = re.compile(r" [a-z]+")
+_SENTENCE = re.compile(r"'[^']* [^']*'")
+MOST_CHARACTERS = 100  #: of a command that a sentence advises, as the sentence has it
 _ONE_HOST = re.compile(r"[\w.-]+")
 #: options that say of themselves which hosts or files the verb is about
 _OF_ITS_OWN = {"hosts", "host", "resume"}
@@ -42,6 +44,12 @@ def completed(text: str) -> str:
     for start, end, words in reversed([*insertions(text)]):
         text = text[:start] + words + text[end:]
     return text
+
+
+def whole_commands(text: str) -> tuple[str, ...]:
+    """The commands in a text as ``completed`` has them, but for those that could hold a sentence of somebody else."""
+    found = [text[command.start : command.end] for command in _commands(text)]
+    return tuple(completed(each) for each in found if len(each) <= MOST_CHARACTERS and not _SENTENCE.search(each))
 
 
 def of_host(text: str, host: str) -> str:

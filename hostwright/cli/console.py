@@ -61,16 +61,48 @@ class Hanging(Text):
         """As rich's."""
         lines = Lines()
         for line in self.split(allow_blank=True):
-            indent = len(line.plain) - len(line.plain.lstrip(" "))
-            deeper = min(indent + _DEEPER, width // 2)
-            if line.cell_len <= width or how.get("no_wrap"):
-                lines.append(line)
-                continue
-            for number, part in enumerate(Text.wrap(line[indent:], console, width - deeper, **how)):
-                part.rstrip()
-                part.pad_left(deeper if number else min(indent, deeper))
-                lines.append(part)
+            fits = line.cell_len <= width or how.get("no_wrap")
+            lines.extend([line] if fits else self.hang(line, console, width, **how))
         return lines
+
+    def hang(self, line: Text, console: Console, width: int, **how: Any) -> Iterator[Text]:
+        """The lines of one that is too long."""
+        indent, deeper = _indents(line, width)
+        for number, part in enumerate(Text.wrap(line[indent:], console, width - deeper, **how)):
+            part.rstrip()
+            part.pad_left(deeper if number else min(indent, deeper))
+            yield part
+
+
+def _indents(line: Text, width: int) -> tuple[int, int]:
+    """How deep a line begins, and how deep it continues."""
+    indent = len(line.plain) - len(line.plain.lstrip(" "))
+    return indent, min(indent + _DEEPER, width // 2)
+
+
+class Advice(Hanging):
+    """Text with commands, each of which can be copied whole: in a line that is too long, a command has one of its own,
+    and only the terminal wraps that. One that we broke would run its first half."""
+
+    commands: tuple[str, ...] = ()
+
+    def hang(self, line: Text, console: Console, width: int, **how: Any) -> Iterator[Text]:
+        """As of any hanging text, around the commands."""
+        _, deeper = _indents(line, width)
+        for command in self.commands:
+            start = line.plain.find(command)
+            if start < 0:
+                continue
+            before, after = line[:start], line[start + len(command) :]
+            before.right_crop(1 if before.plain.endswith("`") else 0)
+            before.rstrip()
+            yield from super().hang(before, console, width, **how)
+            yield Text.assemble(" " * deeper, line[start : start + len(command)])
+            rest = after.plain.removeprefix("`").lstrip(" ")
+            if not rest.strip("`'."):
+                return
+            line = Text.assemble(" " * deeper, after[len(after.plain) - len(rest) :])
+        yield from super().hang(line, console, width, **how)
 
 
 class Ragged:
@@ -117,8 +149,13 @@ class Adviser(Console):
         if isinstance(shown, str):
             return advice.completed(shown)
         if isinstance(shown, Text):
-            for start, end, words in reversed([*advice.insertions(shown.plain)]):
-                shown = type(shown).assemble(shown[:start], words, shown[end:], style=shown.style)
+            changes = [*advice.insertions(shown.plain)]
+            if changes:
+                whole = Advice.assemble(shown, style=shown.style)
+                for start, end, words in reversed(changes):
+                    whole = Advice.assemble(whole[:start], words, whole[end:], style=shown.style)
+                whole.commands = advice.whole_commands(shown.plain)
+                return whole
             return shown if isinstance(shown, Hanging) else Hanging.of(shown)
         return shown
 

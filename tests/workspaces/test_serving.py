@@ -230,8 +230,8 @@ def test_a_model_that_fails_stops_no_other(served: Served) -> None:
     try:
         status, text = served.provision()
         assert status == 1, text[-3000:]
-        advice = "version 1 of absent is not on this host: bring it with `invoke serve.up --model DIR --name absent"
-        assert f"{advice} --version 1 " in " ".join(text.split())
+        assert "version 1 of absent is not on this host: bring it with" in " ".join(text.split())
+        assert "invoke serve.up --model DIR --name absent --version 1 " in text
         assert served.live() == "2"
     finally:
         served.file.write_text(before)

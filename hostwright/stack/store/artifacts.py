@@ -210,4 +210,4 @@ def sha256_of(path: Path) -> str:
 
 def stand_ins_line(files: Iterable[str]) -> str:
     """The line that says how many files are stand-ins, so that nobody takes a lab for real hosts."""
-    return f"lab stack: {count(len({*files}), 'stand-in file')}, not the vendor's own; see `invoke stacks`"
+    return f"lab stack: {count(len({*files}), 'stand-in file')}, not the vendor's own: see docs/lab.md"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Group
 from rich.text import Text
 
 import hostwright.cli.tasks  # noqa: F401 - makes the verbs known
@@ -157,10 +158,35 @@ def test_every_command_in_the_sources_works_as_printed(text: str) -> None:
                 assert own or got == (list(value) if isinstance(value, tuple) else value), command
 
 
-def test_a_paragraph_keeps_its_commands_whole_when_it_is_pasted() -> None:
-    """A wrapped command would run its first half: the terminal wraps it, and not we."""
-    (command,) = commands_in(whole("next: invoke provision --hosts x"))
-    assert shlex.split(command)[-2:] == ["~/.vault pass", "--ask-become-pass"]
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_no_command_is_broken_over_lines(width: int) -> None:
+    """A broken one would run its first half when it is pasted: the terminal wraps it, and not we."""
+
+    def told() -> str:
+        CALL.set(ODD)
+        console = Adviser(stderr=False, width=width)
+        console.file = io.StringIO()
+        console.print(
+            Text("  a long sentence about a host, and what is to be done: `invoke doctor --hosts x` says why")
+        )
+        console.print(Group(Text("next: invoke plan"), Text("gpu01: no: run invoke mirror again, then go on with it")))
+        text: str = console.file.getvalue()
+        return text
+
+    lines = copy_context().run(told).splitlines()
+    commands = [line.strip() for line in lines if line.strip().startswith("invoke ")]
+    assert [parsed(command)[0] for command in commands] == ["doctor", "plan", "mirror"]
+    assert all(
+        shlex.split(command)[-2] == "--vault-password-file" or "--ask-become-pass" in command for command in commands
+    )
+    assert "".join(lines).count("invoke ") == 3
+    assert [line for line in lines if len(line) > width and "invoke" not in line] == []
+    assert [line[:4] for line in lines if line.strip().startswith("invoke ")] == ["    "] * 3
+
+
+def test_what_a_host_says_is_no_command_that_may_be_wrapped_by_the_terminal() -> None:
+    assert advice.whole_commands("run `invoke audit --hosts 'x  gpu02 as desired'`") == ()
+    assert advice.whole_commands(f"run `invoke audit --hosts {'x' * 200}`") == ()
 
 
 def test_a_console_completes_what_it_is_given(capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,7 +95,7 @@ def test_a_summary_names_what_changes_and_shows_no_values(capsys: pytest.Capture
     assert lines[:3] == [
         "gpu[00-02] (3 hosts)  2 changes to lab",
         "  driver  2 changes: driver, home",
-        "lab stack: 4 stand-in files, not the vendor's own; see `invoke stacks`",
+        "lab stack: 4 stand-in files, not the vendor's own: see docs/lab.md",
     ], "hosts that differ in values alone are one"
 
 
@@ -121,7 +121,7 @@ def test_a_run_ends_with_sums_the_time_in_all_and_what_to_do_about_what_failed(
     show_outcomes("provision", [*map(member, "abcdef")], RunResults("run1", results, 1), took_s=372.0, as_json=False)
     lines = ended(capsys)
     assert lines[-4:] == [
-        "lab stack: 5 stand-in files, not the vendor's own; see `invoke stacks`",
+        "lab stack: 5 stand-in files, not the vendor's own: see docs/lab.md",
         "6 hosts in 6 min 12 s: 2 changed, 1 failed, 1 locked, 1 unreachable, 1 untouched",
         "run run1: `invoke runs.show --run run1` shows every step",
         "next: invoke doctor --hosts c,e",
