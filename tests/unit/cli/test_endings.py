@@ -175,6 +175,21 @@ def test_verify_shows_all_with_details(capsys: pytest.CaptureFixture[str]) -> No
     "value",
     [
         *("08", "no", "yes", "off", "On", "0o777", ".inf", "1e3", "~", "null"),
+        *(
+            "0755",
+            "12:30",
+            "01:02:03",
+            "1:30:00",
+            "a: b",
+            "a # b",
+            "{{ x }}",
+            "*x",
+            "!x",
+            "@x",
+            "two\nlines\n",
+            " ends ",
+            "é",
+        ),
         *(True, 1, 0.5, "", ("443", "[::]:443"), {"ada": {"uid": 2001}}, None),
     ],
 )
