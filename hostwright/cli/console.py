@@ -42,6 +42,7 @@ COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich takes
 #: Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black.
 #: Terminals of 16 colours still show yellow.
 THEME = Theme({"yellow": "color(130)"})
+OUTPUT = "│"  #: begins a line of a program's output
 
 
 class Hanging(Text):
@@ -78,6 +79,10 @@ def _indents(line: Text, width: int) -> tuple[int, int]:
     """How deep a line begins, and how deep it continues."""
     indent = len(line.plain) - len(line.plain.lstrip(" "))
     return indent, min(indent + _DEEPER, width // 2)
+
+
+class Quoted(Hanging):
+    """A line of a file, as it is: no command in it is ours."""
 
 
 class Advice(Hanging):
@@ -148,7 +153,7 @@ class Adviser(Console):
             return Ragged(shown)
         if isinstance(shown, str):
             return advice.completed(shown)
-        if isinstance(shown, Text):
+        if isinstance(shown, Text) and not (isinstance(shown, Quoted) or shown.plain.lstrip().startswith(OUTPUT)):
             changes = [*advice.insertions(shown.plain)]
             if changes:
                 whole = Advice.assemble(shown, style=shown.style)
@@ -222,7 +227,7 @@ def _show_role(role: RolePlan) -> Iterable[Text]:
             sentence = f"takes away {one_line(change.final)}; nothing brings that back (--yes, or an answer, agrees)"
             yield Hanging(f"      {sentence}", style="red")
         for line in change.diff.splitlines() if isinstance(change, Change) else ():
-            yield Hanging(f"        {one_line(line)}", style=_diff_style(line), no_wrap=True, overflow="ignore")
+            yield Quoted(f"        {one_line(line)}", style=_diff_style(line), no_wrap=True, overflow="ignore")
 
 
 def _show_briefly(role: RolePlan) -> Text:

@@ -18,9 +18,9 @@ from typing import TypeVar
 from rich.text import Text
 
 from hostwright.apply.host.outcome import FAILED, INTERRUPTED
+from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED, Interrupted
 from hostwright.cli import console
 from hostwright.cli.door.unforeseen import sentence_of
-from hostwright.apply.rollout.rollout import Interrupted, LEFT, NOTHING_CHANGED
 from hostwright.cli.views.shared import show_errors
 from hostwright.common.errors import HostwrightError
 from hostwright.common.text import printable

@@ -6,12 +6,12 @@ Beside these tasks it has ``init``, which makes a site, ``completion``, and the 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
-import signal
 from contextvars import copy_context
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,10 @@ from invoke import Argument, Collection, Exit, FilesystemLoader, ParseError, Pro
 from invoke.parser import Parser
 
 from hostwright import __version__
+from hostwright.cli.arguments import PROGRAM, SITE
 from hostwright.cli.door import completing, helping
 from hostwright.cli.door.unforeseen import place_of, sentence_of
 from hostwright.cli.door.words import WordsParser, names_of, unknown_verb
-from hostwright.cli.arguments import PROGRAM, SITE
 from hostwright.cli.tasks import VERBS
 from hostwright.cli.tasks.begin import completion, init
 from hostwright.cli.tasks.ofroles import verbs_of_roles

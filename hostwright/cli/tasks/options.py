@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from invoke import Context, Exit, Task
 
-from hostwright.cli.arguments import CALL, ConnectionOptions, INVENTORY, NOTIFY, STRICT, Selection, VAULT, VaultOptions
+from hostwright.cli.arguments import CALL, INVENTORY, NOTIFY, STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
 from hostwright.cli.tasks import settings
 from hostwright.common.errors import InputError
 

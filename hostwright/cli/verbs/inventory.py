@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group
 import yaml
+from rich.console import Console, Group
 from rich.text import Text
 
 from hostwright.apply.host.outcome import AS_DESIRED, BAD_INPUT, FAILED

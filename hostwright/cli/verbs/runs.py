@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
-from hostwright.apply.journal.reading import LAST, RunSummary, Runs, short_ids, summary_of
+from hostwright.apply.journal.reading import LAST, Runs, RunSummary, short_ids, summary_of
 from hostwright.apply.journal.runs import RecordedRun
 from hostwright.apply.journal.selecting import sets_in
 from hostwright.cli.arguments import ConnectionOptions, Selection

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -14,10 +13,10 @@ from hostwright.apply.events import RESULTS
 from hostwright.apply.host.variables import ARTIFACTS, DIRECT
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, print_document, proofs_json, show_errors, show_next, show_stand_ins
-from hostwright.common.text import count, printable, shown_bytes, shown_seconds
 from hostwright.cli.console import Hanging
+from hostwright.cli.views.shared import errors_json, print_document, proofs_json, show_errors, show_next, show_stand_ins
 from hostwright.common.quoting import sh
+from hostwright.common.text import count, printable, shown_bytes, shown_seconds
 from hostwright.plan.planning import PREFLIGHT
 
 if TYPE_CHECKING:

@@ -19,7 +19,9 @@ from rich.text import Text
 import hostwright.cli.tasks  # noqa: F401 - makes the verbs known
 from hostwright.cli import advice
 from hostwright.cli.arguments import CALL, PROGRAM, SITE
-from hostwright.cli.console import Adviser
+from hostwright.cli.console import Adviser, show_plan
+from hostwright.plan.model import Change, Plan, RolePlan, Step
+from hostwright.plan.planning import HostPlan
 from tests.unit.support.commands import commands_in, options_of, parsed
 
 PROJECT = Path(__file__).parents[3]
@@ -182,6 +184,22 @@ def test_no_command_is_broken_over_lines(width: int) -> None:
     assert "".join(lines).count("invoke ") == 3
     assert [line for line in lines if len(line) > width and "invoke" not in line] == []
     assert [line[:4] for line in lines if line.strip().startswith("invoke ")] == ["    "] * 3
+
+
+def test_files_and_output_are_shown_as_they_are() -> None:
+    change = Change("file /etc/motd", "other text", "ours", (Step("true"),), diff="+# run `invoke mirror` first\n")
+    plan = HostPlan(Plan("gpu01", "tf", (RolePlan("base", (), (change,)),)))
+
+    def told() -> str:
+        CALL.set(ODD)
+        console = Adviser(stderr=False, width=120)
+        console.file = io.StringIO()
+        console.print(show_plan(plan), Text("    │ see invoke audit"))
+        text: str = console.file.getvalue()
+        return text
+
+    lines = copy_context().run(told).splitlines()
+    assert lines[-2:] == ["        +# run `invoke mirror` first", "    │ see invoke audit"]
 
 
 def test_what_a_host_says_is_no_command_that_may_be_wrapped_by_the_terminal() -> None:

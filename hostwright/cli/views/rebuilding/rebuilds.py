@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_stand_ins
-from hostwright.common.text import printable
+from hostwright.common.text import printable, shown_seconds
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold
 from hostwright.rebuild.rebuild import Outcome, Rebuild
@@ -92,9 +92,9 @@ def rebuilds_table(rebuilds: tuple[Rebuild, ...]) -> RenderableType:
     for column in ("host", "outcome", "way", "time", "phases"):
         table.add_column(column, overflow="fold")
     for rebuild in rebuilds:
-        phases = "  ".join(f"{name} {took_s:.1f} s" for name, took_s in rebuild.phases)
+        phases = "  ".join(f"{name} {shown_seconds(took_s)}" for name, took_s in rebuild.phases)
         outcome = Text(rebuild.outcome, style=STYLES[rebuild.outcome])
-        table.add_row(Text(rebuild.host), outcome, rebuild.way, f"{rebuild.total_s:.0f} s", phases)
+        table.add_row(Text(rebuild.host), outcome, rebuild.way, shown_seconds(rebuild.total_s), phases)
     sentences = [
         Text(f"{rebuild.host}: {printable(rebuild.sentence)}", style=STYLES[rebuild.outcome])
         for rebuild in rebuilds

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.cli.views.rebuilding.rebuilds import STYLES
-from hostwright.common.text import count, printable, short
+from hostwright.common.text import count, printable, short, shown_seconds
 from hostwright.inventory.patterns import fold
 from hostwright.rebuild.rebuild import TARGET_S, Outcome, Rebuild
 from hostwright.rebuild.report import METHOD, Summary, Times, summarise
@@ -48,7 +48,7 @@ def _times(summary: Summary, total: Times) -> Table:
 
 def _row(times: Times, style: str = "") -> tuple[RenderableType, ...]:
     seconds = (times.median_s, times.p95_s, times.longest_s)
-    return Text(times.name, style=style or "cyan"), str(times.number), *(f"{value:.1f} s" for value in seconds)
+    return Text(times.name, style=style or "cyan"), str(times.number), *map(shown_seconds, seconds)
 
 
 def _last(rebuilds: Iterable[Rebuild]) -> Table:
