@@ -99,7 +99,8 @@ class Advice(Hanging):
             if start < 0:
                 continue
             before, after = line[:start], line[start + len(command) :]
-            before.right_crop(1 if before.plain.endswith("`") else 0)
+            if before.plain.endswith("`"):
+                before.right_crop(1)
             before.rstrip()
             yield from super().hang(before, console, width, **how)
             yield Text.assemble(" " * deeper, line[start : start + len(command)])
@@ -156,9 +157,11 @@ class Adviser(Console):
         if isinstance(shown, Text) and not (isinstance(shown, Quoted) or shown.plain.lstrip().startswith(OUTPUT)):
             changes = [*advice.insertions(shown.plain)]
             if changes:
-                whole = Advice.assemble(shown, style=shown.style)
+                text = shown
                 for start, end, words in reversed(changes):
-                    whole = Advice.assemble(whole[:start], words, whole[end:], style=shown.style)
+                    text = Text.assemble(text[:start], words, text[end:], style=shown.style)
+                whole = Advice(style=shown.style)
+                whole.append_text(text)
                 whole.commands = advice.whole_commands(shown.plain)
                 return whole
             return shown if isinstance(shown, Hanging) else Hanging.of(shown)

@@ -118,7 +118,7 @@ def test_reading_methods_return_results_and_record_no_run(silent: Fleet) -> None
     assert Runs(state_root()).list() == []
 
 
-def test_a_run_is_recorded_emits_events_and_selects_failed_hosts(silent: Fleet) -> None:
+def test_a_run_is_recorded_emits_events_and_selects_locked_hosts(silent: Fleet) -> None:
     now = datetime.now(UTC)
     lock = OperatorLock("ada@desk", "RMA", "gpu05", now, now + timedelta(hours=1))
     locallocks.put(state_root(), silent.path, lock, now=now)
@@ -128,11 +128,13 @@ def test_a_run_is_recorded_emits_events_and_selects_failed_hosts(silent: Fleet) 
     ended = silent.provision(members, change=change, audience=Audience.of(heard.append))
     (error,) = ended.results.errors
     assert (ended.status, "set aside on this machine, locked by ada@desk" in error.sentence) == (1, True)
-    assert [(event.host, event.result) for event in heard if isinstance(event, HostEnded)] == [("gpu05", "failed")]
+    assert [(event.host, event.result) for event in heard if isinstance(event, HostEnded)] == [("gpu05", "locked")]
     (run,) = Runs(state_root()).list()
     assert (run.run, run.header.verb, run.status) == (ended.run, "provision", 1)
     assert run.header.options == {"hosts": "gpu05", "roles": "base", "drain": True, "max_fail": "10%"}
-    assert [member.name for member in silent.members("@failed")] == ["gpu05"]
+    assert [member.name for member in silent.members("@locked")] == ["gpu05"]
+    with pytest.raises(InputError, match="@failed"):
+        silent.members("@failed")
 
 
 def test_a_command_is_told_of_a_run(silent: Fleet, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_host_fetches_what_it_lacks_by_its_digest() -> None:
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (look(free=1), "the images take 1 MB, and 0 MB are free where Docker keeps images"),
+        (look(free=1), "the images take 1 MB, and 1 kB are free where Docker keeps images"),
         ("docker silent\nend\n", "Docker does not answer on this host: no image can"),
         (look(store="store containerd\n"), "containerd's store"),
     ],
