@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from hostwright.cli.views import shared
 from hostwright.cli.console import Adviser
+from hostwright.cli.views import shared
 from hostwright.plan import model
 from hostwright.plan.host import jobs
 from tests.unit.support.commands import commands_in, parsed

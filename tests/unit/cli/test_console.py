@@ -15,8 +15,6 @@ from rich.text import Text
 from hostwright.apply.host.outcome import Outcome
 from hostwright.cli.console import Hanging, make_console, show_error, show_plan, show_plans, summary
 from hostwright.common.errors import FailedStep, HostError, Locked, ScriptFailed, SeveralFailed, StepFailed
-from hostwright.apply.jobs.scripting import Progress
-from hostwright.cli.live import LiveTable, Plain
 from hostwright.common.text import printable
 from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan, RoleResult, Step, StepResult
 from hostwright.plan.planning import HostPlan
