@@ -20,7 +20,7 @@ from rich.theme import Theme
 
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.rollout import result_of
-from hostwright.cli import advice
+from hostwright.cli.door import advice
 from hostwright.common.errors import (
     Acceptance,
     HostError,
@@ -128,7 +128,7 @@ class Ragged:
 
 
 class Adviser(Console):
-    """A console on which the commands that texts advise work as printed (``hostwright.cli.advice``).
+    """A console on which the commands that texts advise work as printed (``hostwright.cli.door.advice``).
 
     In a terminal, a sentence that is longer than a line continues deeper. Elsewhere nothing is wrapped, as wide as it
     may be: who reads a log, with whatever program, gets each sentence and each host on one line.

@@ -156,8 +156,8 @@ program = Hostwright(
 
 
 def main() -> None:
-    """What the installed command calls: no error is shown as a traceback, and ``head`` may close the pipe. Ctrl-C before
-    a verb has begun ends it as any verb that only reads.
+    """What the installed command calls: no error is shown as a traceback, and ``head`` may close the pipe. Ctrl-C
+    before a verb has begun ends it as any verb that only reads.
     """
     asked = sys.argv[1:2] == [completing.ASKED]
     try:

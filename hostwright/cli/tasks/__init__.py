@@ -9,7 +9,7 @@ from typing import Any
 
 from invoke import Collection, Task
 
-from hostwright.cli.advice import know
+from hostwright.cli.door.advice import know
 from hostwright.cli.tasks import change, keep, look, reach, restore
 from hostwright.cli.tasks.ofroles import verbs_here
 

@@ -18,8 +18,8 @@ from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.cli.arguments import Selection
 from hostwright.cli.console import Hanging
+from hostwright.cli.live.transfers import make_progress, summary
 from hostwright.cli.opening import members_of, open_fleet, refuse_strangers
-from hostwright.cli.transfer_view import make_progress, summary
 from hostwright.cli.views.shared import print_document, warn
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.secret import MASK, Secret

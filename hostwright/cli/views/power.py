@@ -6,7 +6,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli import advice, console
+from hostwright.cli import console
+from hostwright.cli.door import advice
 from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.text import printable
 from hostwright.rebuild.bmc import Power

@@ -14,7 +14,7 @@ import pytest
 from filelock import lock_descriptor
 from rich.console import Console
 
-from hostwright.cli.transfer_view import LineProgress, make_progress, summary
+from hostwright.cli.live.transfers import LineProgress, make_progress, summary
 from hostwright.common.errors import ArtifactError, InputError
 from hostwright.stack.store.artifacts import Pin, Store, locked, read_pins, write_pin
 from hostwright.stack.store.mirroring import Mirrored, mirror

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from hostwright.cli.transfer_view import make_progress, summary
+from hostwright.cli.live.transfers import make_progress, summary
 from hostwright.stack.store.mirroring import Mirrored
 
 FILE = "a-local-repository-of-packages-ubuntu2004-470.182.03_1.0-1_amd64.deb"

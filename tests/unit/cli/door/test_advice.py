@@ -17,9 +17,9 @@ from rich.console import Group
 from rich.text import Text
 
 import hostwright.cli.tasks  # noqa: F401 - makes the verbs known
-from hostwright.cli import advice
 from hostwright.cli.arguments import CALL, PROGRAM, SITE
 from hostwright.cli.console import Adviser, show_plan
+from hostwright.cli.door import advice
 from hostwright.plan.model import Change, Plan, RolePlan, Step
 from hostwright.plan.planning import HostPlan
 from tests.unit.support.commands import commands_in, options_of, parsed
