@@ -217,7 +217,10 @@ def stacks(given: Given) -> int:
 
 @verb(*READ, JSON)
 def check(given: Given) -> int:
-    """Check all that this site holds, for CI and pre-commit: inventory, stacks, roles, templates. Asks no host."""
+    """Check all that this site holds, for CI and pre-commit: inventory, stacks, roles, templates. Asks no host.
+
+    hostwright check
+    """
     from hostwright.cli.verbs import inventory
 
     return inventory.check(given.selection, as_json=given.json)

@@ -21,6 +21,9 @@ def run(given: Given, root: bool = False, timeout: str = "") -> int:
     a host whose login user is root refuses it. That is no sandbox: it may still change what is that user's own, such as
     their files, and what their groups may. Several words after -- are a program and its arguments, which no shell
     reads; a single one is a line for /bin/sh: -- 'lsmod | wc -l'. It has nothing to read and no terminal.
+
+    hostwright run --hosts gpu01,gpu02 -- uname -r
+    hostwright run --hosts @rack3 --root --timeout 5m -- du -sh /root
     """
     from hostwright.cli.verbs.reaching import run as running
 
@@ -42,6 +45,9 @@ def ssh(given: Given, host: str) -> int:
 
     Address, port, user, key, jump hosts and known_hosts are those of the inventory; a host whose key is not known is
     refused. ssh itself asks for a password where it needs one. What is done there is not recorded.
+
+    hostwright ssh gpu01
+    hostwright ssh gpu01 -- df -h /
     """
     from hostwright.cli.verbs.reaching import ssh as logging_in
 

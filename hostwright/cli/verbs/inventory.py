@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -172,7 +171,7 @@ def check(selection: Selection, *, as_json: bool = False) -> int:
     mistakes = Mistakes()
     checked = open_fleet(selection, mistakes=mistakes).check(mistakes)
     if as_json:
-        print(json.dumps(asdict(checked)))
+        print_document("check", asdict(checked))
     else:
         _show_check(checked)
     if checked.mistakes:

@@ -120,7 +120,7 @@ SHOWN: dict[str, Callable[[Selection], object]] = {
     ),
 }  # fmt: skip
 #: those that the tests of their own verbs print
-ELSEWHERE = {"stacks", "power", "trust", "runs", "run", "images", "workspaces", "models", "url"}
+ELSEWHERE = {"check", "command", "stacks", "power", "trust", "runs", "run", "images", "workspaces", "models", "url"}
 
 
 def audit_text() -> str:

@@ -86,7 +86,7 @@ def test_the_document_keeps_to_its_schema(capsys: pytest.CaptureFixture[str]) ->
     document = json.loads(text)
     jsonschema.validate(document, schema)
     assert document.keys() == schema["properties"].keys()
-    assert document["hosts"][0].keys() == schema["$defs"]["Result"]["properties"].keys()
+    assert document["hosts"][0].keys() == schema["$defs"]["CommandResult"]["properties"].keys()
 
 
 LIES = "\x1b[2J\x1b]0;owned\x07\rgpu01: exit 0\x0bgpu02: exit 0\u2028gpu03\u202e\x85x\x00\x9b31m\u200b\n\tkept\r\n"

@@ -15,6 +15,7 @@ import jsonschema
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
+from hostwright.apply.commands.remote import CommandResult
 from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun
 from hostwright.apply.rollout.following import Followed
@@ -23,6 +24,7 @@ from hostwright.audit.history.hosthistory import FleetDiff, HostHistory
 from hostwright.audit.reports import document as audits
 from hostwright.common.errors import Examination, FailedStep, Finding
 from hostwright.plan.model import Plan, RolePlan, RoleResult
+from hostwright.plan.roles.sitecheck import SiteCheck
 from hostwright.prove.reports import document as proving
 from hostwright.rebuild.bmc.controller import Power
 from hostwright.rebuild.bmc.controller import Status as Machine
@@ -126,6 +128,18 @@ class Diagnosed(TypedDict):
     hosts: list[DiagnosedHost]
 
 
+class RanCommand(TypedDict):
+    run: str
+    command: list[str]
+    root: bool
+    timeout_s: float
+    status: int
+    hosts: list[CommandResult]
+    errors: list[Error]
+    untouched: list[str]
+    stopped_because: str
+
+
 class Histories(TypedDict):
     hosts: list[HostHistory]
 
@@ -143,8 +157,14 @@ class AllVariables(TypedDict):
 class ListedHost(TypedDict):
     host: str
     address: str | None
+    port: int | str | None
+    user: str | None
+    key: str | None
+    jump: str | None
+    known_hosts: str | None
     connection: str
     stack: str
+    roles: list[str] | None
     groups: list[str]
 
 
@@ -338,6 +358,8 @@ DOCUMENTS: Mapping[str, Document] = {
     "doctor": Document("look", Diagnosed, ("doctor",)),
     "vars": Document("look", AllVariables, ("vars",)),
     "hosts": Document("look", Hosts, ("hosts",)),
+    "check": Document("look", SiteCheck, ("check",)),
+    "command": Document("look", RanCommand, ("run",)),
     "stacks": Document("look", Stacks, ("stacks",)),
     "provision": Document("change", Changed, _CHANGING),
     "decisions": Document("change", Decisions, ("rebuild --check",)),

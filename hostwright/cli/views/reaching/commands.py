@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 from collections import Counter
@@ -21,20 +20,19 @@ from hostwright.apply.events import Emit, Event, HostEnded, Note
 from hostwright.apply.rollout.recording import Audience, RunResults
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, show_errors, warn
+from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
 from hostwright.common.text import count, one_line
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold
 
-SCHEMA = 1  #: of the document: ``docs/schemas/look/command.json``
-KIND = "command"
+KIND = "command"  #: of the document
 _NAMED = 5  #: hosts that are named when no more are waited for
 
 
 def command_audience() -> Audience:
     """Whoever waits for a command: a line on standard error that counts hosts, and names the last ones."""
 
-    def view(members: Sequence[Member]) -> AbstractContextManager[Emit]:
+    def view(members: Sequence[Member], _run: str) -> AbstractContextManager[Emit]:
         return _Ended(member.name for member in members)
 
     return Audience(view, warn)
@@ -72,7 +70,7 @@ class _Ended:
 def show_commands(command: RemoteCommand, ended: RunResults[CommandResult], *, as_json: bool) -> None:
     """What came of it: equal results once; those that did not pass, and what failed, last; then all in one line."""
     if as_json:
-        print(json.dumps(document(command, ended), ensure_ascii=True))
+        print_document(KIND, document(command, ended))
         return
     out = Console(highlight=False)  # what hosts say stays as it is, apart from control characters
     for same in folded(ended.results.values):
@@ -94,8 +92,6 @@ def document(command: RemoteCommand, ended: RunResults[CommandResult]) -> dict[s
     """The document of ``--json``. Texts of hosts are untrusted: write them as ASCII."""
     results = ended.results
     return {
-        "kind": KIND,
-        "schema": SCHEMA,
         "run": ended.run,
         "command": list(command.words),
         "root": command.root,
