@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from invoke import Context, Exit, Task
 
-from hostwright.cli.arguments import CALL, INVENTORY, NOTIFY, STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
+from hostwright.cli.arguments import CALL, NOTIFY, STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
 from hostwright.cli.tasks import settings
 from hostwright.common.errors import InputError
 
@@ -197,7 +197,6 @@ def _body(body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...]
         from hostwright.cli.asking import answered
 
         given = replace(given, yes=answered(given.yes))
-    INVENTORY.set(tuple(filter(None, given.inventory)))
     try:
         return body(given, *args, **own)
     except InputError as error:
