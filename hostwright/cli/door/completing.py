@@ -29,7 +29,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 #: hosts that need no inventory to be named: those of the last run by its outcome, and of their last audit
 SETS = (
-    *("all", "@failed", "@unreachable", "@changed", "@pending", "@untouched", "@stopped"),
+    *("all", "@failed", "@locked", "@unreachable", "@changed", "@pending", "@untouched", "@stopped"),
     *("@drifted", "@failing", "@unread"),
 )
 _LISTS = ("hosts", "roles", "proofs")  #: options whose values may be several, with commas between them

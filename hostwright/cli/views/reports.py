@@ -16,7 +16,7 @@ from hostwright.audit.auditstore import AuditStore
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.reports.ages import Ages
-from hostwright.cli.arguments import INVENTORY
+from hostwright.cli.arguments import CALL
 from hostwright.common.errors import InputError
 from hostwright.common.places import PRIVATE_DIR, PRIVATE_FILE, plain_name, write_whole
 from hostwright.common.quoting import sh
@@ -122,7 +122,8 @@ def _render(name: str, audit: FleetAudit, ages: Ages, memory: AuditStore, rules:
     if name == HTML:
         from hostwright.audit.reports.html.html import render_html
 
-        options = "".join(sh(" --inventory %s", place) for place in INVENTORY.get())
+        places = CALL.get({}).get("inventory", ())
+        options = "".join(sh(" --inventory %s", place) for place in (places if isinstance(places, tuple) else ()))
         return render_html(audit, memory.trend(), ages, options, rules)
     module, _, function = RENDERERS[name].partition(".")
     text: str = getattr(import_module(f"hostwright.audit.reports.{module}"), function)(audit)

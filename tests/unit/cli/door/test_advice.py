@@ -166,7 +166,8 @@ def test_no_command_is_broken_over_lines(width: int) -> None:
 
     def told() -> str:
         CALL.set(ODD)
-        console = Adviser(stderr=False, width=width)
+        console = Adviser(stderr=False)
+        console.width = width
         console.file = io.StringIO()
         console.print(
             Text("  a long sentence about a host, and what is to be done: `invoke doctor --hosts x` says why")
@@ -194,7 +195,8 @@ def test_files_and_output_are_shown_as_they_are() -> None:
 
     def told() -> str:
         CALL.set(ODD)
-        console = Adviser(stderr=False, width=120)
+        console = Adviser(stderr=False)
+        console.width = 120
         console.file = io.StringIO()
         console.print(show_plan(plan), Text("    │ see invoke audit"))
         text: str = console.file.getvalue()
@@ -212,7 +214,8 @@ def test_what_a_host_says_is_no_command_that_may_be_wrapped_by_the_terminal() ->
 def test_a_console_completes_what_it_is_given(capsys: pytest.CaptureFixture[str]) -> None:
     def told() -> None:
         CALL.set({"inventory": ("x",)})
-        console = Adviser(stderr=False, width=120)
+        console = Adviser(stderr=False)
+        console.width = 120
         console.file = io.StringIO()
         console.print("see `invoke audit`")
         assert console.file.getvalue() == "see `invoke audit --inventory x`\n"
