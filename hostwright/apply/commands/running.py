@@ -27,7 +27,7 @@ from hostwright.plan.model import RoleResult, StepResult
 from hostwright.transport.root.rootshell import RootShell
 
 VERB = "run"
-LEFT_ENDED = "stopped; the commands were ended. `invoke runs.show {run} --steps` shows what they printed"
+LEFT_ENDED = "stopped; the commands were ended. `invoke runs.show --run {run} --steps` shows what they printed"
 MOST_BYTES = 1 << 20  #: our choice: kept of a command's output on one host
 ALL_BYTES = 256 << 20  #: our choice: and on all of them together, as they stand in memory
 LEAST_BYTES = 64 << 10  #: of one host in any case
