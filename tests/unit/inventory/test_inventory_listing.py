@@ -241,7 +241,7 @@ def mixed(tmp_path: Path) -> Selection:
 
 def test_the_listing_says_how_each_host_is_reached(mixed: Selection, capsys: pytest.CaptureFixture[str]) -> None:
     assert hosts(mixed, as_json=True) == 0
-    first, unusable, masked = json.loads(capsys.readouterr().out)
+    first, unusable, masked = json.loads(capsys.readouterr().out)["hosts"]
     assert {key: first[key] for key in ("address", "port", "user", "key", "jump", "known_hosts")} == {
         "address": "192.0.2.1", "port": 2222, "user": "ops", "key": "/keys/ops", "jump": "bastion",
         "known_hosts": "/keys/known",
@@ -256,7 +256,7 @@ def test_variables_that_no_role_reads_are_shown_and_secrets_are_masked(
 ) -> None:
     chosen = Selection("gpu01", mixed.inventory)
     assert show_variables(chosen, as_json=True) == 0
-    rows = {row["role"]: row["variables"] for row in json.loads(capsys.readouterr().out)}
+    rows = {row["role"]: row["variables"] for row in json.loads(capsys.readouterr().out)["variables"]}
     assert rows["cuda"]["keep_repository"] is False
     own = rows[""]
     assert own["rack"] == 3 and own["container"] == {"image": "nginx"} and "cuda" not in own
@@ -273,7 +273,7 @@ def test_variables_that_no_role_reads_are_left_out_where_roles_are_named(
     mixed: Selection, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert show_variables(Selection("gpu01", mixed.inventory, roles="cuda"), as_json=True) == 0
-    assert [row["role"] for row in json.loads(capsys.readouterr().out)] == ["cuda"]
+    assert [row["role"] for row in json.loads(capsys.readouterr().out)["variables"]] == ["cuda"]
 
 
 def test_addresses_are_listed_without_the_password_of_a_vault(
@@ -284,7 +284,7 @@ def test_addresses_are_listed_without_the_password_of_a_vault(
     (tmp_path / "hosts.yml").write_text(text)
     selection = Selection("all", (str(tmp_path),))
     assert hosts(selection, as_json=True) == 0
-    assert json.loads(capsys.readouterr().out)[0]["address"] == "192.0.2.1"
+    assert json.loads(capsys.readouterr().out)["hosts"][0]["address"] == "192.0.2.1"
     assert show_variables(selection, as_json=True) == 0
-    own = json.loads(capsys.readouterr().out)[-1]["variables"]
+    own = json.loads(capsys.readouterr().out)["variables"][-1]["variables"]
     assert own["db_key"] == "(encrypted with Ansible Vault)"
