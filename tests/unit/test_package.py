@@ -121,7 +121,7 @@ def test_an_installed_hostwright_makes_a_site_and_works_in_it(call: Place) -> No
             (site / block.file).parent.mkdir(parents=True, exist_ok=True)
             (site / block.file).write_text(block.text)
     assert "gpu01  192.0.2.11  tensorflow-2.9" in call("hosts", cwd="ours/roles")
-    assert "motd_text: This host is kept" in call("vars", "--hosts", "gpu01", "--roles", "motd", cwd="ours")
+    assert "motd_text: 'This host is kept" in call("vars", "--hosts", "gpu01", "--roles", "motd", cwd="ours")
     tested = call("-q", "-p", "no:cacheprovider", "tests/unit", cwd="ours", program=("python", "-B", "-m", "pytest"))
     assert "2 passed" in tested
     assert "debian 11     audit, doctor, plan, provision" in call("stacks", cwd="ours")

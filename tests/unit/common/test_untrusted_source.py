@@ -47,7 +47,6 @@ ALLOWED = {
             "hostwright/audit/reports/prometheus.py",
             "hostwright/plan/roles/auditvalue.py",
             "hostwright/plan/state_identity.py",
-            "hostwright/rebuild/bmc/passwords.py",
             "hostwright/rebuild/bmc/settings.py",
             "hostwright/rebuild/install/seeds/escaping.py",
             "hostwright/rebuild/install/seeds/fields.py",
