@@ -94,6 +94,9 @@ class Hostwright(Program):
 
     def candidates(self, words: Sequence[str]) -> list[str]:
         """What the last of these words may become; ``words`` are those behind ``hostwright``."""
+        return copy_context().run(self._candidates, words)
+
+    def _candidates(self, words: Sequence[str]) -> list[str]:
         self.create_config()
         self.parse_core(["hostwright"])
         self.argv = ["hostwright", *words]

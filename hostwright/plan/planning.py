@@ -72,12 +72,14 @@ class HostPlan:
 
     ``busy`` names the running work that a change of the plan would disturb. ``notes`` say who has locked or drained the
     host, what its login shell prints, which roles are on it that its list no longer names, what its desired states see
-    that nothing is planned for (``HasNotes``), and what a reboot ends that is started again afterwards.
+    that nothing is planned for (``HasNotes``), and what a reboot ends that is started again afterwards. ``provisioned``
+    says whether the host has a record of a release: somebody has provisioned it.
     """
 
     plan: Plan
     busy: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    provisioned: bool = True
 
     @property
     def host(self) -> str:
@@ -95,7 +97,7 @@ def plan_host(desired: Desired, facts: Facts, now: datetime | None = None) -> Ho
     busy = disturbed(desired, plan, facts).everyone if plan.disturbs else ()
     returning = desired.occupancy.returning(facts) if plan.reboot else ()
     notes = (*_notes_in_time(facts, now), *off_roles(desired, facts), *_notes_of_states(desired, facts), *returning)
-    return HostPlan(plan, busy, notes)
+    return HostPlan(plan, busy, notes, provisioned=RELEASE not in facts or bool(read(facts)))
 
 
 def make_plan(desired: Desired, facts: Facts) -> Plan:

@@ -67,7 +67,7 @@ def test_a_canary_that_fails_stops_the_run(provisioned: FrontDoor, inventory: Pa
     assert stopped["untouched"] == ["gpu01", "gpu02"]
     assert "canary" in stopped["stopped_because"]
     chosen = run(provisioned, inventory, 0, "hosts", "--hosts", "@untouched")
-    assert [one["host"] for one in chosen] == ["gpu01", "gpu02"]
+    assert [one["host"] for one in chosen["hosts"]] == ["gpu01", "gpu02"]
 
 
 def test_a_set_of_a_run_that_never_was_is_an_error(provisioned: FrontDoor, inventory: Path):

@@ -15,8 +15,10 @@ from hostwright.common.text import count
 STANDINGS = {
     "as desired": "done",
     "changed": "done",
+    "ran": "done",
     "pending": "reboot pending",
     "failed": "failed",
+    "locked": "locked",
     "unreachable": "unreachable",
     "stopped": "stopped",
     "untouched": "untouched",
@@ -24,9 +26,14 @@ STANDINGS = {
 RUNNING, WAITING = "running", "waiting"
 BAD = ("failed", "unreachable", "stopped")
 #: in the order in which they are counted
-COUNTED = ("done", "reboot pending", *BAD, RUNNING, WAITING, "untouched")
+COUNTED = ("done", "reboot pending", *BAD, "locked", RUNNING, WAITING, "untouched")
 #: which hosts are shown before others
-FIRST = {**dict.fromkeys(BAD, 0), RUNNING: 1, WAITING: 2, "reboot pending": 3, "done": 3, "untouched": 4}
+FIRST = {
+    **dict.fromkeys(BAD, 0),
+    **{RUNNING: 1, WAITING: 2},
+    **dict.fromkeys(("locked", "reboot pending", "done"), 3),
+    "untouched": 4,
+}
 
 MOST_SECONDS_S, MINUTE_S, HOUR_S = 100, 60, 3600
 
@@ -51,7 +58,7 @@ class HostRow:
     def standing(self) -> str:
         """How it is counted: one of ``COUNTED``."""
         if self.result:
-            return STANDINGS.get(self.result, "failed")
+            return STANDINGS[self.result]
         return WAITING if self.begun_s is None else RUNNING
 
     def seconds(self, now_s: float) -> float | None:

@@ -86,10 +86,10 @@ def _word(verdict: Verdict, bare: Set[str]) -> str:
 
 
 def _is_bare(verdict: Verdict, members: Sequence[Member]) -> bool:
-    """Whether something differs in every layer of a host that has several: it was never provisioned, or is empty."""
+    """Whether something differs in every layer of a host that nobody has provisioned: all of it is no news."""
     layers = {role.role for role in verdict.plan.roles}
     wanted = next(({role.name for role in member.roles} for member in members if member.name == verdict.host), set())
-    return len(wanted) > 1 and wanted <= layers
+    return not verdict.host_plan.provisioned and bool(wanted) and wanted <= layers
 
 
 def _alike(verdicts: Iterable[Verdict], bare: Set[str]) -> Iterator[list[Verdict]]:

@@ -32,6 +32,7 @@ EVERYTHING = "HOSTWRIGHT_FUZZ" in os.environ
 ROOT = Path(__file__).parents[3]
 #: seconds; 2 are our own for threads that hang, the others are a machine's under load. What hangs has 60 s at least.
 SOON_S = 40.0
+LOOKS = 10  #: in a row, at which a verb is idle
 
 STAGES = (
     *("not a word", "a greeting that drips", "keys are never exchanged", "the login is never answered"),
@@ -85,9 +86,10 @@ def lied_to(kind: str, verb: str, folder: Path) -> Iterator[tuple[subprocess.Pop
 
 
 def add_gone(hosts: Path, port: int) -> None:
-    """Beside the host that lies, one that refuses the connection: its failure is over long before Ctrl-C."""
+    """Before the host that lies, one that refuses the connection: its failure is over before Ctrl-C."""
     inventory = json.loads(hosts.read_text())
-    inventory["all"]["hosts"]["gone"] = {**inventory["all"]["hosts"]["liar"], "ansible_port": port}
+    others = inventory["all"]["hosts"]
+    inventory["all"]["hosts"] = {"gone": {**others["liar"], "ansible_port": port}, **others}
     hosts.write_text(json.dumps(inventory))
 
 
@@ -97,10 +99,20 @@ def awaited(path: Path, process: subprocess.Popen[str] | subprocess.Popen[bytes]
         time.sleep(0.02)
 
 
+def awaited_idle(path: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until the liar is reached, and until nothing else is left to do: in a row of looks, all threads wait."""
+    awaited(path, process)
+    waiting = 0
+    while waiting < LOOKS:
+        time.sleep(0.02)
+        states = [stat.read_text().rpartition(") ")[2][0] for stat in Path(f"/proc/{process.pid}/task").glob("*/stat")]
+        waiting = waiting + 1 if states and set(states) == {"S"} else 0
+
+
 @pytest.mark.parametrize(("stage", "verb"), CASES)
 def test_one_ctrl_c_ends_a_verb_that_reads(stage: str, verb: str, tmp_path: Path) -> None:
     with lied_to(stage, verb, tmp_path) as (process, reached):
-        awaited(reached, process)
+        awaited_idle(reached, process)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=SOON_S)
         assert process.returncode == INTERRUPTED, output
@@ -110,7 +122,7 @@ def test_one_ctrl_c_ends_a_verb_that_reads(stage: str, verb: str, tmp_path: Path
             assert "not done when the operator stopped" in output
         else:
             assert re.search(r"gone\b[^,]*refuses the connection", output), output
-        assert ("`invoke runs.show --run " in output) is (verb == "verify"), "what is recorded says where"
+        assert ("`hostwright runs.show --run " in output) is (verb == "verify"), "what is recorded says where"
 
 
 @pytest.mark.parametrize("stage", STAGES if EVERYTHING else STAGES[1::4])
@@ -140,18 +152,18 @@ def test_provision_stops_gently_and_with_a_second_ctrl_c_at_once(stage: str, tmp
         assert process.returncode == INTERRUPTED, output
         text = "".join(output)
         assert "Traceback" not in text
-        table = text[text.index("time by role") :]
+        table = text[text.index("host  result\n") :]
         assert re.search(r"^liar +stopped", table, re.MULTILINE), table
         assert re.search(r"^gone +unreachable", table, re.MULTILINE), table
         assert re.search(r"^liar: cut off before its end; a job that runs on it continues", table, re.MULTILINE)
         assert re.search(r"^gone: .*refuses the connection", table, re.MULTILINE)
-        assert re.search(r"run [0-9a-z-]+: `invoke runs.show --run ", table)
-        assert "Jobs that run on the hosts go on; `invoke provision --resume` re-attaches to them" in table
+        assert re.search(r"run [0-9a-z-]+: `hostwright runs.show --run ", table)
+        assert "Jobs that run on the hosts go on; `hostwright provision --resume` re-attaches to them" in table
 
 
 def test_ctrl_c_pressed_twice_in_a_hurry_takes_nothing_of_the_end_away(tmp_path: Path) -> None:
     with lied_to("a command is never answered", "plan", tmp_path) as (process, reached):
-        awaited(reached, process)
+        awaited_idle(reached, process)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=SOON_S)

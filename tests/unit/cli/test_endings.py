@@ -139,16 +139,17 @@ def test_a_run_in_which_all_went_well_is_followed_by_verify(capsys: pytest.Captu
     ]
 
 
-def verdict(host: str, *, passed: bool = True, layers: Iterable[str] = ()) -> Verdict:
+def verdict(host: str, *, passed: bool = True, layers: Iterable[str] = (), provisioned: bool = True) -> Verdict:
     why = "" if passed else "it is off"
     checks = tuple(Check(role, "test_x", "It runs.", passed, 0.5, why) for role in ("base", "driver"))
-    return Verdict(planned(host, CHANGE, layers=layers) if layers else planned(host), checks)
+    plan = planned(host, CHANGE, layers=layers) if layers else planned(host)
+    return Verdict(replace(plan, provisioned=provisioned), checks)
 
 
 def test_verify_ends_with_its_verdict_and_folds_what_passed(capsys: pytest.CaptureFixture[str]) -> None:
     verdicts = (
         verdict("bad", passed=False), *(verdict(f"gpu{number:03}") for number in range(1, 300)),
-        *(verdict(name, passed=False, layers=("base", "driver")) for name in ("new1", "new2")),
+        *(verdict(name, passed=False, layers=("base", "driver"), provisioned=False) for name in ("new1", "new2")),
     )  # fmt: skip
     results = Results(verdicts, (Unreachable("off", "no route"),))
     show_verdicts([*map(member, (each.host for each in verdicts)), member("off")], results, as_json=False)
@@ -163,8 +164,18 @@ def test_verify_ends_with_its_verdict_and_folds_what_passed(capsys: pytest.Captu
     assert len(lines) < 20
 
 
+def test_verify_shows_all_that_differs_on_a_host_that_was_provisioned(capsys: pytest.CaptureFixture[str]) -> None:
+    flushed = verdict("gpu01", passed=False, layers=("base", "driver"))
+    show_verdicts([member("gpu01")], Results((flushed,), ()), as_json=False)
+    assert sum("~ driver: absent → 470" in line for line in ended(capsys)) == 2
+
+
 def test_verify_shows_all_with_details(capsys: pytest.CaptureFixture[str]) -> None:
-    verdicts = (verdict("gpu01"), verdict("gpu02"), verdict("new", passed=False, layers=("base", "driver")))
+    verdicts = (
+        verdict("gpu01"),
+        verdict("gpu02"),
+        verdict("new", passed=False, layers=("base", "driver"), provisioned=False),
+    )
     show_verdicts([*map(member, ("gpu01", "gpu02", "new"))], Results(verdicts, ()), details=True, as_json=False)
     lines = ended(capsys)
     assert sum("✓ driver: 1 of 1 check  0.5 s" in line for line in lines) == 2

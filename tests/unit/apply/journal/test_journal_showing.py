@@ -57,7 +57,7 @@ LONG = "20261124t0016{:02}-{:04x}"
 def test_the_list_fits_80_columns_and_its_short_ids_name_the_runs(
     place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(console, "WIDTH_WHEN_PIPED", 80)
+    monkeypatch.setattr(console, "UNBOUNDED", 80)
     hosts = tuple(f"rack{number}-gpu{number:03}.cluster.example.org" for number in range(40))
     story = tuple(events.HostEnded(host, result) for host, result in zip(hosts, events.RESULTS[:6] * 7, strict=False))
     for number, verb in enumerate(("workspace.down", "provision", "rollback")):
