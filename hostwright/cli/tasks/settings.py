@@ -117,8 +117,9 @@ class Verb(Task[Any]):
 
     def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
         """Invoke's, with the defaults that are set: ``--no-drain`` exists where ``drain = true`` is set."""
-        settings = usable()
+        settings, texts = usable(), dict(self.help)
         found = super().get_arguments(ignore_unknown_help)
+        self.help = texts  # Invoke took out what it used: a second call would have no help
         return [_with(each, settings[each.names[0]]) if each.names[0] in settings else each for each in found]
 
 
