@@ -250,7 +250,7 @@ def _deb822(apt: Path) -> None:
 
 
 def _compiler_of_bullseye(apt: Path) -> None:
-    """Let apt take gcc 10 from Debian 11, as docs/operators.md says for CUDA 11.2 on Debian 12."""
+    """Let apt take gcc 10 from Debian 11, as docs/operators/stacks.md says for CUDA 11.2 on Debian 12."""
     (uri,) = re.findall(r"(?m)^URIs: (.*)\nSuites: bookworm$", (apt / "sources.list.d/debian.sources").read_text())
     stanza = f"Types: deb\nURIs: {uri}\nSuites: bullseye\nComponents: main\n{SIGNED_BY}\n"
     (apt / "sources.list.d/bullseye.sources").write_text(stanza)

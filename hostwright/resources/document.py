@@ -27,6 +27,8 @@ PIPE = r"\|"  #: a ``|`` in a cell of a table
 INTRO = """\
 # Resources
 
+*For authors of roles who look for the state that says what they want of a host.*
+
 A resource is one desired state of a host. A [role](roles.md) yields those of its layer; Hostwright asks the host about
 each of them, shows what differs, and changes that and nothing else. These are the states that any role may use; what
 only one layer needs is in the folder of its role.

@@ -22,6 +22,8 @@ from hostwright.stack.stackfile import default_stack, load_stack
 INTRO = """\
 # Known failures
 
+*For operators with a failure on a host, or a message that they want explained.*
+
 What can go wrong on a GPU host, how it is recognised, and what to do. `invoke doctor` checks the hosts that you name
 for all known failures of their roles, reports the cause of each with the host's own output as evidence, and links to
 its section here; `invoke audit` checks the whole fleet. When a step of a run fails, its output is searched for the

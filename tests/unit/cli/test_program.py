@@ -17,7 +17,7 @@ from hostwright.cli.verbs.init import init
 CHECKOUT = Path(__file__).parents[3]
 ALONE = ("init", "completion")  #: verbs that `invoke` does not have
 
-#: tasks.py of a site with a task of its own, as docs/operators.md shows it
+#: tasks.py of a site with a task of its own, as docs/operators/sites.md shows it
 OWN_TASKS = '''
 from invoke import Collection, task
 

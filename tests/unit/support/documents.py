@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tests.places import PROJECT
 
-_PAGES = tuple(sorted(f"docs/{path.name}" for path in PROJECT.glob("docs/*.md")))
+_PAGES = tuple(sorted(str(path.relative_to(PROJECT)) for path in PROJECT.glob("docs/**/*.md")))
 NAMES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", *_PAGES)
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
