@@ -58,7 +58,7 @@ class Connection:
     def fields(self) -> dict[str, Any]:
         """The fields that the variables set. A dedicated variable wins over an ssh option."""
         fields: dict[str, Any] = {}
-        present = self._vars.keys() & _ALL
+        present = self._vars.keys() & VARIABLES
         if "@" in self._name:  # as ssh reads it
             fields["user"], _, fields["address"] = self._name.rpartition("@")
         if "ansible_connection" in present:
@@ -350,4 +350,4 @@ _SSH_ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
 _LEVELS = {HOST_LEVEL: 1, COMMAND_LINE: 2}  #: of definitions; groups are below
 #: fields that mean nothing where the host is this machine, as in Ansible: who runs Hostwright is the login user
 _OF_SSH = {"port", "user", "key_file", "password", "connect_timeout", "known_hosts"}
-_ALL = {*_READERS, *_DEMANDS, *_SSH_ARGUMENTS, "ansible_connection"}
+VARIABLES = {*_READERS, *_DEMANDS, *_SSH_ARGUMENTS, "ansible_connection"}

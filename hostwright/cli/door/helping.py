@@ -35,9 +35,7 @@ _NARROW = 24  #: columns that are left for a sentence at least
 
 def overview(verbs: Collection) -> str:
     """All verbs by task, with one sentence each, and the options of every verb."""
-    groups: dict[str, list[tuple[str, str]]] = {}
-    for name, task in sorted(_tasks(verbs), key=lambda pair: _place(pair[1])):
-        groups.setdefault(_title(task), []).append((name, _sentence(task)))
+    groups = {title: [(name, sentence(task)) for name, task in found] for title, found in by_purpose(verbs).items()}
     width = max(len(name) for pairs in groups.values() for name, _ in pairs)
     lines = ["Usage: hostwright VERB [HOST …] [--options]", ""]
     for title, pairs in groups.items():
@@ -73,6 +71,19 @@ def split(task: Task[Any]) -> tuple[str, list[str]]:
     return " ".join(line.strip() for line in lines if line.strip() and line.strip() not in examples), examples
 
 
+def by_purpose(verbs: Collection) -> dict[str, list[tuple[str, Task[Any]]]]:
+    """The verbs with their names, by what somebody wants to do with them."""
+    groups: dict[str, list[tuple[str, Task[Any]]]] = {}
+    for name, task in sorted(_tasks(verbs), key=lambda pair: _place(pair[1])):
+        groups.setdefault(_title(task), []).append((name, task))
+    return groups
+
+
+def sentence(task: Task[Any]) -> str:
+    """The first part of a verb's first sentence: what it does, without how."""
+    return _PAUSE.split(helpline(task) or "")[0]
+
+
 def _tasks(verbs: Collection) -> Iterator[tuple[str, Task[Any]]]:
     """Each verb by the shortest name that is it: ``audit`` for ``audit.fleet``."""
     for name, aliases in verbs.task_names.items():
@@ -103,11 +114,6 @@ def _title(task: Task[Any]) -> str:
     if module.startswith(_OF_ROLES):
         return f"Of the role {module.removeprefix(_OF_ROLES)}"
     return str(getattr(sys.modules.get(module), "TITLE", "More")) if module.startswith(_OURS) else _SITE
-
-
-def _sentence(task: Task[Any]) -> str:
-    """The first part of a verb's first sentence: what it does, without how."""
-    return _PAUSE.split(helpline(task) or "")[0]
 
 
 def _columns(pairs: Sequence[tuple[str, str]], width: int) -> Iterator[str]:

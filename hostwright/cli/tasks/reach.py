@@ -23,7 +23,7 @@ def run(given: Given, root: bool = False, timeout: str = "") -> int:
     reads; a single one is a line for /bin/sh: -- 'lsmod | wc -l'. It has nothing to read and no terminal.
 
     hostwright run --hosts gpu01,gpu02 -- uname -r
-    hostwright run --hosts @rack3 --root --timeout 5m -- du -sh /root
+    hostwright run --hosts @rack3 --root --timeout 5m -- du -sh /var/log
     """
     from hostwright.cli.verbs.reaching import run as running
 
