@@ -6,7 +6,7 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup programs demo test unit lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces proof beside fuzz clean
+.PHONY: help setup programs demo docs test unit lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces proof beside fuzz clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -21,6 +21,7 @@ help:
 	@echo "make proof     proofs on lab hosts with real TensorFlow, what is planted found, false alarms of 24 hosts counted (ROUNDS=3)"
 	@echo "make distributions   Debian 11 and Debian 12 from bare to bare, ten minutes; writes the table of docs/lab.md"
 	@echo "make beside    372 configurations of ssh_config and known_hosts beside the answer of ssh; a minute, no root"
+	@echo "make docs      the documentation site, in site/; seconds"
 	@echo "make unit      lint, types and unit tests only: six to ten minutes"
 	@echo "make clean     remove the lab's hosts and the virtual environment; the built vendor files are kept"
 
@@ -36,6 +37,10 @@ setup: $(READY)
 
 demo: setup
 	$(VENV)/bin/python -m lab.demo
+
+# Every link and anchor must lead somewhere, and every page be in the navigation. The notice is about another program.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict
 
 lint: setup
 	$(VENV)/bin/ruff check .

@@ -25,6 +25,7 @@ ELSEWHERE = {
     "make test": "this test is a part of it",
     "make setup": "makes the environment in which this test runs; `make test` begins with it",
     "make unit": "`make test` begins with it",
+    "make docs": "tests/unit/test_docs_site.py builds the site",
     "pip install hostwright": "tests/unit/test_package.py builds this checkout's package, installs it and makes a site",
     "hostwright init ~/fleet": "likewise",
     "hostwright check": "tests/unit/cli/test_check.py runs it, on this checkout too: its stacks are others here",

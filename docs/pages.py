@@ -1,0 +1,40 @@
+"""What the site has beside docs/: CONTRIBUTING.md and CHANGELOG.md as pages, and links to other files of the repository
+as their names. MkDocs calls these functions when it builds the site (``mkdocs.yml``)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+BESIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}  #: file → its page
+LINK = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+)([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of the files beside docs/."""
+    top = Path(config.docs_dir).parent
+    for name, page in BESIDE.items():
+        text = (top / name).read_text("utf-8").replace("](docs/", "](")
+        for other, its_page in BESIDE.items():
+            text = text.replace(f"]({other}", f"]({its_page}")
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - MkDocs'
+    """A link out of docs/ leads to the page of that file, or becomes the file's name."""
+    depth = page.file.src_uri.count("/")
+
+    def led(match: re.Match[str]) -> str:
+        text, up, path, anchor = match.groups()
+        if up.count("../") <= depth:
+            return match[0]  # it stays in docs/
+        if path in BESIDE:
+            return f"[{text}]({'../' * depth}{BESIDE[path]}{anchor or ''})"
+        return f"{text} (`{path}`)"
+
+    return LINK.sub(led, markdown)
