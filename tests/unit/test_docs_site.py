@@ -95,8 +95,8 @@ def test_no_page_fetches_anything_from_another_host(site: Path) -> None:
     assert not re.search(r"@import|url\(['\"]?(https?:)?//", styles)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=str)
-def test_a_page_says_first_whom_it_is_for(path: Path) -> None:
+@pytest.mark.parametrize("path", [*PAGES, "CONTRIBUTING.md", "CHANGELOG.md"], ids=str)
+def test_a_page_says_first_whom_it_is_for(path: Path | str) -> None:
     title, reader, *_ = text_of(str(path)).split("\n\n")
     assert re.fullmatch(r"# \S.*", title)
     assert re.fullmatch(r"\*For [^*]+\.\*", reader)
