@@ -6,7 +6,7 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup programs demo docs test unit lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces proof beside fuzz clean
+.PHONY: help setup programs demo docs test unit lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces proof first-hour beside fuzz clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -91,6 +91,10 @@ vm: setup
 # NVIDIA's own files, from Debian's archive and PyPI; the module is compiled twice, for minutes.
 real: setup
 	$(SUDO) $(VENV)/bin/python -m pytest -s tests/real
+
+# The page's commands on a machine with nothing but Python, as a new user types them, and the time that each takes.
+first-hour: setup
+	$(SUDO) $(VENV)/bin/python -m pytest tests/lab/first_hour
 
 # Each host is left as its user left it, brought to the stack, verified, and compared file by file after a removal.
 past: setup

@@ -1,0 +1,85 @@
+"""A new user's terminal: a login shell with a pseudo-terminal on a lab host that has nothing but Python.
+
+Commands are typed as the page prints them, and questions are answered with yes.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import paramiko
+
+from lab.config import USER, Machine
+
+WIDTH = 100
+LONGEST_S = 1200.0
+_PROMPT = "@@{}@@"
+_DONE = re.compile(r"@@(\d+)@@")
+_QUESTION = re.compile(r"Type yes to go on: $")
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """One command of the page, with what was seen of it."""
+
+    command: str
+    status: int
+    seen: str  #: without escape codes; what a live view wrote over is in it, too
+    took_s: float
+
+
+class Desk:
+    """The terminal; closed by the ``with`` statement that opened it."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._client = paramiko.SSHClient()
+        self._client.load_host_keys(str(machine.lab.known_hosts))
+        self._client.connect(
+            str(machine.address), username=USER, key_filename=str(machine.lab.private_key), look_for_keys=False
+        )
+        self._shell = self._client.invoke_shell(term="xterm-256color", width=WIDTH, height=40)
+        self._shell.settimeout(LONGEST_S)
+        self._shell.sendall(f"stty -echo; PROMPT_COMMAND=; PS1={shlex.quote(_PROMPT.format('$?'))}; PS2=\n".encode())
+        self._until_done()
+
+    def __enter__(self) -> Desk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def put(self, source: Path, target: str) -> None:
+        """Copy a file to below the user's home, as his own."""
+        with self._client.open_sftp() as files:
+            for parent in reversed(PurePosixPath(target).parents[:-1]):
+                with suppress(OSError):  # it is there
+                    files.mkdir(str(parent))
+            files.put(str(source), target)
+
+    def write(self, text: str, target: str) -> None:
+        """Write a file where the shell stands, as an editor does."""
+        assert self.type(f"cat >{shlex.quote(target)} <<'END'\n{text}\nEND").status == 0
+
+    def type(self, command: str) -> Typed:
+        """Type a command and wait for its end. Raises ``TimeoutError`` after 20 minutes."""
+        began = time.monotonic()
+        self._shell.sendall(f"{command}\n".encode())
+        seen, status = self._until_done()
+        return Typed(command, status, seen, time.monotonic() - began)
+
+    def _until_done(self) -> tuple[str, int]:
+        seen, answered = "", 0
+        while not (done := list(_DONE.finditer(seen))):
+            data = self._shell.recv(65536)
+            assert data, f"the connection ended after: {seen[-2000:]}"
+            seen = _ESCAPES.sub("", seen + data.decode(errors="replace"))
+            if _QUESTION.search(seen[answered:]):
+                answered = len(seen)
+                self._shell.sendall(b"yes\n")
+        return seen[: done[-1].start()], int(done[-1][1])

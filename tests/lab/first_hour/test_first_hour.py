@@ -1,0 +1,153 @@
+"""The first hour as a new user has it: a machine with nothing but Python, the page's commands as they are printed.
+
+What stands in for the world: the package, which is a wheel in the folder that pip looks in first; the files of NVIDIA,
+which are the lab's; and the address and the user of the page's host. All else is what the page says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lab import fleet
+from lab.config import USER, HostOptions, Lab, Machine
+from lab.records import find_machine
+from tests.lab.conftest import on
+from tests.lab.first_hour.desk import Desk, Typed
+from tests.lab.first_hour.page import blocks, commands
+from tests.lab.ownlab import own_lab
+from tests.lab.telling import tell
+from tests.lab.trees import Tree
+from tests.unit.support.package import build_wheel, copy_sources
+
+pytestmark = pytest.mark.long
+DESK, HOST = "desk01", "gpu01"
+HOME = f"/home/{USER}"
+SITE, REMOVE = "~/fleet", "hostwright remove gpu01"
+KEY = f"{HOME}/.ssh/id_ed25519"
+LONGEST_HOUR_S = 3600
+DIFFERS = 3  #: of plan, doctor and `remove --check`: something differs
+#: depmod's index (the lab's headers leave it), dockerd's own mode of its directory, the key that the test put there
+LEFT_BY_OTHERS = rf"/usr/lib/modules(/.*)?|/var/lib/docker|{HOME}/\.ssh(/.*)?"
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """A desk with nothing but Python, and a bare host."""
+    with own_lab("hour") as opened:
+        small = HostOptions(profile="small")
+        fleet.supply(opened, small)
+        fleet.up(opened, [DESK], options=HostOptions(profile="small", distro="bookworm"))
+        fleet.up(opened, [HOST], options=small)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def host(lab: Lab) -> Machine:
+    """The bare host."""
+    return find_machine(lab, HOST)
+
+
+@pytest.fixture(scope="module")
+def bare(host: Machine) -> Tree:
+    """What lies on the host before the first command."""
+    return Tree.of(host)
+
+
+@pytest.fixture(scope="module")
+def desk(lab: Lab, host: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """The new user's machine: its key opens the host already, and pip finds the package."""
+    machine, folder = find_machine(lab, DESK), tmp_path_factory.mktemp("desk")
+    wheel = build_wheel(copy_sources(folder / "sources"), folder)
+    pins = sorted(f"{one.name}=={one.version}\n" for one in distributions() if one.name not in {"hostwright", "pip"})
+    (folder / "pins.txt").write_text("".join(pins))
+    (folder / "pip.conf").write_text(f"[global]\nfind-links = {HOME}/packages\nconstraint = {HOME}/packages/pins.txt\n")
+    key = on(machine, f"runuser -u {USER} -- ssh-keygen -q -t ed25519 -N '' -f {KEY}; cat {KEY}.pub").strip()
+    on(host, f"echo '{key}' >>{HOME}/.ssh/authorized_keys")
+    with Desk(machine) as opened:
+        opened.put(wheel, f"packages/{wheel.name}")
+        opened.put(folder / "pins.txt", "packages/pins.txt")
+        opened.put(folder / "pip.conf", ".config/pip/pip.conf")
+        for file in of_vendor(lab):
+            opened.put(file, f"nvidia/{file.name}")
+        yield opened
+
+
+def of_vendor(lab: Lab) -> Iterator[Path]:
+    """The files of the lab's stack that the lab made: a user has them from NVIDIA."""
+    for artifact in yaml.safe_load(lab.stack.read_text())["artifacts"].values():
+        (url, *_) = artifact["urls"]
+        if url.startswith("file:"):
+            yield Path(url.removeprefix("file://"))
+
+
+@dataclass
+class Hour:
+    """All commands of the page as they were typed, and the host after each that took everything away again."""
+
+    typed: list[Typed] = field(default_factory=list)
+    brought_back: list[Tree] = field(default_factory=list)
+
+    def of(self, verb: str) -> list[Typed]:
+        """The commands of a verb."""
+        return [each for each in self.typed if each.command.startswith(f"hostwright {verb} ")]
+
+
+@pytest.fixture(scope="module")
+def hour(desk: Desk, lab: Lab, host: Machine, bare: Tree) -> Hour:
+    """The commands of the page, one after the other, and at the end once more the one that takes everything away.
+
+    The first command that fails is the last.
+    """
+    done = Hour()
+    assert desk.type(f"ssh-keyscan -t ed25519 {host.address} >>~/.ssh/known_hosts").status == 0  # he has logged in once
+    for command in [*commands(), REMOVE]:
+        done.typed.append(desk.type(f"{command} --from ~/nvidia" if command == "hostwright mirror" else command))
+        if done.typed[-1].status not in (0, DIFFERS):
+            break
+        if command == f"cd {SITE}":
+            desk.write(inventory(host), "inventory/hosts.yml")
+            desk.put(lab.stack, f"{SITE.removeprefix('~/')}/inventory/stacks/lab.yml")
+        if command == REMOVE:
+            done.brought_back.append(Tree.of(host))
+    return done
+
+
+def inventory(host: Machine) -> str:
+    """The page's inventory, for the lab's host and its stack."""
+    said = yaml.safe_load(next(blocks("yaml")))
+    said["all"]["hosts"][HOST] |= {"ansible_host": str(host.address), "ansible_user": USER, "stack": "lab"}
+    return yaml.safe_dump(said)
+
+
+def test_every_command_ends_well_as_it_is_printed(hour: Hour, pytestconfig: pytest.Config):
+    tell(pytestconfig, "first hour, seconds and status of each command:")
+    for each in hour.typed:
+        tell(pytestconfig, f"{each.took_s:7.1f}  {each.status}  {each.command}")
+    tell(pytestconfig, f"{sum(each.took_s for each in hour.typed):7.1f}  in all")
+    last = hour.typed[-1]
+    assert last.status in (0, DIFFERS), f"{last.command}: {last.status}\n{last.seen[-6000:]}"
+    assert last.command == REMOVE
+
+
+def test_what_changes_something_leaves_nothing_to_do(hour: Hour):
+    for verb in ("provision", "verify", "remove"):
+        statuses = {each.status for each in hour.of(verb) if "--check" not in each.command}
+        assert statuses == {0}, verb
+
+
+def test_the_host_is_twice_brought_back(hour: Hour, bare: Tree):
+    """After one layer, and after the whole stack."""
+    assert len(hour.brought_back) == 2
+    for tree in hour.brought_back:
+        assert bare.differences(tree, but=LEFT_BY_OTHERS) == []
+
+
+def test_it_took_less_than_an_hour(hour: Hour):
+    """What is asserted is the promise of the page's title, of which it needs a small part."""
+    assert sum(each.took_s for each in hour.typed) < LONGEST_HOUR_S
