@@ -19,6 +19,7 @@ help:
 	@echo "make past      hosts as people leave them (by hand, another driver, a dead proxy, fish and noexec), every verb on each"
 	@echo "make workspaces   real TensorFlow and Jupyter in containers for people, behind the proxy in a real browser: an hour or more"
 	@echo "make proof     proofs on lab hosts with real TensorFlow, what is planted found, false alarms of 24 hosts counted (ROUNDS=3)"
+	@echo "make first-hour   a new user's commands on a host with nothing but Python; nine minutes"
 	@echo "make distributions   Debian 11 and Debian 12 from bare to bare, ten minutes; writes the table of docs/lab.md"
 	@echo "make beside    372 configurations of ssh_config and known_hosts beside the answer of ssh; a minute, no root"
 	@echo "make docs      the documentation site, in site/; seconds"
