@@ -64,10 +64,19 @@ def says_yes(question: str) -> bool:
         raise Declined("stopped at the question: nothing was changed", INTERRUPTED) from error
 
 
+def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_json: bool = False) -> None:
+    """Have a verb's consequences agreed to: nothing is asked after ``--yes``, a terminal is asked once, and where
+    nobody can be asked the verb is refused; ``what`` says there what it does. Raises ``Declined`` and ``InputError``.
+    """
+    refuse_unasked(what, yes=yes, as_json=as_json)
+    if not yes:
+        ask(consequences, hosts)
+
+
 def refuse_unasked(what: str, *, yes: bool, as_json: bool = False) -> None:
     """Raise ``InputError`` where nobody agreed to what a verb does and nobody can be asked."""
     if not yes and not can_ask(as_json=as_json):
-        sentence = f"{what}, and nobody can be asked here; --yes (or {VARIABLE}=1) agrees. No host was touched"
+        sentence = f"{what}, and nobody can be asked here: no host was touched; --yes (or {VARIABLE}=1) agrees"
         raise InputError(sentence, "--yes")
 
 

@@ -123,7 +123,7 @@ def _typed(prompt: str, option: str, without: str) -> Secret:
 
 def _settings(selection: Selection) -> dict[str, str]:
     """``--var KEY=VALUE`` as a mapping."""
-    pairs = [pair.partition("=") for pair in selection.var]
+    pairs = [pair.lstrip().partition("=") for pair in selection.var]
     for key, sign, _ in pairs:
         if not sign or not key:
             raise InputError(f"expected KEY=VALUE, found {key!r}", "--var")

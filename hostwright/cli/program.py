@@ -72,7 +72,9 @@ class Hostwright(Program):
             super().parse_core(argv)
 
     def parse_tasks(self) -> None:
-        """As Invoke's; a mistake ends with 2."""
+        """As Invoke's; a mistake ends with 2. Words behind ``--`` are known to the verb in front of them."""
+        if "--" in self.argv:
+            self.core.unparsed += self.argv[self.argv.index("--") :]
         with _mistakes():
             super().parse_tasks()
 

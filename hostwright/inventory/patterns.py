@@ -47,6 +47,9 @@ def select(
     chosen = _chosen(inventory, terms(pattern, names), sets)
     if not inventory.hosts:
         raise InputError("the inventory has no hosts yet")
+    if not pattern.strip(", "):
+        sentence = f"{pattern!r} matches no host; name some: --hosts gpu01,gpu02, --hosts @group or --hosts all"
+        raise InputError(sentence, _OPTION)
     if not chosen:
         raise InputError(f"{pattern!r} matches no host; the inventory has {len(inventory.hosts)}", _OPTION)
     hosts = [host for name, host in inventory.hosts.items() if name in chosen]
@@ -209,9 +212,10 @@ def _names(term: str) -> list[str]:
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     if not _TERM.fullmatch(term):
-        raise InputError(
-            f"{term!r} is not a host, a group or a range such as gpu[01-08]; terms are separated by commas", _OPTION
-        )
+        parts = [part for part in re.split(r"[;:\s]+", term) if part]
+        meant = f": {','.join(parts)}" if len(parts) > 1 else ""
+        sentence = f"{term!r} is not a host, a group or a range such as gpu[01-08]; terms are separated by commas"
+        raise InputError(f"{sentence}{meant}", _OPTION)
     if "[" not in term and "]" not in term:
         return [term]
     size = 1

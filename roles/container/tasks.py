@@ -6,14 +6,12 @@ from invoke import Collection
 
 from hostwright.cli.tasks.options import (
     CHECK,
-    CONNECTED,
     DRAIN,
     FORCE,
     GRADUAL,
-    HOSTS,
     LISTED,
     REACHED,
-    READ,
+    YES,
     Given,
     verb,
 )
@@ -62,13 +60,12 @@ def audit(given: Given, older: int = 90, scan: bool = True) -> int:
 
 
 @verb(
-    HOSTS,
-    *READ,
-    *CONNECTED,
+    *REACHED,
     CHECK,
     DRAIN,
     FORCE,
     *GRADUAL,
+    YES,
     again="build once more on a day on which the images were built already",
 )
 def rebuild(given: Given, again: bool = False) -> int:
@@ -78,9 +75,14 @@ def rebuild(given: Given, again: bool = False) -> int:
     """
     from hostwright.standard.roles.workspaces.verbs import rebuilding  # whose images they are
 
-    change = given.change()
     return rebuilding.rebuild(
-        given.selection, given.connection, change, again=again, force=given.force, check=given.check
+        given.selection,
+        given.connection,
+        given.change(),
+        again=again,
+        force=given.force,
+        check=given.check,
+        as_json=given.json,
     )
 
 

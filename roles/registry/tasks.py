@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from invoke import Collection
 
-from hostwright.cli.tasks.options import CONNECTED, HOST, READ, Given, verb
+from hostwright.cli.tasks.options import HOST, OF_ONE, Given, verb
 
 
-@verb(HOST.told("the host that has the registry"), *READ, *CONNECTED)
+@verb(*OF_ONE, HOST.told("the host that has the registry"))
 def trust(given: Given) -> int:
     """Read the authority of a registry from its host, and write it to the inventory for all hosts that pull from it.
 
@@ -15,7 +15,7 @@ def trust(given: Given) -> int:
     """
     from hostwright.standard.roles.registry import trusting
 
-    return trusting.trust(given.selection, given.connection)
+    return trusting.trust(given.selection, given.connection, as_json=given.json)
 
 
 namespace = Collection("registry", trust)

@@ -10,6 +10,7 @@ from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, open_fleet
+from hostwright.cli.views.shared import print_document
 from hostwright.common.errors import InputError
 from hostwright.common.places import write_whole
 from hostwright.common.quoting import sh
@@ -27,7 +28,7 @@ _HEAD = (
 )
 
 
-def trust(selection: Selection, connection: ConnectionOptions) -> int:
+def trust(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
     """``registry.trust``. The hosts get it at their next provision."""
     fleet = open_fleet(selection, connection)
     hosts = fleet.select(selection.hosts) if selection.hosts else []
@@ -51,6 +52,18 @@ def trust(selection: Selection, connection: ConnectionOptions) -> int:
         raise InputError(f"{STATE}/{AUTHORITY}: {error}", member.name) from error
     _write(path, text)
     _refuse_overruled(fleet)
+    if as_json:
+        print_document(
+            "authority",
+            {
+                "host": member.name,
+                "registry": v.at,
+                "file": str(path),
+                "fingerprint": authority.fingerprint,
+                "until": authority.ends,
+            },
+        )
+        return 0
     out = console.make_console()
     for line in (
         f"{path}: the authority of {v.at} on {member.name}, until {authority.ends:%Y-%m-%d}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from invoke import Collection
 
-from hostwright.cli.tasks.options import FORCE, HOST, LISTED, OF_ONE, Given, verb
+from hostwright.cli.tasks.options import FORCE, HOST, LISTED, OF_ONE, YES, Given, verb
 
 _HOST = HOST.told("the host (default: the one that serves the model, or the only one with the role serving)")
 _NAME = "the model's name"
@@ -92,6 +92,7 @@ def switch(given: Given, name: str = "", version: int = 0, no_provision: bool = 
 @verb(
     *OF_ONE,
     _HOST,
+    YES,
     name=_NAME,
     version="only this version, which must not be the live one (default: the model with its server)",
     no_provision=_ONLY_WRITE,
@@ -104,7 +105,13 @@ def down(given: Given, name: str = "", version: int = 0, no_provision: bool = Fa
     from hostwright.standard.roles.serving.verbs import changing
 
     return changing.down(
-        given.selection, given.connection, name, version, provision=not no_provision, as_json=given.json
+        given.selection,
+        given.connection,
+        name,
+        version,
+        provision=not no_provision,
+        yes=given.yes,
+        as_json=given.json,
     )
 
 

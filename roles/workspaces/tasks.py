@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from invoke import Collection
 
-from hostwright.cli.tasks.options import CONNECTED, FORCE, HOST, LISTED, OF_ONE, READ, Given, verb
+from hostwright.cli.tasks.options import CONNECTED, FORCE, HOST, LISTED, OF_ONE, READ, YES, Given, verb
 
 _QUIET = (HOST, *READ, *CONNECTED)  #: of verbs that print what the workspace prints
 _FORCE = FORCE.told("end the work of whoever is in the workspace")
@@ -87,7 +87,7 @@ def up(
     )
 
 
-@verb(*OF_ONE, _FORCE, name=_NAME, no_provision=_ONLY_WRITE)
+@verb(*OF_ONE, _FORCE, YES, name=_NAME, no_provision=_ONLY_WRITE)
 def down(given: Given, name: str = "", no_provision: bool = False) -> int:
     """Take a workspace out of inventory/workspaces.yml and off its host; its files stay.
 
@@ -95,9 +95,15 @@ def down(given: Given, name: str = "", no_provision: bool = False) -> int:
     """
     from hostwright.standard.roles.workspaces.verbs import changing
 
-    selection, connection = given.selection, given.connection
     return changing.change(
-        selection, connection, name, None, provision=not no_provision, force=given.force, as_json=given.json
+        given.selection,
+        given.connection,
+        name,
+        None,
+        provision=not no_provision,
+        force=given.force,
+        yes=given.yes,
+        as_json=given.json,
     )
 
 

@@ -32,7 +32,10 @@ SHARED = "shared_hosts"
 HOSTS = ("gpu01", "gpu02")
 DESIRED = "desired"  #: the snapshot of a provisioned host
 #: of verbs that ask before they destroy something: nobody is at the keyboard
-UNATTENDED = {verb: {"HOSTWRIGHT_YES": "1"} for verb in ("remove", "rebuild", "power")}
+UNATTENDED = {
+    verb: {"HOSTWRIGHT_YES": "1"}
+    for verb in ("remove", "rebuild", "power", "workspace.down", "serve.down", "images.rebuild")
+}
 SMALL = HostOptions(profile="small")  #: the large math libraries are stand-ins: minutes less
 
 

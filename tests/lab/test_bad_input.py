@@ -164,12 +164,14 @@ def test_real_driver_is_refused_on_an_unsupported_kernel(invoke: FrontDoor, inve
     assert "470.182.03" in done.stderr
 
 
-@pytest.mark.parametrize("words", [("remove",), ("rebuild", "--from", "reinstall"), ("power", "off")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("remove",), ("rebuild", "--from", "reinstall"), ("power", "off"), ("power", "cycle")], ids=" ".join
+)
 def test_what_destroys_is_refused_where_nobody_can_be_asked(
     invoke: FrontDoor, gpu01: Machine, words: tuple[str, ...]
 ) -> None:
     before = untouched(gpu01)
     done = invoke(*words, "--hosts", "gpu01", HOSTWRIGHT_YES="")
     assert done.returncode == 2
-    assert "--yes (or HOSTWRIGHT_YES=1) agrees. No host was touched" in " ".join(done.stderr.split())
+    assert "no host was touched; --yes (or HOSTWRIGHT_YES=1) agrees" in " ".join(done.stderr.split())
     assert untouched(gpu01) == before

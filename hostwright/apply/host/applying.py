@@ -157,7 +157,8 @@ class HostApply:
         if (found := error.examination) is not None:
             self._emit(events.Explained(self.name, "after the failure", found.sentence, found.findings))
         record = sh("`invoke runs.show --run %s --hosts %s --steps`", settings.run.id, self.name)
-        tell_cause(error, error.examination, settings.explain, again=settings.again, record=record)
+        shown = record if settings.again else ""
+        tell_cause(error, error.examination, settings.explain, again=settings.again, record=shown)
 
     def _look(
         self, examine: Callable[[RootShell, tuple[str, ...]], Examination | None], units: tuple[str, ...]

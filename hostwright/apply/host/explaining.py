@@ -57,7 +57,7 @@ def tell_cause(
     error: HostError, found: Examination | None, explain: Callable[[str], Finding | None], *, again: str, record: str
 ) -> None:
     """Tell in the sentence of an error what a look at its host ``found``, and the next command: ``again`` where it is
-    known what to do before it, else ``record``, which shows everything that was printed.
+    known what to do before it, else ``record``, which shows everything that was printed; none where these are empty.
     """
     if isinstance(error, SeveralFailed):
         for part in error.errors:
@@ -68,7 +68,8 @@ def tell_cause(
     known = None
     if isinstance(error, StepFailed):
         known = _tell_step(error, found, explain)
-    error.retell(f"{error.sentence}; next: {again if known else record}")
+    if then := again if known else record:
+        error.retell(f"{error.sentence}; next: {then}")
 
 
 def _tell_step(

@@ -5,11 +5,13 @@ Nothing that is slow to import is imported before a verb is called: ``invoke --l
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from invoke import Collection, Task
 
 from hostwright.cli.door.advice import know
+from hostwright.cli.door.plaininvoke import of_invoke, refuse_bare_hosts
 from hostwright.cli.tasks import change, keep, look, reach, restore
 from hostwright.cli.tasks.ofroles import verbs_here
 
@@ -23,3 +25,5 @@ VERBS: tuple[Task[Any] | Collection, ...] = (
 )
 namespace = Collection(*VERBS)
 know(namespace)
+if of_invoke(sys.argv):
+    refuse_bare_hosts(sys.argv[1:], namespace)

@@ -9,6 +9,7 @@ TITLE = "Keep"
 
 @verb(
     *READ,
+    JSON,
     stack="download only the files of this stack (default: those of all hosts' stacks)",
     from_="copy files from this directory first, and download only the missing ones",
 )
@@ -20,7 +21,7 @@ def mirror(given: Given, stack: str = "", from_: str = "") -> int:
     """
     from hostwright.cli.verbs import inventory
 
-    return inventory.mirror(given.selection, stack=stack, source=from_)
+    return inventory.mirror(given.selection, stack=stack, source=from_, as_json=given.json)
 
 
 @verb(JSON, called="list", default=True, limit="how many of the latest runs to show; 0 shows all")

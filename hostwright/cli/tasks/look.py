@@ -215,9 +215,11 @@ def stacks(given: Given) -> int:
     return pinned.stacks(given.selection, as_json=given.json)
 
 
-@verb(*READ, JSON)
+@verb(*READ, JSON, checks_settings=True)
 def check(given: Given) -> int:
-    """Check all that this site holds, for CI and pre-commit: inventory, stacks, roles, templates. Asks no host.
+    """Check all that this site holds, for CI and pre-commit: inventory, stacks, roles, templates, hostwright.toml.
+
+    Asks no host.
 
     hostwright check
     """

@@ -21,7 +21,7 @@ from invoke import Context, Exit, Task
 
 from hostwright.cli.arguments import CALL, NOTIFY, STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
 from hostwright.cli.tasks import settings
-from hostwright.common.errors import InputError
+from hostwright.common.errors import InputError, Mistakes
 
 if TYPE_CHECKING:
     from hostwright.apply.rollout.options import ChangeOptions
@@ -136,13 +136,13 @@ class Given:
 
 
 def verb(
-    *shared: Option, called: str = "", default: bool = False, **own: str
+    *shared: Option, called: str = "", default: bool = False, checks_settings: bool = False, **own: str
 ) -> Callable[[Callable[Concatenate[Given, P], int]], Task[Any]]:
     """A task of a function that returns an exit status: errors are printed, and Invoke ends with the status.
 
     ``shared`` are options whose values the function gets as its first argument; ``own`` are the help texts of its own
     parameters. ``called`` is the verb's name where it is not the function's, ``default`` says that it is also the
-    one of its collection's name.
+    one of its collection's name. Mistakes in the settings end every verb but one that ``checks_settings`` itself.
     """
 
     options = {each.name: each for each in shared}  # the last one of a name is the verb's
@@ -158,7 +158,7 @@ def verb(
         @wraps(body)
         def task_body(_: Context, /, *args: Any, **words: Any) -> None:
             typed = {each.name: words.pop(each.name, each.default) for each in options.values()}
-            status = copy_context().run(_call, body, typed, args, words)
+            status = copy_context().run(_call, body, typed, args, words, checks_settings)
             if status:
                 raise Exit(code=status)
 
@@ -173,17 +173,21 @@ def verb(
     return task_of
 
 
-def _call(body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...], own: Mapping[str, Any]) -> int:
+def _call(
+    body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...], own: Mapping[str, Any], lenient: bool
+) -> int:
     """The exit status of a verb. Options about how an inventory is read are known as long as it lasts."""
     from hostwright.cli.exits import run
 
-    return run(lambda: _body(body, typed, args, own))
+    return run(lambda: _body(body, typed, args, own, lenient))
 
 
-def _body(body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...], own: Mapping[str, Any]) -> int:
+def _body(
+    body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...], own: Mapping[str, Any], lenient: bool
+) -> int:
     from hostwright.cli.views.shared import warn
 
-    values = settings.current()
+    values = settings.readable(Mistakes()) if lenient else settings.current()
     for sentence in settings.misspelt():
         warn(sentence)
     used = {name: each for name, each in values.items() if {**typed, **own}.get(name.replace("-", "_")) == each.value}

@@ -60,6 +60,13 @@ def declare(name: str, default: object, *, shared: bool) -> None:
 def current() -> Mapping[str, Setting]:
     """What is set now, by option. Raises ``InputErrors`` with every mistake, each with its place."""
     mistakes = Mistakes()
+    settings = readable(mistakes)
+    mistakes.refuse()
+    return settings
+
+
+def readable(mistakes: Mistakes) -> Mapping[str, Setting]:
+    """What is set now without a mistake; every mistake is added to ``mistakes``, with its place."""
     settings: dict[str, Setting] = {}
     with mistakes:
         for name, value, origin in _of_file():
@@ -70,16 +77,7 @@ def current() -> Mapping[str, Setting]:
         if text := os.environ.get(variable, ""):
             with mistakes:
                 settings[name] = Setting(_parsed(kind, text, variable), variable)
-    mistakes.refuse()
     return settings
-
-
-def usable() -> Mapping[str, Setting]:
-    """What is set now; nothing where there is a mistake, which the verb that is called will say."""
-    try:
-        return current()
-    except InputError:
-        return {}
 
 
 def variable_of(option: str) -> str:
@@ -117,7 +115,8 @@ class Verb(Task[Any]):
 
     def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
         """Invoke's, with the defaults that are set: ``--no-drain`` exists where ``drain = true`` is set."""
-        settings, texts = usable(), dict(self.help)
+        texts = dict(self.help)
+        settings = readable(Mistakes())  # what is wrong with others, the verb that is called will say
         found = super().get_arguments(ignore_unknown_help)
         self.help = texts  # Invoke took out what it used: a second call would have no help
         return [_with(each, settings[each.names[0]]) if each.names[0] in settings else each for each in found]

@@ -19,6 +19,7 @@ from hostwright.cli.arguments import Selection
 from hostwright.cli.console import Hanging
 from hostwright.cli.live.transfers import make_progress, summary
 from hostwright.cli.opening import members_of, open_fleet, refuse_strangers
+from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import print_document, warn
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.secret import MASK, Secret
@@ -169,6 +170,7 @@ def _remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
 def check(selection: Selection, *, as_json: bool = False) -> int:
     """``invoke check``: 2 for mistakes, else 1 where something could not be looked at."""
     mistakes = Mistakes()
+    settings.readable(mistakes)
     checked = open_fleet(selection, mistakes=mistakes).check(mistakes)
     if as_json:
         print_document("check", asdict(checked))
@@ -206,13 +208,16 @@ def _line(text: str, style: str) -> None:
     out.print(Group(Hanging(printable(text), style=style)), soft_wrap=not out.is_terminal)
 
 
-def mirror(selection: Selection, *, stack: str, source: str = "") -> int:
+def mirror(selection: Selection, *, stack: str, source: str = "", as_json: bool = False) -> int:
     """``invoke mirror``; ``source`` names a directory in which files are looked for first."""
     fleet = open_fleet(selection)
     refuse_strangers(fleet)
-    out = console.make_console()
+    out = console.make_console(stderr=as_json)
     LEFT.set("stopped; what was downloaded is kept, and the same command again goes on from there")
     with make_progress(out) as progress:
         done = fleet.mirror(stack, Path(source) if source else None, progress=progress)
-    out.print(summary(done))
+    if as_json:
+        print_document("mirror", {"files": [asdict(file) for file in done]})
+    else:
+        out.print(summary(done))
     return AS_DESIRED

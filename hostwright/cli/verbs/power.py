@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.asking import ask, named, refuse_unasked
+from hostwright.cli.asking import agree, named, refuse_unasked
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.power import show_powered
@@ -27,12 +27,14 @@ def power(
     wanted.check()
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
-    if order == "off":
-        refuse_unasked("`power off` ends all that runs on hosts", yes=yes, as_json=as_json)
-    read_bmcs(members)  # mistakes are reported before anybody types a password
-    password = ask_password(connection) if order in DISTURBING else None
-    if order == "off" and not yes:
-        ask([f"powers off {named(member.name for member in members)}"], len(members))
+    password = None
+    if order in DISTURBING:
+        what = f"`power {order}` ends all that runs on hosts"
+        refuse_unasked(what, yes=yes, as_json=as_json)
+        read_bmcs(members)  # mistakes are reported before anybody types a password
+        password = ask_password(connection)
+        done = "powers off" if order == "off" else "power-cycles"
+        agree(what, [f"{done} {named(member.name for member in members)}"], len(members), yes=yes, as_json=as_json)
     ended = shown(
         lambda: fleet.power(members, wanted, password=password, audience=run_audience(as_json=as_json)),
         lambda ended: show_powered(ended.results, as_json=as_json),

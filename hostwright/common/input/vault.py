@@ -12,6 +12,7 @@ salt.
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from binascii import unhexlify
@@ -75,7 +76,8 @@ def password_of(source: str) -> Secret:
         program = os.access(file, os.X_OK) and not file.is_dir()
         password = _printed(file).strip("\r\n") if program else file.read_text("utf-8").strip()  # as Ansible does
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", f"{OPTION} {source}") from error
+        plain = f"; if it is no program, `chmod -x {source}`" if error.errno == errno.ENOEXEC else ""
+        raise InputError(f"cannot be read: {error.strerror}{plain}", f"{OPTION} {source}") from error
     except UnicodeDecodeError as error:
         raise InputError("is not UTF-8 text", f"{OPTION} {source}") from error
     if not password:

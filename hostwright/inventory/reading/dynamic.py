@@ -23,6 +23,7 @@ TIMEOUT_S = 120.0  #: the API of a cloud or of MAAS may be slow; if it takes lon
 SIGN_OF_LIFE_S = 10.0  #: how often a program that is waited for is named
 MAX_ANSWER = 256 * 1024 * 1024  #: bytes; 100,000 hosts with 2 KiB each
 _POLL_S = 0.05
+_LINE_BYTES = 256  #: more than the kernel reads of a #! line's 255 (execve(2))
 
 Tell = Callable[[str], None]
 
@@ -50,6 +51,15 @@ def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
         draft.add_hosts(draft.group(ALL, origin), host, values, origin)
 
 
+def _has_windows_lines(program: Path) -> bool:
+    """Whether the kernel looks for an interpreter whose name ends with a carriage return."""
+    try:
+        with program.open("rb") as file:
+            return file.readline(_LINE_BYTES).endswith(b"\r\n")
+    except OSError:
+        return False
+
+
 def ask(command: list[str], where: str, tell: Tell) -> dict[str, Any]:
     """The JSON object that a command prints. It has no terminal, limited time, and limited room for its answer."""
     shown = f"`{' '.join([Path(command[0]).name, *command[1:]])}`"
@@ -59,8 +69,10 @@ def ask(command: list[str], where: str, tell: Tell) -> dict[str, Any]:
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
             )
         except OSError as error:
-            sentence = f"cannot be run: {error.strerror}; an inventory program needs a #! line"
-            raise CannotBeRun(sentence, where) from error
+            why = f"{error.strerror}; an inventory program needs a #! line"
+            if _has_windows_lines(Path(command[0])):
+                why = f"its lines end as Windows ends them; `sed -i 's/\\r$//' {command[0]}` mends that"
+            raise CannotBeRun(f"cannot be run: {why}", where) from error
         try:
             _wait(process, out, f"{where}: {shown}", tell)
         finally:

@@ -22,7 +22,7 @@ def read_yaml(text: str, file: str, draft: Draft) -> bool:
     if node is None:
         return True
     reader = Reader(file, draft.vault)
-    groups = reader.pairs(node, "an inventory of groups")
+    groups = reader.pairs(node, "an inventory of groups, such as `all: {hosts: {gpu01: {}}}`,")
     if any(name == "plugin" for name, _, _ in groups):
         return False
     for name, key, body in groups:
@@ -70,6 +70,9 @@ def _group(name: str, key: yaml.Node, body: yaml.Node, reader: Reader, draft: Dr
             for child, child_key, child_body in _children(name, node, reader):
                 group.children[child] = reader.origin(child_key)
                 _group(child, child_key, child_body, reader, draft)
+        elif _is_group(node):
+            sentence = f"{section!r} is a group within the group {name!r}: write it below a key `children` there"
+            reader.fail(section_key, sentence)
         elif nearest(section, _SECTIONS):
             hint = suggestion(section, _SECTIONS)
             reader.fail(section_key, f"{section!r} is unknown in a group (hosts, vars and children are known); {hint}")
@@ -84,6 +87,12 @@ def _children(name: str, node: yaml.Node, reader: Reader) -> list[tuple[str, yam
     return reader.pairs(node, f"the children of {name}")
 
 
+def _is_group(node: yaml.Node) -> bool:
+    """Whether this is the body of a group, wherever it stands."""
+    keys = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+    return bool(keys) and set(map(str, keys)) <= set(_SECTIONS)
+
+
 def _is_null(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")
 
@@ -91,6 +100,11 @@ def _is_null(node: yaml.Node) -> bool:
 def _hosts(group: GroupDraft, node: yaml.Node, reader: Reader, draft: Draft) -> None:
     if isinstance(node, yaml.ScalarNode) and node.tag.endswith(":str"):
         draft.add_hosts(group, node.value, {}, reader.origin(node))
+        return
+    if isinstance(node, yaml.SequenceNode):
+        named = next((each.value for each in node.value if isinstance(each, yaml.ScalarNode)), "gpu01")
+        sentence = "found a list, expected hosts as a mapping ('name: value' lines)"
+        reader.fail(node, f"{sentence}: each on a line of its own, such as `{named}: {{}}`")
         return
     for pattern, key, body in reader.pairs(node, "hosts"):
         draft.add_hosts(group, pattern, variables(body, HOST_LEVEL, reader), reader.origin(key))

@@ -44,8 +44,8 @@ class Site:
         site = _named() or _above(Path.cwd())
         if site is None:
             raise InputError(
-                f"there is no site here: neither {Path.cwd()} nor a directory above it holds inventory/ and tasks.py. "
-                "Run `hostwright init DIR` to make one, or name one with --site DIR"
+                f"there is no site here: neither {Path.cwd()} nor a directory above it holds inventory/ and tasks.py; "
+                "run `hostwright init DIR` to make one, or name one with --site DIR"
             )
         return site
 

@@ -201,7 +201,7 @@ class HostRebuild:
                 rebooted_s += event.seconds
             self._emit(event)
 
-        settings = replace(self._tools.settings, emit=emit, undrain=False, depart=False, examine=None, accept=None)
+        settings = replace(self._tools.settings, emit=emit, undrain=False, depart=False, again="", accept=None)
         host = applying.HostApply(self._tools.connect, desired, settings)
         try:
             with self._phases.phase(phase):

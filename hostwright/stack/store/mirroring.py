@@ -11,12 +11,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from hostwright.common.errors import ArtifactError
-from hostwright.stack.store.artifacts import AnyArtifact, Pin, Store, locked, read_pins, settle, sha256_of, write_pin
+from hostwright.common.errors import ArtifactError, InputError
+from hostwright.stack.store.artifacts import (
+    STORE_VARIABLE,
+    AnyArtifact,
+    Pin,
+    Store,
+    locked,
+    read_pins,
+    settle,
+    sha256_of,
+    write_pin,
+)
 from hostwright.stack.store.fetching import discard, fetch, make_session
 
 if TYPE_CHECKING:
     import requests
+
+_INCOMING = "incoming"  #: the folder of the store in which files arrive
 
 
 class TransferProgress(Protocol):
@@ -57,10 +69,11 @@ def mirror(
     tried.
 
     ``lock`` is the stack's lock file. A failure does not stop the other files; all failures are raised as one
-    ``ArtifactError`` at the end.
+    ``ArtifactError`` at the end. A directory that cannot be used is one failure.
     """
     if source_dir is not None and not source_dir.is_dir():
-        raise ArtifactError(f"--from: {source_dir} is not a directory")
+        raise InputError(f"{source_dir} is not a directory", "--from")
+    _require_writable(store.root / _INCOMING)
     run = _Run(store, lock, source_dir, progress)
     done: list[Mirrored] = []
     failures: list[str] = []
@@ -76,6 +89,14 @@ def mirror(
     if failures:
         raise ArtifactError("\n".join(failures))
     return done
+
+
+def _require_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        cure = f"change its owner or mode, or set {STORE_VARIABLE} to a directory of yours"
+        raise ArtifactError(f"{folder.parent}: {error.strerror}: {cure}") from error
 
 
 class _Run:
@@ -95,7 +116,7 @@ class _Run:
             wanted: str | None = pin.sha256
         else:
             wanted = artifact.sha256
-        folder = self._store.root / "incoming" / (wanted or hashlib.sha256(repr(artifact.urls).encode()).hexdigest())
+        folder = self._store.root / _INCOMING / (wanted or hashlib.sha256(repr(artifact.urls).encode()).hexdigest())
         with locked(folder):
             try:
                 return self._obtain(artifact, wanted, folder / f"{artifact.file}.part")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from hostwright.apply.rollout.rollout import on_each
+from hostwright.apply.rollout.rollout import Interrupted, Results, on_each
 from hostwright.common.quoting import sh, sh_file
 from hostwright.common.text import short
 from hostwright.plan.model import Facts, Probe
@@ -87,7 +87,7 @@ def scan_images(
     tell: Callable[[str], None],
 ) -> dict[str, Scan]:
     """The scan of each image by its ID. ``scanners`` has each host's, ``connect`` opens one, ``tell`` hears what
-    begins."""
+    begins. What is known on Ctrl-C is the ``ended`` of ``Interrupted``."""
     here = scanner_here()
     given = shares(images, scanners, here)
 
@@ -100,15 +100,21 @@ def scan_images(
                 scans[image.id] = _scan(shell, image, scanner, place)
         return scans
 
-    results = on_each(list(given), work, stop=stop)
-    scans = {image.id: Scan(problem=NO_SCANNER) for image in images}
-    for error in results.errors:
-        scans.update({image.id: Scan(problem=short(error.sentence)) for image in given.get(error.host, ())})
-    for host in results.untouched:
-        scans.update({image.id: Scan(problem="the run was stopped before it") for image in given[host]})
-    for done in results.values:
-        scans.update(done)
-    return scans
+    def ended(results: Results[dict[str, Scan]]) -> dict[str, Scan]:
+        scans = {image.id: Scan(problem=NO_SCANNER) for image in images}
+        for error in results.errors:
+            scans.update({image.id: Scan(problem=short(error.sentence)) for image in given.get(error.host, ())})
+        for host in results.untouched:
+            scans.update({image.id: Scan(problem="the run was stopped before it") for image in given[host]})
+        for done in results.values:
+            scans.update(done)
+        return scans
+
+    try:
+        return ended(on_each(list(given), work, stop=stop))
+    except Interrupted as stopped:
+        stopped.ended = ended(stopped.results)
+        raise
 
 
 def scan_script(scanner: str, image: Scannable, archive: str = "") -> str:

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import on_each
+from hostwright.apply.rollout.rollout import Interrupted, Results, on_each
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.errors import HostError, InputError
@@ -42,10 +43,19 @@ class FoundImage:
     hosts: dict[str, tuple[str, ...]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What hosts said of their images, and the scan of each image by its ID; ``None`` where none was looked for."""
+
+    results: Results[tuple[str, ImageFacts]]
+    scans: dict[str, Scan] | None
+
+
 def audit(
     selection: Selection, connection: ConnectionOptions, older: int, *, scan: bool = True, as_json: bool = False
 ) -> int:
-    """``images.audit``: one look at each host; the same image on many hosts is one entry, and is scanned once."""
+    """``images.audit``: one look at each host; the same image on many hosts is one entry, and is scanned once. What is
+    known when Ctrl-C ends it is shown."""
     if older < 0:
         raise InputError(f"expected a number of days, found {older}", "--older")
     fleet = open_fleet(selection, connection)
@@ -63,33 +73,53 @@ def audit(
         scanners[name] = scanner_of(answers) if scan else ""
         return name, facts
 
-    results = on_each([member.name for member in members], look, stop=connections.close)
-    images = found_images(dict(results.values), datetime.now(UTC))
-    scans: dict[str, Scan] = {}
-    if scan:
+    def scanned(images: Sequence[FoundImage]) -> dict[str, Scan]:
         again = Connections(password)
         quiet = console.make_console(stderr=True)
-        scans = scan_images(
+        return scan_images(
             images,
             scanners,
             lambda name: again.connect(members.by_name[name]),
             again.close,
             lambda line: quiet.print(printable(line), markup=False, highlight=False),
         )
+
+    def work() -> _Looked:
+        try:
+            results = on_each([member.name for member in members], look, stop=connections.close)
+        except Interrupted as stop:
+            stop.ended = _Looked(stop.results, None)
+            raise
+        images = found_images(dict(results.values), datetime.now(UTC))
+        try:
+            return _Looked(results, scanned(images) if scan else None)
+        except Interrupted as stop:
+            stop.ended = _Looked(results, stop.ended)
+            raise
+
+    looked = shown(work, lambda looked: _show(looked, older, scan=scan, as_json=as_json))
+    return 1 if looked.results.errors or any(failed(each) for each in (looked.scans or {}).values()) else 0
+
+
+def _show(looked: _Looked, older: int, *, scan: bool, as_json: bool) -> None:
+    results, scans = looked.results, looked.scans or {}
+    images = found_images(dict(results.values), datetime.now(UTC))
     notes = _notes(scans.values(), scan=scan)
-    status = 1 if results.errors or any(failed(each) for each in scans.values()) else 0
     if as_json:
         rows = [
-            {**asdict(image), "old": is_old(image, older), "scan": asdict(scans[image.id]) if scan else None}
+            {
+                **asdict(image),
+                "old": is_old(image, older),
+                "scan": asdict(scans[image.id]) if image.id in scans else None,
+            }
             for image in images
         ]
         print_document("images", {"images": rows, "notes": notes, "errors": errors_json(results.errors)})
-        return status
+        return
     out = console.make_console()
     for line in (*lines(images, older, scans), *notes):
         out.print(printable(line), markup=False, highlight=False, soft_wrap=True)
     show_errors(results.errors)
-    return status
 
 
 def _notes(scans: Iterable[Scan], *, scan: bool) -> list[str]:

@@ -13,6 +13,7 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import OnlyStates
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.asking import agree
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import InputError
@@ -50,6 +51,7 @@ class _Change:
     name: str
     what: str  #: as sentences name it
     back: str = ""  #: the command that takes it back; empty where it takes something out
+    yes: bool = False  #: the operator agreed to what it does
 
 
 def up(
@@ -120,6 +122,7 @@ def down(
     version: int,
     *,
     provision: bool = True,
+    yes: bool = False,
     as_json: bool = False,
 ) -> int:
     """``serve.down``: the model, or one version that is not the live one."""
@@ -139,7 +142,12 @@ def down(
         return {**entry, "versions": {number: file for number, file in entry["versions"].items() if number != version}}
 
     what = f"version {version} of {name}" if version else name
-    change = _Change(host, name, what)
+    if provision:
+        without()  # a mistake is said before anybody is asked
+        end = f"takes {what} off {host}"
+        told = [f"{end}: clients that ask for it get errors"]
+        agree(f"`serve.down` {end}", told, 1, yes=yes, as_json=as_json)
+    change = _Change(host, name, what, yes=provision)
     return _write(fleet, change, without, selection, connection, provision=provision, as_json=as_json)
 
 
@@ -288,7 +296,7 @@ def _write(
     if not provision:
         return AS_DESIRED
     chosen = Selection(change.host, selection.inventory, selection.var, ROLES)
-    status = changes.provision(chosen, connection, ChangeOptions(), as_json=as_json)
+    status = changes.provision(chosen, connection, ChangeOptions(yes=change.yes), as_json=as_json)
     if status != AS_DESIRED:
         say_what_stays(file, change.what, change.back, f"--hosts {change.host} --roles {ROLES}")
     return status

@@ -12,6 +12,7 @@ from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.asking import agree
 from hostwright.cli.opening import open_fleet
 from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import warn
@@ -135,11 +136,13 @@ def change(
     *,
     provision: bool = True,
     force: bool = False,
+    yes: bool = False,
     as_json: bool = False,
 ) -> int:
     """Write a workspace of one host, or take it out with ``None``; then provision its host with the role.
 
     ``entry`` gets what the file says of it, ``None`` where it has none of that name, and returns what it shall say.
+    Before one is taken out, that is agreed to, unless nothing is provisioned.
     """
     fleet = open_fleet(selection, connection, force=force)
     hosts = [host.name for host in fleet.select(selection.hosts, usable=False)] if selection.hosts else []
@@ -154,6 +157,11 @@ def change(
         )
         raise InputError(sentence, "hostwright_roles")
     file = place(fleet.path)
+    agreed = ChangeOptions()
+    if entry is None and provision and declared_entry(fleet.path, host, name) is not None:
+        what = f"takes {name} off {host}"
+        agree(f"`workspace.down` {what}", [f"{what}; its files stay"], 1, yes=yes, as_json=as_json)
+        agreed = ChangeOptions(yes=True)
     with alone(fleet.path):
         was = declared_entry(fleet.path, host, name)
         wanted = entry(was) if entry is not None else None
@@ -169,7 +177,7 @@ def change(
     if not provision:
         return 0
     chosen = Selection(host, selection.inventory, selection.var, ROLE)
-    status = changes.provision(chosen, connection, ChangeOptions(), force=force, as_json=as_json)
+    status = changes.provision(chosen, connection, agreed, force=force, as_json=as_json)
     if status != AS_DESIRED:
         down = f"invoke workspace.down --host {host} --name {name}"
         say_what_stays(file, name, down if entry is not None else "", f"--hosts {host} --roles {ROLE}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from contextlib import nullcontext, redirect_stdout, suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 
 from hostwright.apply.rollout.connections import Connections
@@ -13,9 +15,10 @@ from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.apply.rollout.rollout import on_each
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.asking import agree, named
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.verbs import changes
-from hostwright.cli.views.shared import show_errors
+from hostwright.cli.views.shared import print_document, show_errors
 from hostwright.common.errors import HostError, InputError, InputErrors
 from hostwright.common.secret import Secret
 from hostwright.common.text import printable
@@ -54,6 +57,17 @@ class BoxImages:
     packages: Mapping[str, Packages] = field(default_factory=dict)  #: by the image's ID
 
 
+@dataclass(frozen=True, slots=True)
+class BoxChanges:
+    """What became of the image of one SSH box: its ID before and now, and a sentence for each package."""
+
+    host: str
+    workspace: str
+    before: str | None
+    now: str | None
+    changes: tuple[str, ...]
+
+
 def rebuild(
     selection: Selection,
     connection: ConnectionOptions,
@@ -62,8 +76,9 @@ def rebuild(
     again: bool = False,
     force: bool = False,
     check: bool = False,
+    as_json: bool = False,
 ) -> int:
-    """``images.rebuild``. Nothing is written before the file that results is found sound."""
+    """``images.rebuild``. Nothing is written before the file that results is found sound, and agreed to."""
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, replace(selection, roles=ROLE))
     boxed = with_boxes(members)
@@ -78,16 +93,31 @@ def rebuild(
     checked_date(fleet.path, [member.name for member in boxed], after)
     chosen = Selection(",".join(member.name for member in boxed), selection.inventory, selection.var, ROLE)
     if check:
-        return changes.plan(replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}")), connection, force=force)
+        return changes.plan(
+            replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}")), connection, force=force, as_json=as_json
+        )
     change.rollout.limits(len(boxed))
+    anew = f"makes the SSH boxes on {named(member.name for member in boxed)} anew"
+    told = [f"{anew}: what runs in them ends; files and host keys stay"]
+    agree(f"`images.rebuild` {anew}", told, len(boxed), yes=change.yes, as_json=as_json)
     password = ask_password(connection)
     was = _looked_at(boxed, password)
     written(fleet.path, before, after)
-    show_written(place(fleet.path), before, after, quiet=False)
+    show_written(place(fleet.path), before, after, quiet=as_json)
     if others := ", ".join(_others(fleet, boxed)):
-        _say(f"not in this run, and rebuilt at their next provision: {others}")
-    status = changes.provision(chosen, connection, change, force=force)
-    _show(was, _looked_at(boxed, password))
+        _say(f"not in this run, and rebuilt at their next provision: {others}", quiet=as_json)
+    printed = io.StringIO()
+    with redirect_stdout(printed) if as_json else nullcontext():
+        status = changes.provision(chosen, connection, replace(change, yes=True), force=force, as_json=as_json)
+    now = _looked_at(boxed, password)
+    if as_json:
+        ended = {
+            name: value for name, value in json.loads(printed.getvalue()).items() if name not in ("kind", "schema")
+        }
+        print_document("boxes", {**ended, "boxes": [asdict(box) for box in box_changes(was, now)]})
+    else:
+        for line in lines(was, now):
+            _say(line)
     return status
 
 
@@ -140,21 +170,23 @@ def _looked_at(members: list[Member], password: Secret | None) -> dict[str, BoxI
     return dict(results.values)
 
 
-def _show(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> None:
-    for line in lines(before, after):
-        _say(line)
+def _say(line: str, *, quiet: bool = False) -> None:
+    console.make_console(stderr=quiet).print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def _say(line: str) -> None:
-    console.make_console().print(printable(line), markup=False, highlight=False, soft_wrap=True)
+def box_changes(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> Iterator[BoxChanges]:
+    """What became of each box's image, on the hosts that could be asked before and after."""
+    for host in sorted(before.keys() & after.keys()):
+        old, new = before[host], after[host]
+        for name in sorted(old.of.keys() | new.of.keys()):
+            yield BoxChanges(host, name, old.of.get(name), new.of.get(name), tuple(_of_box(old, new, name)))
 
 
 def lines(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> Iterator[str]:
     """What people read: the packages that changed in each box's image; boxes with the same changes are one entry."""
     folded: dict[tuple[str, ...], list[str]] = {}
-    for host in sorted(before.keys() & after.keys()):
-        for name in sorted(before[host].of.keys() | after[host].of.keys()):
-            folded.setdefault(tuple(_of_box(before[host], after[host], name)), []).append(f"{host} {name}")
+    for box in box_changes(before, after):
+        folded.setdefault(box.changes, []).append(f"{box.host} {box.workspace}")
     for changed, boxes in folded.items():
         yield f"packages in the image of {', '.join(boxes)}:"
         yield from (f"    {line}" for line in changed)

@@ -112,21 +112,22 @@ def decision(way: Way, *escalation: Way, refusal: str = "") -> Decision:
 
 
 OFF = {"order": "off"}
+CYCLE = {"order": "cycle"}
 WIPE = {"from_": "reinstall"}
 
 
 @pytest.mark.parametrize(
     ("task", "words", "what"),
     [(change.remove, {}, "`remove` takes layers off hosts"), (restore.power, OFF, "`power off` ends all that runs"),
-     (restore.rebuild, WIPE, "overwrites disks")],
-    ids=["remove", "power", "rebuild"],
+     (restore.power, CYCLE, "`power cycle` ends all that runs"), (restore.rebuild, WIPE, "overwrites disks")],
+    ids=["remove", "power off", "power cycle", "rebuild"],
 )  # fmt: skip
 def test_what_destroys_is_refused_where_nobody_can_be_asked(
     stage: Stage, task: Any, words: dict[str, Any], what: str
 ) -> None:
     assert stage.run(task, **words) == 2
     assert what in stage.screen
-    assert "--yes (or HOSTWRIGHT_YES=1) agrees" in stage.screen
+    assert "no host was touched; --yes (or HOSTWRIGHT_YES=1) agrees" in stage.screen
     assert (stage.done, stage.looks) == ([], 0)
     assert stage.run(task, yes=True, **words) == 0
     assert len(stage.done) == 1 and stage.looks == 0
@@ -221,11 +222,22 @@ def test_remove_says_what_it_takes_from_whom(stage: Stage) -> None:
     assert stage.run(change.remove) == 0  # there is nothing to remove, and nothing to ask
 
 
-@pytest.mark.parametrize(("order", "asked"), [("off", 1), ("on", 0), ("cycle", 0)])
-def test_power_asks_before_hosts_are_off(stage: Stage, order: str, asked: int) -> None:
+@pytest.mark.parametrize(("order", "asked"), [("off", "powers off"), ("cycle", "power-cycles")])
+def test_power_asks_before_hosts_are_off(stage: Stage, order: str, asked: str) -> None:
     stage.types("yes\n")
     assert stage.run(restore.power, order=order) == 0
-    assert stage.screen.count("powers off gpu[01-02] (2 hosts)") == asked
+    assert stage.screen.count(f"{asked} gpu[01-02] (2 hosts) Go on with 2 hosts?") == 1
+    stage.types("no\n")
+    assert stage.run(restore.power, order=order) == 1
+    assert stage.done == []
+
+
+@pytest.mark.parametrize("order", ["on", "status"])
+def test_power_does_not_ask_where_nothing_is_disturbed(stage: Stage, order: str) -> None:
+    for stdin in Terminal(""), io.StringIO():
+        stage.patch.setattr("sys.stdin", stdin)
+        assert stage.run(restore.power, order=order) == 0
+        assert "Type yes" not in stage.screen
 
 
 @pytest.mark.parametrize("answer", ["\n", "y\n", "no\n", "yes please\n"])

@@ -8,10 +8,11 @@ import pytest
 from rich.console import Console
 
 from hostwright.apply.rollout.limits import Limits
-from hostwright.apply.rollout.rollout import roll_out
-from hostwright.cli.views.rebuilding.rebuilds import decisions_table, rebuilds_table
+from hostwright.apply.rollout.rollout import Results, roll_out
+from hostwright.cli.views.rebuilding.rebuilds import decisions_table, rebuilds_table, show_rebuilt
+from hostwright.common.errors import Locked, Unreachable
 from hostwright.rebuild.rebuild import OUTCOMES
-from hostwright.rebuild.run import ENDED
+from hostwright.rebuild.run import ENDED, Rebuilt
 from hostwright.rebuild.ways.ways import decide
 from tests.unit.support.rebuilds import rebuild, silent
 
@@ -48,3 +49,14 @@ def test_a_rebuild_that_failed_counts_as_a_failure_of_the_run(outcome) -> None:
         result=lambda one: ENDED[one.outcome],
     )  # fmt: skip
     assert [one.host for one in done.values] == (["gpu01"] if ENDED[outcome] == "failed" else ["gpu01", "gpu02"])
+
+
+def test_what_failed_ends_with_the_next_command(capsys: pytest.CaptureFixture[str]) -> None:
+    records = (rebuild("repair", outcome="failed", name="gpu01"), rebuild("repair", name="gpu02"))
+    refused = (Unreachable("gpu03", "refused"), Locked("gpu04", "ann works on it"))
+    show_rebuilt((), Rebuilt("run-1", {}, Results(records, ()), refused, 1), as_json=False)
+    last = capsys.readouterr().out.rstrip().splitlines()[-1]
+    assert last.startswith("next: invoke doctor --hosts ")
+    assert last.endswith("--hosts 'gpu[01,03]'")
+    show_rebuilt((), Rebuilt("run-1", {}, Results(records[1:], ()), (), 0), as_json=False)
+    assert "next:" not in capsys.readouterr().out

@@ -47,6 +47,7 @@ from hostwright.prove.reports import document as proving
 from hostwright.rebuild.report import document as report
 from hostwright.rebuild.run import Decisions, Rebuilt
 from hostwright.rebuild.ways.ways import Decision
+from hostwright.stack.store.mirroring import Mirrored
 from hostwright.verify.verdict import Check, Verdict
 from tests.places import PROJECT
 from tests.unit.cli.test_tasks import VERBS
@@ -88,6 +89,13 @@ def offline(verb: Callable[..., int]) -> Callable[[Selection], int]:
     return lambda site: verb(site, NO_HOST, AuditOptions(offline=True), as_json=True)
 
 
+def mirrored(site: Selection) -> None:
+    file = Mirrored("driver", "driver.run", Path("/store/aa/driver.run"), "aa" * 32, 12, "fetched", True, False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hostwright.fleet.Fleet.mirror", lambda *_, **__: (file,))
+        assert inventory.mirror(site, stack="", as_json=True) == 0
+
+
 SHOWN: dict[str, Callable[[Selection], object]] = {
     "plan": lambda _: show_plans((), Results((PLAN,), ERRORS), as_json=True),
     "verify": lambda _: show_verdicts(
@@ -115,12 +123,18 @@ SHOWN: dict[str, Callable[[Selection], object]] = {
     "followed": lambda _: show_followed(
         Results((Followed("gpu01", "run-1", "ann@desk", ("base",), ("cuda",)), Followed("gpu04")), ERRORS), as_json=True
     ),
+    "mirror": mirrored,
     "locks": lambda _: show_locks(
         Results((HostLocks("gpu01", LOCK, UNREADABLE, HOLDER, LOCK, None, "no answer"),), ERRORS), as_json=True
     ),
 }  # fmt: skip
 #: those that the tests of their own verbs print
-ELSEWHERE = {"check", "command", "stacks", "power", "trust", "runs", "run", "images", "workspaces", "models", "url"}
+ELSEWHERE = {
+    *("check", "command", "stacks", "power", "trust", "runs", "run", "images", "workspaces", "models", "url"),
+    *("boxes", "authority"),
+}
+#: verbs that print what somebody else wrote, or begin a session: there is no result of ours in that
+RAW = {"init", "completion", "ssh", "workspace.exec", "workspace.logs", "workspace.export"}
 
 
 def audit_text() -> str:
@@ -151,6 +165,13 @@ def test_every_verb_with_json_has_its_kinds() -> None:
     named = {line.split()[0] for document in schemas.DOCUMENTS.values() for line in document.verbs}
     assert named == printing, "add the kind of its document to tests/unit/support/schemas.py, and its values here"
     assert {*SHOWN, *ELSEWHERE} == {*schemas.DOCUMENTS}
+
+
+def test_every_verb_has_a_document_or_the_page_says_why_not() -> None:
+    assert {verb for verb, options in VERBS.items() if "json" not in options} == RAW - {"init", "completion"}
+    page = (PROJECT / "docs/monitoring.md").read_text("utf-8")
+    without = page[page.index("No document is printed by ") :].split("\n\n")[0]
+    assert {verb for verb in RAW if f"`{verb}`" in without} == RAW
 
 
 def test_the_published_schemas_are_those_of_the_types() -> None:

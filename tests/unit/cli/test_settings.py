@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -198,3 +199,26 @@ def test_what_commands_of_a_run_find_in_their_environment_is_no_option(
 
 def test_options_that_several_verbs_share_can_be_given_once_more() -> None:
     assert {"inventory", "var"} == _SEVERAL
+
+
+def test_check_finds_the_mistakes_of_the_file_with_all_others(site: Path, call: Call) -> None:
+    """And reads the inventory that the file names all the same."""
+    (site / "inventory/hosts.yml").rename(site / "rack.yml")
+    write(site, "[options]\nmax-fial = 1\ninventory = 'rack.yml'\ndrain = 'yes'\n")
+    (site / "inventory/stacks/ours.yml").write_text("extends: nosuch\n")
+    status, out, err = call("check", "--json")
+    found = json.loads(out)
+    mistakes = {(each["file"], each["line"]): each["sentence"] for each in found["mistakes"]}
+    assert (status, err, found["hosts"]) == (2, "", 2)
+    assert mistakes["hostwright.toml", 2] == "max-fial: is no option that can be set; did you mean 'max-fail'?"
+    assert mistakes["hostwright.toml", 4] == "drain: found 'yes', expected true or false"
+    assert len(mistakes) > 2
+    shown = call("check")[1]
+    assert "hostwright.toml:2: max-fial: is no option" in shown
+
+
+def test_check_says_of_a_file_that_is_no_toml_where(site: Path, call: Call) -> None:
+    write(site, "[options]\nbatch = 10%\n")
+    status, out, _ = call("check")
+    assert status == 2
+    assert out.splitlines()[0].startswith("hostwright.toml:2: is not valid TOML: ")

@@ -116,6 +116,8 @@ def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
                 assert not settings.undrain, "work comes back only after the checks"
                 assert not settings.depart, "what was there before is still to be known"
                 assert settings.accept is None, "it is asked after the checks"
+                assert settings.examine is more.get("examine"), "a failure names its cause"
+                assert settings.again == "", "what comes next is for the rebuild to say"
                 self.emit = settings.emit
 
             def apply(self) -> Applied:
@@ -387,7 +389,7 @@ def test_a_stop_is_no_failure_of_the_host(start):
 def test_step_failures_are_failures(start):
     error = StepFailed("gpu07", "a step failed", None)  # type: ignore[arg-type]
     world = World([answers(differs=("cuda",))], fails={"provision": [error, error]})
-    assert start(world).outcome == "handed over"
+    assert start(world, examine=lambda *_: None).outcome == "handed over"
 
 
 BUSY = Facts({**FREE, HOLDERS: Answer(0, "4711 - python\n")})

@@ -207,7 +207,7 @@ def test_a_missing_file_says_what_to_do(store: Store) -> None:
 
 
 def test_from_must_be_a_directory(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match="is not a directory"):
+    with pytest.raises(InputError, match="is not a directory"):
         bring(store, Artifact(), source_dir=tmp_path / "none")
 
 

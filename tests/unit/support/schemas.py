@@ -31,11 +31,13 @@ from hostwright.rebuild.bmc.controller import Status as Machine
 from hostwright.rebuild.rebuild import Outcome, Rebuild
 from hostwright.rebuild.report import Times
 from hostwright.rebuild.ways.ways import Decision
+from hostwright.stack.store.mirroring import Mirrored
 from hostwright.stack.tried import State, Trial
 from hostwright.standard.roles.container.images.scanning import Scan
 from hostwright.standard.roles.container.images.verbs import FoundImage
 from hostwright.standard.roles.serving.verbs.looking import ListedModel
 from hostwright.standard.roles.workspaces.verbs.looking import ListedWorkspace
+from hostwright.standard.roles.workspaces.verbs.rebuilding import BoxChanges
 from hostwright.verify.verdict import Check
 from tests.places import PROJECT
 
@@ -327,6 +329,22 @@ class Models(TypedDict):
     errors: list[Error]
 
 
+class Boxes(Changed):
+    boxes: list[BoxChanges]
+
+
+class MirroredFiles(TypedDict):
+    files: list[Mirrored]
+
+
+class Authority(TypedDict):
+    host: str
+    registry: str
+    file: str
+    fingerprint: str
+    until: str
+
+
 class Url(TypedDict):
     host: str
     workspace: str
@@ -349,7 +367,11 @@ _CHANGING = (
 )  # fmt: skip
 
 DOCUMENTS: Mapping[str, Document] = {
-    "plan": Document("look", Plans, ("plan", *(f"{verb} --check" for verb in ("provision", "remove", "rollback")))),
+    "plan": Document(
+        "look",
+        Plans,
+        ("plan", *(f"{verb} --check" for verb in ("provision", "remove", "rollback", "images.push", "images.rebuild"))),
+    ),
     "verify": Document("look", Verified, ("verify",)),
     "prove": Document("look", None, ("prove",), proving.json_schema),
     "audit": Document("look", None, ("audit.fleet",), audits.json_schema),
@@ -375,6 +397,9 @@ DOCUMENTS: Mapping[str, Document] = {
     "workspaces": Document("roles", Workspaces, ("workspace.list",)),
     "models": Document("roles", Models, ("serve.list",)),
     "url": Document("roles", Url, ("workspace.url",)),
+    "boxes": Document("roles", Boxes, ("images.rebuild",)),
+    "authority": Document("roles", Authority, ("registry.trust",)),
+    "mirror": Document("keep", MirroredFiles, ("mirror",)),
 }
 
 

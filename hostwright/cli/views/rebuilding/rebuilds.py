@@ -10,13 +10,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_stand_ins
+from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next, show_stand_ins
 from hostwright.common.text import printable, shown_seconds
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold
 from hostwright.rebuild.rebuild import Outcome, Rebuild
-from hostwright.rebuild.run import Decisions, Rebuilt
+from hostwright.rebuild.run import ENDED, Decisions, Rebuilt
 from hostwright.rebuild.ways.ways import Decision
 
 STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "failed": "red", "handed over": "yellow"}
@@ -51,6 +52,10 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, as_json: bool) 
         out.print(Text(f"{fold(results.untouched)}: not started, {results.stopped_because}", style="yellow"))
     show_stand_ins(members, results, out)
     out.print(Text(f"run {rebuilt.run}: `invoke runs.show --run {rebuilt.run}` shows every step", style="dim"))
+    bad = [record.host for record in results.values if ENDED[record.outcome] == "failed"]
+    bad += [error.host for error in rebuilt.errors if result_of(error) in ("failed", "unreachable")]
+    if bad:
+        show_next(out, "doctor", bad, members)
 
 
 def _document(rebuilt: Rebuilt) -> dict[str, Any]:

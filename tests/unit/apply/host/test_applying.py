@@ -267,6 +267,8 @@ def test_the_journal_to_which_a_step_points_is_asked_for_and_told_without_secret
     assert asked == [("a.service",)]
     assert "ended with status 3: Job for a.service failed; a.service says: no room for it; next: " in str(failure.value)
     assert failure.value.step.tail[0] == "token ***"
+    with pytest.raises(StepFailed, match=r"a\.service says: no room for it$"):  # a rebuild, which goes on by itself
+        host([], None, {**more, "again": ""}, base=((), Flag(str(place / "b"), script))).apply()
 
 
 def test_all_roles_that_failed_are_named(place: Path):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from invoke import Collection, Program
 from invoke.exceptions import ParseError
 from invoke.parser import ParserContext
 
-from hostwright.cli.door.words import WordsParser
+from hostwright.cli.door.words import WordsParser, with_hosts
 from hostwright.cli.program import STANDARD
 
 VERBS = Collection(*STANDARD).to_contexts()
@@ -21,7 +23,10 @@ def parsed(line: str) -> list[ParserContext]:
 def refused(line: str) -> str:
     with pytest.raises(ParseError) as refusal:
         parsed(line)
-    return str(refusal.value)
+    sentence = str(refusal.value)
+    for command in re.findall(r"`hostwright ([^`]+)`", sentence):  # works as printed
+        assert "…" in command or "--help" in command or len(parsed(command)) == 1, command
+    return sentence
 
 
 @pytest.mark.parametrize(
@@ -77,7 +82,17 @@ def test_several_verbs_have_hosts_of_their_own() -> None:
         ("--sit x plan", "there is no option --sit; did you mean --site?"),
         ("plan --hosts", "--hosts needs a value behind it"),
         ("plan gpu01 --hosts gpu02", "plan: name them once, either with --hosts or without it (gpu01)"),
-        ("plan --hosts gpu02 gpu01", "plan: name them once, either with --hosts or without it"),
+        ("plan --hosts gpu02, gpu01", "plan: name all hosts in one word: --hosts gpu02,gpu01"),
+        ("plan --hosts=gpu02 gpu01 gpu03", "plan: name all hosts in one word: --hosts gpu02,gpu01,gpu03"),
+        (
+            "plan –hosts gpu01",
+            "–hosts begins with a dash of a text processor, which is no option; did you mean --hosts?",
+        ),
+        ("plan “gpu01”", "“gpu01” has quotes of a text processor, which no shell reads; did you mean 'gpu01'?"),
+        (
+            "plan gpu01 gpu02 -- uptime -p",
+            "plan takes no words behind --, which run and ssh do: `hostwright run --hosts gpu01,gpu02 -- uptime -p`",
+        ),
         ("power", "power needs ORDER; `hostwright --help power` says what that may be"),
         ("init", "init needs DIRECTORY"),
         ("stacks gpu01", "stacks takes no 'gpu01'; see `hostwright --help stacks`"),
@@ -93,3 +108,26 @@ def test_a_mistake_says_what_may_have_been_meant(line: str, sentence: str) -> No
 def test_help_may_follow_its_verb_also_where_something_is_missing(line: str) -> None:
     (core,) = WordsParser(contexts=VERBS, initial=Program().initial_context).parse_argv(line.split())
     assert core.args["help"].value == line.split(maxsplit=1)[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("plan gpu01 gpu02", "invoke plan --hosts gpu01,gpu02"),
+        ("plan gpu01, gpu02 --json", "invoke plan --hosts gpu01,gpu02 --json"),
+        ("plan --json all", "invoke plan --json --hosts all"),
+        ("plan --roles base @rack3", "invoke plan --roles base --hosts @rack3"),
+        ("power cycle gpu01", "invoke power cycle --hosts gpu01"),
+        ("hosts verify gpu01", "invoke hosts verify --hosts gpu01"),
+        ("plan --hosts gpu01", ""),
+        ("plan --hosts gpu01 gpu", ""),
+        ("run --hosts gpu01 -- cat gpu02", ""),
+        ("gpu01", ""),
+    ],
+)
+def test_hosts_behind_invoke_are_answered_with_the_command(line: str, command: str) -> None:
+    contexts = {name: each for each in VERBS for name in (each.name or "", *each.aliases)}
+    said = with_hosts(
+        line.split(), contexts, lambda word: word[:1] == "@" or word.strip(",") in ("gpu01", "gpu02", "all")
+    )
+    assert said.startswith(f"`invoke` takes hosts with --hosts alone: `{command}`") if command else said == ""

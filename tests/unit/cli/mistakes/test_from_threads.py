@@ -1,5 +1,6 @@
-"""What users of Ansible, pyinfra, Fabric and Invoke typed or wrote, and what confused them, told in their trackers: what
-ours says of the same. The expectations were written down from the threads, before any of it was tried.
+"""What users of Ansible, pyinfra, Fabric and others typed or wrote, and what confused them, as their trackers tell:
+what ours says of the same. What is right was written down from the threads, before any of it was tried: of the second half,
+on which nothing was built until then, five of ten were right.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ CASES = (
         {"inventory/hosts.yml": "all:\n  rack3:\n    hosts:\n      gpu01: {}\n"},
     ),
     Case(
-        "roots/trellis#711", "hosts --vault-password-file pass", 2, ("pass", "chmod -x"),
+        "roots/trellis#711", "vars gpu01 --vault-password-file pass", 2, ("pass", "chmod -x"),
         {"pass!": "hunter2\n", "inventory/group_vars/all.yml": VAULTED},
     ),
     Case(
@@ -52,7 +53,7 @@ CASES = (
     Case("pyinfra-dev/pyinfra#722", "run --hosts 192.0.2.9 -- echo hello", 2, ("192.0.2.9", "inventory")),
     Case("RhetTbull/osxphotos#1437", "hosts --hosts “gpu01,gpu02”", 2, ("“", "quotes")),
     Case("fabric/fabric#1900", "hosts gpu01 -- echo hello", 2, ("--", "echo hello", "run")),
-    # ------------------------------------------------------------ unseen until all else was done
+    # ------------------------------------------------------------ unseen until the first half was mended
     Case("ansible/ansible#85278", "hosts --hosts ,", 2, ("--hosts gpu01",), never=("2 hosts",)),
     Case("ansible/ansible#61497", "vars gpu01 --var ' '", 2, ("--var", "KEY=VALUE")),
     Case("ansible/ansible#8321", "vars gpu01 --var note=a=b --json", 0, ('"note": "a=b"',)),
@@ -80,7 +81,6 @@ CASES = (
     Case("fabric/fabric#1669", "hosts --hosts gpu01 --hosts gpu02", 2, ("--hosts", "gpu01,gpu02"), never=("1 host:",)),
     Case("ansible/ansible#10124", "hosts --hosts 'gpu01;gpu02'", 2, ("gpu01;gpu02", "gpu01,gpu02")),
 )  # fmt: skip
-USED = 10  #: the first so many; the others were tried once, at the end
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -166,6 +167,16 @@ def test_the_authority_comes_into_the_inventory_for_all_hosts(
     before = (site / "registry-authority.yml").read_text()
     assert trust(site) == 0
     assert (site / "registry-authority.yml").read_text() == before
+
+
+def test_what_was_read_is_a_document(
+    site: Path, certificates: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert trusting.trust(Selection("reg01", (str(site),)), ConnectionOptions(), as_json=True) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["kind"], document["host"]) == ("authority", "reg01")
+    assert document["file"] == str(site / "registry-authority.yml")
+    assert document["fingerprint"] == authority_of(certificates["authority"]).fingerprint
 
 
 def test_a_fingerprint_is_printed_as_it_is(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,11 @@ from typing import Any
 import pytest
 
 from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
+from hostwright.apply.rollout.recording import RunResults
+from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.asking import Declined
+from hostwright.cli.views.outcomes import show_outcomes
 from hostwright.common.errors import InputError
 from hostwright.inventory import bind, load
 from hostwright.standard.roles.workspaces import Workspaces
@@ -18,6 +23,7 @@ from hostwright.standard.roles.workspaces.states.packages import packages_script
 from hostwright.standard.roles.workspaces.verbs import rebuilding
 from hostwright.standard.roles.workspaces.verbs.edit import changed_lines, checked_date, dated
 from hostwright.standard.roles.workspaces.verbs.rebuilding import BoxImages, lines
+from tests.unit.cli.test_answers import Terminal
 from tests.unit.roles.workspaces.spaces import KEY, stub
 
 ROLES = "hostwright_roles: [base, driver, container, workspaces]"
@@ -61,12 +67,16 @@ def calls(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
         seen.append(("look", [member.name for member in members]))
         return {}
 
-    def provision(selection: Selection, _connection: object, change: ChangeOptions, *, force: bool) -> int:
+    def provision(
+        selection: Selection, _connection: object, change: ChangeOptions, *, force: bool, as_json: bool
+    ) -> int:
         refreshed = bind(Workspaces, "workspaces", load(inventory).hosts["gpu01"]).refreshed
         seen.append(("provision", (selection.hosts, selection.roles, refreshed, change, force)))
+        if as_json:
+            show_outcomes("provision", (), RunResults("run-1", Results(("gpu01",)[:0], ()), 1), as_json=True)
         return 1
 
-    def plan(selection: Selection, _connection: object, *, force: bool) -> int:
+    def plan(selection: Selection, _connection: object, *, force: bool, as_json: bool) -> int:
         seen.append(("plan", (selection.hosts, selection.var)))
         return 3
 
@@ -83,14 +93,14 @@ class _Day:
         return "2026-11-23"
 
 
-def run(inventory: Path, hosts: str = "all", canary: str = "", **options: bool) -> int:
-    change = ChangeOptions(drain=True, rollout=RolloutOptions(canary))
+def run(inventory: Path, hosts: str = "all", canary: str = "", yes: bool = True, **options: bool) -> int:
+    change = ChangeOptions(drain=True, rollout=RolloutOptions(canary), yes=yes)
     return rebuilding.rebuild(Selection(hosts, (str(inventory),)), ConnectionOptions(), change, **options)
 
 
 def test_the_date_is_written_and_the_hosts_with_boxes_are_provisioned(inventory: Path, calls: Calls) -> None:
     assert run(inventory, canary="1") == 1  # the status is that of the rollout
-    options = ChangeOptions(drain=True, rollout=RolloutOptions("1"))
+    options = ChangeOptions(drain=True, rollout=RolloutOptions("1"), yes=True)
     assert calls == [
         ("look", ["gpu01", "gpu02"]),
         ("provision", ("gpu01,gpu02", "workspaces", "2026-11-23", options, False)),
@@ -109,9 +119,41 @@ def test_a_run_that_was_cut_off_goes_on_with_the_same_date(inventory: Path, call
 
 
 def test_a_look_at_it_writes_nothing(inventory: Path, calls: Calls) -> None:
-    assert run(inventory, check=True) == 3
+    assert run(inventory, check=True, yes=False) == 3
     assert calls == [("plan", ("gpu01,gpu02", ("workspaces_refreshed=2026-11-23",)))]
     assert (inventory / "workspaces.yml").read_text() == OURS
+
+
+def test_boxes_are_not_made_anew_unless_somebody_agrees(
+    inventory: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(
+        InputError, match=r"makes the SSH boxes on gpu\[01-02\] \(2 hosts\) anew, and nobody can be asked"
+    ):
+        run(inventory, yes=False)
+    monkeypatch.setattr("sys.stdin", Terminal("no\n"))
+    monkeypatch.setattr("sys.stderr", Terminal())
+    with pytest.raises(Declined, match="nothing was changed"):
+        run(inventory, yes=False)
+    assert calls == []
+    assert (inventory / "workspaces.yml").read_text() == OURS
+    monkeypatch.setattr("sys.stdin", Terminal("yes\n"))
+    assert run(inventory, yes=False) == 1
+    assert calls[1][1][3].yes, "what was agreed to is not asked once more"
+
+
+def test_one_document_says_what_became_of_hosts_and_of_the_images(
+    inventory: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    images = iter([BoxImages({"alice-box": "sha256:a"}, {"sha256:a": {"tmux": "1"}}),
+                   BoxImages({"alice-box": "sha256:b"}, {"sha256:b": {"tmux": "2"}})])  # fmt: skip
+    monkeypatch.setattr(rebuilding, "_looked_at", lambda *_: {"gpu01": next(images)})
+    assert run(inventory, as_json=True) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["kind"], document["run"]) == ("boxes", "run-1")
+    assert document["boxes"] == [
+        {"host": "gpu01", "workspace": "alice-box", "before": "sha256:a", "now": "sha256:b", "changes": ["tmux  1 → 2"]}
+    ]
 
 
 def test_hosts_that_are_left_out_are_named(inventory: Path, calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 from pathlib import Path
@@ -11,12 +12,15 @@ from typing import Any
 import pytest
 
 from hostwright.apply.host.outcome import AS_DESIRED
+from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.common.errors import Unreachable
+from hostwright.cli.asking import Declined
+from hostwright.common.errors import InputError, Unreachable
 from hostwright.fleet import Fleet, Member
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.verbs import changing, hostkeys, looking
 from hostwright.standard.roles.workspaces.verbs.looking import browser_lines, declared_of, url_lines
+from tests.unit.cli.test_answers import Terminal
 from tests.unit.roles.workspaces.spaces import KEY
 
 HOSTS = """
@@ -160,6 +164,36 @@ def test_up_and_down_of_a_box_say_what_is_of_its_key(
     assert f"host key of alice-box: {told_key(tmp_path)}; where ssh warns" in up("alice-box")
     assert "key" not in up("alice-lab").replace(KEY, "")
     for name, told in (("alice-box", True), ("alice-lab", False)):
-        changing.change(boxed, ConnectionOptions(), name, None)
+        changing.change(boxed, ConnectionOptions(), name, None, yes=True)
         said = " ".join(capsys.readouterr().out.split())
         assert (f"{name}: its SSH host key is gone, too; if it is made again, it has another one" in said) is told
+
+
+def test_down_asks_before_anything_is_written(
+    boxed: Selection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agreed: list[ChangeOptions] = []
+
+    def provision(_chosen: Selection, _connection: ConnectionOptions, change: ChangeOptions, **_: Any) -> int:
+        agreed.append(change)
+        return AS_DESIRED
+
+    monkeypatch.setattr(changing.changes, "provision", provision)
+    monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
+    with pytest.raises(InputError, match=r"`workspace\.down` takes alice-box off gpu01, and nobody can be asked here"):
+        changing.change(boxed, ConnectionOptions(), "alice-box", None)
+    monkeypatch.setattr("sys.stderr", Terminal())
+    monkeypatch.setattr("sys.stdin", Terminal("no\n"))
+    with pytest.raises(Declined, match="nothing was changed"):
+        changing.change(boxed, ConnectionOptions(), "alice-box", None)
+    assert (tmp_path / "workspaces.yml").read_text() == BOX
+    assert agreed == []
+    monkeypatch.setattr("sys.stdin", Terminal("yes\n"))
+    assert changing.change(boxed, ConnectionOptions(), "alice-box", None) == AS_DESIRED
+    assert [change.yes for change in agreed] == [True], "what was agreed to is not asked once more"
+    assert "alice-box" not in (tmp_path / "workspaces.yml").read_text()
+
+
+def test_down_asks_nothing_where_only_the_file_is_written(boxed: Selection, tmp_path: Path) -> None:
+    assert changing.change(boxed, ConnectionOptions(), "alice-box", None, provision=False) == AS_DESIRED
+    assert "alice-box" not in (tmp_path / "workspaces.yml").read_text()

@@ -17,8 +17,11 @@ from typing import Any
 
 import pytest
 
+from hostwright.apply.host.outcome import INTERRUPTED
+from hostwright.apply.rollout.rollout import Interrupted, Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.common.errors import Unreachable
+from hostwright.cli.exits import run
+from hostwright.common.errors import Stopped, Unreachable
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.container.images import scanning, verbs
 from hostwright.standard.roles.container.images.reports import NoReport, Vulnerabilities, read_report
@@ -158,6 +161,36 @@ def test_a_scan_that_failed_is_in_the_status(
     for as_json in (False, True):
         assert verbs.audit(Selection(), ConnectionOptions(), 90, as_json=as_json) == status
         assert note in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("while_scanning", [False, True])
+def test_what_is_known_when_ctrl_c_ends_it_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], while_scanning: bool
+) -> None:
+    image = FoundImage("sha256:a", ("house/tool:1",), (), "", None, 1, {"gpu01": ()})
+    results: Results[Any] = Results((), (Stopped("gpu02", "not done when the operator stopped"),))
+
+    def looked(*_: Any, **__: Any) -> Any:
+        if while_scanning:
+            return Results((), ())
+        raise Interrupted(results)
+
+    def scanned(*_: Any) -> Any:
+        stop = Interrupted(results)
+        stop.ended = {image.id: Scan(problem="the run was stopped before it")}
+        raise stop
+
+    monkeypatch.setattr(verbs, "open_fleet", lambda *_: None)
+    monkeypatch.setattr(verbs, "members_of", lambda *_: [])
+    monkeypatch.setattr(verbs, "on_each", looked)
+    monkeypatch.setattr(verbs, "found_images", lambda *_: [image])
+    monkeypatch.setattr(verbs, "scan_images", scanned)
+    assert run(lambda: verbs.audit(Selection(), ConnectionOptions(), 90)) == INTERRUPTED
+    printed = capsys.readouterr()
+    assert "house/tool:1" in printed.out
+    assert ("not scanned: the run was stopped before it" in printed.out) is while_scanning
+    assert ("gpu02: not done when the operator stopped" in printed.err) is not while_scanning
+    assert printed.err.endswith("stopped; nothing was changed\n")
 
 
 def test_a_distribution_without_fixes_is_said_also_where_nothing_was_found() -> None:

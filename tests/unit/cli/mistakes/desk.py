@@ -1,0 +1,110 @@
+"""Somebody at a desk: a site with two hosts, and the real command as a program of its own, as it is typed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostwright.cli.verbs.init import init
+from tests.places import PROJECT
+
+HOSTS = """\
+all:
+  children:
+    rack3:
+      hosts:
+        gpu01: {ansible_host: 127.0.0.1, ansible_port: 9}
+        gpu02: {ansible_host: 127.0.0.1, ansible_port: 9}
+"""
+BOUND = ("setpriv", "--bounding-set=-all")  #: makes root one whom the modes of files bind, as they bind all others
+COMPILED = str(Path(tempfile.gettempdir()) / f"hostwright-compiled-{os.getuid()}")
+#: a sentence ends with its line, or where another one begins; a path or an abbreviation has no space and capital behind
+_END = re.compile(r"[.!?](?= +[A-Z`])")
+
+
+@dataclass(frozen=True)
+class Said:
+    """How a call ended, and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def sentences(self) -> int:
+        """How many sentences stand on standard error."""
+        return sum(1 + len(_END.findall(line)) for line in self.err.splitlines() if line.strip())
+
+
+class Desk:
+    """A site in a folder, which is the working directory of what is typed."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.site = folder, folder / "fleet"
+        self.state = folder / "state"
+        assert init(str(self.site)) == 0
+        self.write("inventory/hosts.yml", HOSTS)
+
+    def write(self, name: str, text: str, *, executable: bool = False) -> Path:
+        """A file of the site."""
+        path = self.site / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())  # line ends stay as they are
+        path.chmod(0o755 if executable else 0o644)
+        return path
+
+    def types(
+        self,
+        line: str,
+        *,
+        program: str = "hostwright",
+        where: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        bound: bool = False,
+        text: str = "",
+    ) -> Said:
+        """Type a line behind ``hostwright``; ``bound``: by the modes of files, as all are but root."""
+        return self.typed(program, *shlex.split(line), where=where, env=env, bound=bound, text=text)
+
+    def typed(
+        self,
+        program: str,
+        *words: str,
+        where: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        bound: bool = False,
+        text: str = "",
+    ) -> Said:
+        """The same with the words that a shell would make of the line."""
+        done = subprocess.run(
+            [*(BOUND if bound and os.getuid() == 0 else ()), sys.executable, "-m", program, *words],
+            cwd=where or self.site,
+            env=self.environment(env or {}),
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+            start_new_session=True,
+        )
+        assert "Traceback" not in done.stdout + done.stderr, done.stderr
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    def environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        """Of this process, without what says anything about a site."""
+        strange = ("HOSTWRIGHT_", "ANSIBLE_", "PYTHONDONTWRITE")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(strange)}
+        ours = {"PYTHONPATH": str(PROJECT), "HOSTWRIGHT_STATE": str(self.state), "NO_COLOR": "1"}
+        ours["PYTHONPYCACHEPREFIX"] = COMPILED  # each call would compile all of it again
+        return {**kept, **ours, **more}
+
+
+def cures(sentence: str) -> Sequence[str]:
+    """The commands that a sentence names, as somebody would copy them."""
+    return re.findall(r"`(hostwright [^`]+)`", sentence)
