@@ -25,7 +25,7 @@ def of_invoke(argv: Sequence[str]) -> bool:
 
 def refuse_bare_hosts(words: Sequence[str], verbs: Collection) -> None:
     """End ``invoke plan gpu01`` with what to type instead. Raises Invoke's ``Exit``, with status 2."""
-    if _SHOWN & set(words) or not any(map(_is_host, words[1:])):  # an option's text is shown once, and not taken here
+    if _SHOWN & set(words) or not any(map(_is_host, words[1:])):
         return
     contexts = {name: each for each in verbs.to_contexts() for name in (each.name or "", *each.aliases)}
     if sentence := with_hosts(words, contexts, _is_host):

@@ -7,8 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +23,6 @@ all:
         gpu02: {ansible_host: 127.0.0.1, ansible_port: 9}
 """
 BOUND = ("setpriv", "--bounding-set=-all")  #: makes root one whom the modes of files bind, as they bind all others
-COMPILED = str(Path(tempfile.gettempdir()) / f"hostwright-compiled-{os.getuid()}")
 #: a sentence ends with its line, or where another one begins; a path or an abbreviation has no space and capital behind
 _END = re.compile(r"[.!?](?= +[A-Z`])")
 
@@ -101,10 +99,5 @@ class Desk:
         strange = ("HOSTWRIGHT_", "ANSIBLE_", "PYTHONDONTWRITE")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(strange)}
         ours = {"PYTHONPATH": str(PROJECT), "HOSTWRIGHT_STATE": str(self.state), "NO_COLOR": "1"}
-        ours["PYTHONPYCACHEPREFIX"] = COMPILED  # each call would compile all of it again
+        ours["PYTHONPYCACHEPREFIX"] = str(self.folder.parent / "compiled")  # each call would compile all of it again
         return {**kept, **ours, **more}
-
-
-def cures(sentence: str) -> Sequence[str]:
-    """The commands that a sentence names, as somebody would copy them."""
-    return re.findall(r"`(hostwright [^`]+)`", sentence)

@@ -1,6 +1,7 @@
-"""What users of Ansible, pyinfra, Fabric and others typed or wrote, and what confused them, as their trackers tell:
-what ours says of the same. What is right was written down from the threads, before any of it was tried: of the second half,
-on which nothing was built until then, five of ten were right.
+"""What users of Ansible, pyinfra, Fabric and others typed or wrote, and what confused them, as their trackers tell it.
+
+What is right of each was written down from the threads, before any of it was tried. When the second half was tried,
+nothing had been built on it: five of ten were right.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ TYPED = {
 
 
 def told(said: Said, says: tuple[str, ...], status: int = 2) -> None:
-    """One sentence, which holds all of these, and no other word."""
+    """One sentence, which holds all of these, and how the call ended."""
     assert said.status == status, said
     assert [part for part in says if part not in said.err] == [], said.err
     assert said.sentences == 1, said.err
