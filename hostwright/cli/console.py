@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
+from rich.cells import chop_cells
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.containers import Lines
 from rich.segment import Segment
@@ -38,6 +39,7 @@ from hostwright.plan.roles.layers import one_order
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
 UNBOUNDED = 1_000_000  #: columns of what is no terminal: nothing that we print is as long
 _DEEPER = 4  #: columns
+_MOST_PER_COLUMN = 4  #: characters, where marks are drawn over others
 COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich takes every log for a terminal
 #: Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black.
 #: Terminals of 16 colours still show yellow.
@@ -58,21 +60,36 @@ class Hanging(Text):
         hanging.end, hanging.spans = text.end, text.spans
         return hanging
 
-    def wrap(self, console: Console, width: int, **how: Any) -> Lines:
+    def wrap(self, console: Console, width: int, **how: Any) -> Lines:  # noqa: ARG002 - rich's signature
         """As rich's."""
         lines = Lines()
         for line in self.split(allow_blank=True):
             fits = line.cell_len <= width or how.get("no_wrap")
-            lines.extend([line] if fits else self.hang(line, console, width, **how))
+            lines.extend([line] if fits else self.hang(line, width))
         return lines
 
-    def hang(self, line: Text, console: Console, width: int, **how: Any) -> Iterator[Text]:
+    def hang(self, line: Text, width: int) -> Iterator[Text]:
         """The lines of one that is too long."""
         indent, deeper = _indents(line, width)
-        for number, part in enumerate(Text.wrap(line[indent:], console, width - deeper, **how)):
+        text = line[indent:]
+        for number, part in enumerate(text.divide(_breaks(text.plain, width - deeper))):
             part.rstrip()
             part.pad_left(deeper if number else min(indent, deeper))
             yield part
+
+
+def _breaks(plain: str, width: int) -> Iterator[int]:
+    """Where a text is broken: between words; a word that is too long for a line, such as a list of hosts or a path,
+    behind a comma or a slash, and elsewhere only where it has none."""
+    start = 0
+    while start < len(plain):
+        window = chop_cells(plain[start : start + _MOST_PER_COLUMN * width], width)[0]
+        end = start + len(window)
+        if end < len(plain) and plain[end] != " ":
+            end = start + (next((cut for sign in " ,/" if (cut := window.rfind(sign) + 1)), 0) or len(window))
+        start = end + len(plain[end:]) - len(plain[end:].lstrip(" "))
+        if start < len(plain):
+            yield start
 
 
 def _indents(line: Text, width: int) -> tuple[int, int]:
@@ -82,7 +99,8 @@ def _indents(line: Text, width: int) -> tuple[int, int]:
 
 
 class Quoted(Hanging):
-    """A line of a file, as it is: no command in it is ours."""
+    """A line of a file, as it is: no command in it is ours. In a terminal it hangs as any other, since what only the
+    terminal wraps begins at its edge, where it could pass for another host's."""
 
 
 class Advice(Hanging):
@@ -91,7 +109,7 @@ class Advice(Hanging):
 
     commands: tuple[str, ...] = ()
 
-    def hang(self, line: Text, console: Console, width: int, **how: Any) -> Iterator[Text]:
+    def hang(self, line: Text, width: int) -> Iterator[Text]:
         """As of any hanging text, around the commands."""
         _, deeper = _indents(line, width)
         for command in self.commands:
@@ -102,13 +120,13 @@ class Advice(Hanging):
             if before.plain.endswith("`"):
                 before.right_crop(1)
             before.rstrip()
-            yield from super().hang(before, console, width, **how)
+            yield from super().hang(before, width)
             yield Text.assemble(" " * deeper, line[start : start + len(command)])
             rest = after.plain.removeprefix("`").lstrip(" ")
             if not rest.strip("`'."):
                 return
             line = Text.assemble(" " * deeper, after[len(after.plain) - len(rest) :])
-        yield from super().hang(line, console, width, **how)
+        yield from super().hang(line, width)
 
 
 class Ragged:
@@ -141,7 +159,7 @@ class Adviser(Console):
             self.width = UNBOUNDED
 
     def print(self, *objects: Any, **how: Any) -> None:
-        """As rich's; lines that may not be wrapped, those of diffs, are not cut off either."""
+        """As rich's; lines that may not be wrapped, those with commands, are not cut off either."""
         shown = [self._complete(one) for one in objects]
         if len(shown) == 1 and isinstance(shown[0], Hanging) and "end" not in how:
             shown = [Group(*shown)]  # of a text by itself rich makes another one, which hangs no more
@@ -230,7 +248,7 @@ def _show_role(role: RolePlan) -> Iterable[Text]:
             sentence = f"takes away {one_line(change.final)}; nothing brings that back (--yes, or an answer, agrees)"
             yield Hanging(f"      {sentence}", style="red")
         for line in change.diff.splitlines() if isinstance(change, Change) else ():
-            yield Quoted(f"        {one_line(line)}", style=_diff_style(line), no_wrap=True, overflow="ignore")
+            yield Quoted(f"        {one_line(line)}", style=_diff_style(line))
 
 
 def _show_briefly(role: RolePlan) -> Text:
@@ -300,7 +318,7 @@ def summary(
         add(error.host, Text(f"{result_of(error)}, see below", style="red"), error.acceptance)
     for (result, style, proofs), hosts in alike.items():
         names = fold(hosts) + (f" ({len(hosts)} hosts)" if len(hosts) > 1 else "")
-        table.add_row(names, Text(result, style=style), *([Text(*proofs)] if proved else []))
+        table.add_row(Hanging(names), Text(result, style=style), *([Text(*proofs)] if proved else []))
     layers = _layers(ended)
     return Group(table, Text(""), layers) if layers.row_count else Group(table)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -102,15 +103,37 @@ def test_in_a_pipe_nothing_is_wrapped(monkeypatch: pytest.MonkeyPatch):
     assert lines[-1].rstrip() == LONG.rstrip()
 
 
-def test_in_a_terminal_sentences_continue_deeper_and_diffs_are_not_wrapped(monkeypatch: pytest.MonkeyPatch):
+def test_in_a_terminal_sentences_and_lines_of_diffs_continue_deeper(monkeypatch: pytest.MonkeyPatch):
     change = Change("x", "a", "b", (Step("true"),), diff=f"-{LONG}\n+{LONG}")
     plan = show_plan(HostPlan(Plan("gpu01", "tf", (RolePlan("base", (), (change,)),))))
     lines = printed(monkeypatch, Terminal(), Text(LONG), "str", plan)
     sentence = lines[: lines.index("str")]
     assert len(sentence) > 5
-    assert max(map(len, sentence)) <= 60
+    assert max(map(len, lines)) <= 60
     assert [line.startswith("    ") for line in sentence] == [False, *[True] * (len(sentence) - 1)]
-    assert [line.strip() for line in lines if len(line) > 60] == [f"-{LONG}".strip(), f"+{LONG}".strip()]
+    diff = [line for line in lines if line.startswith("        ")]
+    assert [line[:13] for line in diff if line[8] in "-+"] == ["        -the ", "        +the "]
+    assert {line[:12] for line in diff if line[8] not in "-+"} == {" " * 12}
+    assert " ".join(" ".join(diff).split()) == f"-{LONG}+{LONG}".strip()
+
+
+@pytest.mark.parametrize(
+    ("word", "ends"),
+    [
+        ("gpu[" + ",".join(f"{number:03}" for number in range(1, 200, 3)) + "]", ","),
+        ("/usr" + "/directories" * 20, "/"),
+        ("x" * 200, "x"),
+        ("模" * 80, "模"),
+    ],
+    ids=["names", "path", "word", "wide"],
+)
+def test_a_word_that_is_longer_than_a_line_is_broken_where_it_can_be_read(
+    monkeypatch: pytest.MonkeyPatch, word: str, ends: str
+):
+    lines = printed(monkeypatch, Terminal(), Text(f"  is {word} there"))
+    assert {line[-1] for line in lines[1:-1]} == {ends}
+    assert max(map(cell_len, lines)) <= 60
+    assert "".join("".join(lines).split()) == f"is{word}there"
 
 
 def test_no_sentence_is_yellow_which_a_light_background_hides():
@@ -135,8 +158,7 @@ def test_what_a_host_says_begins_no_line_however_narrow_the_terminal_is(width: i
     console.print(show_error(StepFailed("gpu01", said, FailedStep("cuda", "x", "x", 1, (said,)))))
     lines = stream.getvalue().splitlines()
     assert [line.split()[0] for line in lines if not line.startswith("  ")] == ["gpu01", "gpu01:"]
-    wide = [line for line in lines if len(line) > width]
-    assert wide == [f"        -{said}"]  # a line of a diff is whole, behind its sign
+    assert [line for line in lines if len(line) > width] == []
     assert " ".join(stream.getvalue().split()).count("gpu02 as desired: nothing to do") == 6
 
 
