@@ -81,12 +81,13 @@ def _show_variables(out: Console, member: Member, role: Role, *, why: bool) -> N
 def _as_yaml(name: str, value: object) -> str:
     """A variable as a line that can stand in a file of variables again. A secret is not shown.
 
-    >>> _as_yaml("base_umask", "022"), _as_yaml("proxy_listen", ("443", "[::]:443"))
-    ("base_umask: '022'", "proxy_listen: ['443', '[::]:443']")
+    >>> _as_yaml("base_umask", "022"), _as_yaml("proxy_listen", ("443", "[::]:443")), _as_yaml("cuda_keep", True)
+    ("base_umask: '022'", "proxy_listen: ['443', '[::]:443']", 'cuda_keep: true')
     """
     if isinstance(value, Secret):
         return f"# {name}: a secret, not shown"
-    text = yaml.dump({name: value}, Dumper=_Dumper, default_flow_style=None, width=float("inf"), allow_unicode=True)
+    flow = None if isinstance(value, dict | list | tuple) else False  # or a plain value would stand in braces
+    text = yaml.dump({name: value}, Dumper=_Dumper, default_flow_style=flow, width=float("inf"), allow_unicode=True)
     return text.rstrip("\n")
 
 
