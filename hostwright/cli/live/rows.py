@@ -18,9 +18,9 @@ STANDINGS = {
     "ran": "done",
     "pending": "reboot pending",
     "failed": "failed",
-    "locked": "locked",
     "unreachable": "unreachable",
     "stopped": "stopped",
+    "locked": "locked",
     "untouched": "untouched",
 }
 RUNNING, WAITING = "running", "waiting"
@@ -28,12 +28,7 @@ BAD = ("failed", "unreachable", "stopped")
 #: in the order in which they are counted
 COUNTED = ("done", "reboot pending", *BAD, "locked", RUNNING, WAITING, "untouched")
 #: which hosts are shown before others
-FIRST = {
-    **dict.fromkeys(BAD, 0),
-    **{RUNNING: 1, WAITING: 2},
-    **dict.fromkeys(("locked", "reboot pending", "done"), 3),
-    "untouched": 4,
-}
+FIRST = {**dict.fromkeys(BAD, 0), RUNNING: 1, WAITING: 2, "reboot pending": 3, "locked": 3, "done": 3, "untouched": 4}
 
 MOST_SECONDS_S, MINUTE_S, HOUR_S = 100, 60, 3600
 
@@ -91,6 +86,8 @@ class HostRow:
                 total = self.state.get(role, "").rpartition("/")[2]
                 if total.isdigit():
                     self.state[role] = f"{progress.number + 1}/{total}"
+            case events.Explained(what=what) if (role := what.partition(":")[0]) in self.roles:
+                self.state[role] = "failed"  # of a check, which says whose it is
             case events.RoleFinished(role=role, result=result):
                 self.state[role] = "ok" if result.status == 0 else "failed"
 

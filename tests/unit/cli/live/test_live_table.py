@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hostwright.apply import events
 from hostwright.apply.events import RESULTS
 from hostwright.cli.live.rows import STANDINGS, elapsed
-from hostwright.plan.model import RoleResult
+from hostwright.plan.model import Plan, RoleResult
 from hostwright.plan.roles.layers import short_names
 from tests.unit.cli.live.runs import LAYERS, Watched, at_work, ended, story
 
@@ -114,7 +114,7 @@ def test_every_result_of_a_run_is_counted():
 @given(fleets(), st.sampled_from([60, 80, 120, 200]))
 def test_the_first_line_counts_every_host_once(fleet: Fleet, width: int):
     lines = fleet.watched().picture(width)
-    words = {**dict.fromkeys(("as desired", "changed", "ran"), "done"), "pending": "reboot pending"}
+    words = {"as desired": "done", "changed": "done", "ran": "done", "pending": "reboot pending"}
     expected = Counter(words.get(fate, fate) for fate in fleet.fates)
     assert counted(lines) == (expected if len(fleet.fates) > 1 else {})
 
@@ -251,3 +251,12 @@ def test_times_are_read_at_a_glance():
         "1 h 0 min",
         "25 h 1 min",
     ]
+
+
+def test_a_layer_of_which_a_check_failed_is_not_marked_as_desired() -> None:
+    nothing = events.Observed("gpu01", Plan("gpu01", "tf"))
+    failed = events.Explained("gpu01", "storage: Every disk answers.", "sda is silent")
+    watched = Watched({"gpu01": LAYERS}).tell(
+        nothing, failed, events.Explained("gpu01", "after the failure", "nothing")
+    )
+    assert [line.split()[1:7] for line in watched.picture(80)][1] == ["=", "=", "✗", "=", "=", "="]
