@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -39,13 +40,18 @@ WORDS: dict[LayerStatus, str] = {
     "warning": "with warnings",
     "desired": "as desired",
 }
+_UNBOUNDED = 100_000  #: columns, of a table as wide as it wants to be
 ABSENT = "·"  #: shown for a layer that a host does not have
 
 
-def show_audit(audit: FleetAudit, ages: Ages, *, details: bool = False) -> RenderableType:
-    """The whole audit; ``details`` adds every value that was read, every card, and every state that a host lacks which
-    was never provisioned. Where more follows the table, what it comes to stands once more at the end."""
-    parts: list[RenderableType] = [_headline(audit), Text(""), _matrix(audit, ages)]
+def show_audit(audit: FleetAudit, ages: Ages, *, details: bool = False, columns: int | None = None) -> RenderableType:
+    """The whole audit, in a terminal of so many ``columns`` (``None``: as many as it takes); ``details`` adds every
+    value that was read, every card, and every state that a host lacks which was never provisioned. Where more follows
+    the table, what it comes to stands once more at the end."""
+    matrix = _matrix(audit, ages)
+    wide = Measurement.get(Console(), Console().options.update(width=_UNBOUNDED), matrix).maximum
+    parts: list[RenderableType] = [_headline(audit), Text("")]
+    parts += [matrix] if columns is None or wide <= columns else [*_by_status(audit, ages)]
     table = len(parts)
     parts += _blocks(audit.hosts, ages, details=details)
     parts += _unread(audit.hosts)
@@ -80,20 +86,33 @@ def _headline(audit: FleetAudit) -> Text:
 def _matrix(audit: FleetAudit, ages: Ages) -> Table:
     """Hosts × layers; hosts whose layers all have the same status share a row."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    layers = audit.layers
-    for column in ("hosts", *layers, "since"):
+    for column in ("hosts", *audit.layers, "since"):
         table.add_column(column, overflow="fold")
+    for names, statuses, lasting in _rows(audit, ages):
+        table.add_row(names, *map(_cell, statuses), Text(lasting.removeprefix("since "), style="dim"))
+    return table
+
+
+def _by_status(audit: FleetAudit, ages: Ages) -> Iterator[Text]:
+    """The same for a terminal that the matrix does not fit: below hosts their layers, by the status of these."""
+    for names, statuses, lasting in _rows(audit, ages):
+        yield names.append(f"  {lasting}".rstrip(), style="dim")
+        for status, (sign, word, style) in SHOWN.items():
+            if layers := [layer for layer, one in zip(audit.layers, statuses, strict=True) if one == status]:
+                yield Text.assemble((f"  {sign} {word or WORDS[status]}", style), f"  {', '.join(layers)}")
+
+
+def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, tuple[LayerStatus | None, ...], str]]:
+    """Hosts whose layers all have the same status, the worst ones first: their names, these, and since when."""
     rows: dict[tuple[str, tuple[LayerStatus | None, ...]], list[str]] = {}
     for host in sorted(audit.hosts, key=_worst_first):
         layer_statuses = {layer.name: layer.status for layer in host.layers}
-        statuses = tuple(map(layer_statuses.get, layers))
+        statuses = tuple(map(layer_statuses.get, audit.layers))
         rows.setdefault((host.status, statuses), []).append(host.host)
     for (status, statuses), hosts in rows.items():
-        lasting = "" if status == "desired" else since(ages, hosts, "status", "").removeprefix("since ")
         names = Text(printable(fold(hosts)), style="bold" if status != "desired" else "")
         names.append(f" ({len(hosts)})" if len(hosts) > 1 else "", style="dim")
-        table.add_row(names, *(_cell(status) for status in statuses), Text(lasting, style="dim"))
-    return table
+        yield names, statuses, "" if status == "desired" else since(ages, hosts, "status", "")
 
 
 def _worst_first(host: HostAudit) -> tuple[int, str]:

@@ -39,7 +39,8 @@ def audit(
 
     def table(look: AuditResult) -> RenderableType:
         known = [host for host in look.audit.hosts if host.status != "new"]  # another has little to show in detail
-        return show_audit(look.audit, look.ages, details=details or len(auditor.members) == len(known) == 1)
+        every = details or len(auditor.members) == len(known) == 1
+        return show_audit(look.audit, look.ages, details=every, columns=console.make_console().width)
 
     def once() -> tuple[int, RenderableType]:
         look = auditor.audit()

@@ -1,11 +1,13 @@
-"""Proofs for a terminal: the worst hosts first, equal hosts folded into one line, then what was found and measured."""
+"""Proofs for a terminal: the worst hosts first, equal hosts folded into one line, what was found and measured, and last
+what it comes to."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement as Width
 from rich.table import Table
 from rich.text import Text
 
@@ -30,21 +32,26 @@ WORDS: dict[HostStatus, tuple[str, str]] = {
     "no GPU": ("without a GPU to prove", "cyan"),
     "passed": ("passed", "green"),
 }
+BAD_FIRST: tuple[Outcome, ...] = ("failed", "not run", "no GPU", "passed")
+_UNBOUNDED = 100_000  #: columns, of a table as wide as it wants to be
 ABSENT = "·"  #: shown for a proof that a host does not have
 
 
-def show_proofs(fleet: FleetProof, *, details: bool = False) -> RenderableType:
-    """All of it; ``details`` adds every figure with the device on which it was measured."""
-    parts: list[RenderableType] = [_headline(fleet), Text(""), _matrix(fleet)]
+def show_proofs(fleet: FleetProof, *, details: bool = False, columns: int | None = None) -> RenderableType:
+    """All of it, in a terminal of so many ``columns`` (``None``: as many as it takes); ``details`` adds every figure
+    with the device on which it was measured."""
+    matrix = _matrix(fleet)
+    wide = Width.get(Console(), Console().options.update(width=_UNBOUNDED), matrix).maximum
+    parts: list[RenderableType] = [matrix] if columns is None or wide <= columns else [*_by_outcome(fleet)]
     for host in sorted(fleet.hosts, key=_worst_first):
         parts += _host(host)
         parts += _figures(host) if details else ()
     files = dict.fromkeys(name for host in fleet.hosts for name in host.stand_ins)
-    parts += [Text(""), Text(stand_ins_line(files), style="magenta")] if files else []
+    parts += [Text(""), *([Text(stand_ins_line(files), style="magenta")] if files else []), _verdict(fleet)]
     return Group(*parts)
 
 
-def _headline(fleet: FleetProof) -> Text:
+def _verdict(fleet: FleetProof) -> Text:
     counts = Counter(host.status for host in fleet.hosts)
     text = Text.assemble(
         (count(len(fleet.hosts), "host"), "bold"), f", {fleet.level} proofs, {shown_seconds(fleet.took_s)}: "
@@ -61,15 +68,30 @@ def _matrix(fleet: FleetProof) -> Table:
     names = list(dict.fromkeys(result.proof for host in fleet.hosts for result in host.results))
     for column in ("hosts", *names):
         table.add_column(column, overflow="fold")
+    for label, same in _alike(fleet):
+        outcomes = {result.proof: result.outcome for result in same.results}
+        table.add_row(label, *(_cell(outcomes.get(name)) for name in names))
+    return table
+
+
+def _by_outcome(fleet: FleetProof) -> Iterator[Text]:
+    """The same for a terminal that the matrix does not fit: below hosts their proofs, by what came of them."""
+    for label, same in _alike(fleet):
+        yield label
+        for outcome in BAD_FIRST:
+            if names := [result.proof for result in same.results if result.outcome == outcome]:
+                sign, style = SIGNS[outcome]
+                yield Text.assemble((f"  {sign[0]} {outcome}", style), f"  {', '.join(names)}")
+
+
+def _alike(fleet: FleetProof) -> Iterator[tuple[Text, HostProof]]:
+    """Hosts with the same outcomes, the worst ones first: their names, and one of them."""
     rows: dict[tuple[object, ...], list[HostProof]] = {}
     for host in sorted(fleet.hosts, key=_worst_first):
         rows.setdefault((host.status, *((result.proof, result.outcome) for result in host.results)), []).append(host)
     for same in rows.values():
-        outcomes = {result.proof: result.outcome for result in same[0].results}
         label = Text(printable(fold(host.host for host in same)), style="bold")
-        label.append(f" ({len(same)})" if len(same) > 1 else "", style="dim")
-        table.add_row(label, *(_cell(outcomes.get(name)) for name in names))
-    return table
+        yield label.append(f" ({len(same)})" if len(same) > 1 else "", style="dim"), same[0]
 
 
 def _worst_first(host: HostProof) -> tuple[int, str]:

@@ -48,13 +48,31 @@ def shown(proofs: FleetProof, *, details: bool = False) -> str:
 
 def test_the_table_folds_what_is_alike_and_says_what_is_not() -> None:
     text = shown(mixed())
-    assert "8 hosts, full proofs, 12.0 s: 1 failed, 1 could not be proved, 1 not proved in full" in text
+    verdict = "8 hosts, full proofs, 12.0 s: 1 failed, 1 could not be proved, 1 not proved in full"
+    assert text.splitlines()[-1].startswith(verdict), "what it comes to does not scroll away"
     assert "gpu[00-03] (4)" in text
     assert "✗ clock.ticks  ticks on GPU-9 (A100) is 50% worse than the median of 5 hosts with A100" in text
     assert "? clock.ticks  in use by python3 (4711)" in text
     assert "– clock.ticks  no GPU in this host" in text
     assert "\x1b[2J" not in text
     assert "GPU-2" not in text and "GPU-2 (A100)" in shown(mixed(), details=True)
+
+
+def test_where_the_table_does_not_fit_proofs_are_listed_by_outcome() -> None:
+    out = console.make_console()
+    names = [f"layer{number}.proof" for number in range(10)]
+    results = [result(ticks(1.0), proof=name) for name in names[1:]]
+    bad = result(ticks(1.0), proof=names[0], outcome="failed", sentence="slow")
+    proofs = fleet(host("gpu01", *results), host("gpu02", *results), host("gpu03", bad, *results))
+    with out.capture() as capture:
+        out.print(show_proofs(proofs, columns=80))
+    assert capture.get().splitlines()[:5] == [
+        "gpu03",
+        "  ✗ failed  layer0.proof",
+        f"  ✓ passed  {', '.join(names[1:])}",
+        "gpu[01-02] (2)",
+        f"  ✓ passed  {', '.join(names[1:])}",
+    ]
 
 
 def test_every_figure_is_shown_with_its_device_and_no_gpu_is_said_where_there_was_none() -> None:

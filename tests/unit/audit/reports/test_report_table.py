@@ -40,6 +40,22 @@ def test_failures_come_first_and_equal_hosts_share_a_row():
     ]  # fmt: skip
 
 
+def test_where_the_table_does_not_fit_layers_are_listed_by_status():
+    ages = {("gpu05", "status", ""): DAY}
+    hosts = [host(f"gpu0{number}") for number in (1, 2)]
+    failing = host("gpu05", "failing", layers={"gpu": "failing", "cuda": "drift"})
+    lines = shown(show_audit(fleet(*hosts, failing), ages, columns=40)).splitlines()
+    assert lines[2:8] == [
+        "gpu05  since 2026-11-18",
+        "  ✗ failing  gpu",
+        "  ~ drift  cuda",
+        "  ✓ as desired  base, driver",
+        "gpu[01-02] (2)",
+        "  ✓ as desired  base, driver, cuda, gpu",
+    ]
+    assert shown(show_audit(fleet(), ages, columns=200)) == shown(show_audit(fleet(), ages))
+
+
 def test_the_same_deviation_of_two_hosts_is_told_once_with_its_age():
     ages = {("gpu03", "deviation", "cuda link /usr/local/cuda"): DAY, ("gpu04", "status", ""): DAY}
     text = shown(show_audit(fleet(), ages))
