@@ -10,7 +10,7 @@ from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
-from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, on_each, result_of
+from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, on_each, result_of
 from hostwright.common.errors import Examination, HostError, HostwrightError, Stopped
 from hostwright.common.untrusted import guarded
 from hostwright.plan.member import Member, Members, Roster
@@ -41,13 +41,20 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
                 recording.emit(Explained(name, what, check.why, (check.finding,) if check.finding else ()))
             return _examined(roster, member, connections, recording, verdict) if verdict.failed_checks else verdict
 
+        ended: set[str] = set()
+
+        def tell(result: Verdict | HostError) -> None:
+            ended.add(result.host)
+            recording.emit(_end_of(result))
+
         try:
-            results = on_each(tuple(by_name), verified, stop=connections.close)
+            results = on_each(tuple(by_name), verified, stop=connections.close, told=tell)
         except Interrupted as stop:
-            _record(recording, stop.results)
+            for left in (*stop.results.values, *stop.results.errors):
+                if left.host not in ended:
+                    tell(left)
             stop.ended = RunResults(recording.run.id, stop.results, INTERRUPTED)
             raise
-        _record(recording, results)
         good = not results.errors and all(verdict.passed for verdict in results.values)
         status = AS_DESIRED if good else FAILED
         recording.journal.end(status)
@@ -72,13 +79,11 @@ def _examined(
     return replace(verdict, examination=found)
 
 
-def _record(recording: Recording, results: Results[Verdict]) -> None:
-    """What became of each host, for the journal: a host that does not pass has failed."""
-    for verdict in results.values:
-        unchecked = (f"{role} (not checked)" for role in verdict.unchecked_roles)
-        failed = ", ".join([*verdict.failed_roles, *unchecked])
-        recording.emit(
-            HostEnded(verdict.host, "as desired") if verdict.passed else HostEnded(verdict.host, "failed", failed)
-        )
-    for error in results.errors:
-        recording.emit(HostEnded(error.host, result_of(error), error.sentence))
+def _end_of(result: Verdict | HostError) -> HostEnded:
+    """What became of a host, for those who watch and for the journal: one that does not pass has failed."""
+    if isinstance(result, HostError):
+        return HostEnded(result.host, result_of(result), result.sentence)
+    if result.passed:
+        return HostEnded(result.host, "as desired")
+    unchecked = (f"{role} (not checked)" for role in result.unchecked_roles)
+    return HostEnded(result.host, "failed", ", ".join([*result.failed_roles, *unchecked]))

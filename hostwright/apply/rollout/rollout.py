@@ -82,9 +82,15 @@ def result_of(error: HostError) -> str:
 
 
 def on_each(
-    names: Sequence[str], work: Callable[[str], T], *, stop: Callable[[], None], at_once: int = 0
+    names: Sequence[str],
+    work: Callable[[str], T],
+    *,
+    stop: Callable[[], None],
+    at_once: int = 0,
+    told: Callable[[T | HostError], None] = lambda _: None,
 ) -> Results[T]:
-    """Call ``work(host)`` for each host, side by side. An error of one host is kept and stops no other.
+    """Call ``work(host)`` for each host, side by side. An error of one host is kept and stops no other. ``told`` gets
+    each result as soon as it is there, but none of those that Ctrl-C made.
 
     ``at_once`` bounds how many at a time, below what this machine can hold open (``window``); 0 is as many as that.
 
@@ -93,7 +99,7 @@ def on_each(
     """
     most = window(len(names))
     limits = Limits(canary=0, batch=min(at_once or most, most), max_fail=len(names))
-    return _Run(names, work, limits, emit=lambda _: None, stop=stop, gently=None, silent=_nobody).carry_out()
+    return _Run(names, work, limits, emit=lambda _: None, stop=stop, gently=None, silent=_nobody, told=told).carry_out()
 
 
 def _nobody() -> Collection[str]:
@@ -161,11 +167,12 @@ class _Run(Generic[T]):
         gently: Callable[[], None] | None,
         silent: Callable[[], Collection[str]],
         result: Callable[[T], str] = lambda _: "changed",
+        told: Callable[[T | HostError], None] = lambda _: None,
     ):
         self._names = tuple(dict.fromkeys(names))
         self._course = Course(self._names, limits, window(len(self._names)))
         self._work, self._emit, self._stop, self._gently, self._silent = work, emit, stop, gently, silent
-        self._result = result
+        self._result, self._told = result, told
         self._inbox: SimpleQueue[_Done[T] | _Failed | _Interrupted] = SimpleQueue()
         self._values: dict[str, T] = {}
         self._errors: dict[str, HostError] = {}
@@ -229,6 +236,7 @@ class _Run(Generic[T]):
             case _Done(host=host, value=value):
                 self._values[host] = value
                 self._course.end(host, self._result(value))
+                self._told(value)
             case _Failed(host=host, error=error):
                 self._fail(host, error)
             case _Interrupted():
@@ -244,6 +252,7 @@ class _Run(Generic[T]):
         if not isinstance(error, HostwrightError):
             raise error
         self._errors[host] = _of_host(host, error, sentence)
+        self._told(self._errors[host])
 
     def _interrupt(self) -> None:
         if self._gently is None or self._asked_to_stop:

@@ -59,13 +59,14 @@ def _verify_and_prove(
 
     def show_first(ended: RunResults[Verdict]) -> None:
         if not as_json:
-            show_verdicts(members, ended.results, details=details, as_json=False)
+            show_verdicts(members, ended.results, details=details, then_proofs=True, as_json=False)
 
     def show(proved: Proved) -> None:
         if as_json:
             show_verdicts(members, ended.results, proofs=document(proved.fleet), as_json=True)
         else:
-            console.make_console().print(show_proofs(proved.fleet, details=len(members) == 1))
+            out = console.make_console()
+            out.print(show_proofs(proved.fleet, details=len(members) == 1, columns=out.width))
 
     ended = shown(lambda: fleet.verify(members, password=password, audience=audience), show_first)
     proved = shown(lambda: fleet.prove(members, options, password=password, audience=audience), show)
@@ -107,7 +108,8 @@ def prove(
         if as_json:
             print_document("prove", document(proved.fleet))
         elif not quiet:
-            console.make_console().print(show_proofs(proved.fleet, details=details or len(members) == 1))
+            out, every = console.make_console(), details or len(members) == 1
+            out.print(show_proofs(proved.fleet, details=every, columns=out.width))
 
     password, audience = ask_password(connection), run_audience(as_json=quiet)
     proved = shown(lambda: fleet.prove(members, options, password=password, audience=audience), show)

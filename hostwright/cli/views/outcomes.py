@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -14,9 +15,18 @@ from hostwright.apply.host.variables import ARTIFACTS, DIRECT
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
 from hostwright.cli.console import Hanging
-from hostwright.cli.views.shared import errors_json, print_document, proofs_json, show_errors, show_next, show_stand_ins
+from hostwright.cli.views.shared import (
+    errors_json,
+    local_time,
+    print_document,
+    proofs_json,
+    show_errors,
+    show_next,
+    show_stand_ins,
+)
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable, shown_bytes, shown_seconds
+from hostwright.inventory.patterns import fold
 from hostwright.plan.planning import PREFLIGHT
 
 if TYPE_CHECKING:
@@ -53,7 +63,8 @@ def show_plans(
     todo = [planned.host for planned in results.values if not (planned.plan.empty or planned.plan.refusals)]
     if then and todo:
         drain = " --drain" if any(planned.busy for planned in results.values) else ""
-        show_next(out, then, todo, members, drain + (sh(" --plan %s", saved) if saved else ""))
+        done = [planned.host for planned in results.values if planned.plan.empty]
+        show_next(out, then, todo, members, drain + (sh(" --plan %s", saved) if saved else ""), done=done)
 
 
 def _altogether(members: Sequence[Member], results: Results[HostPlan]) -> str:
@@ -120,12 +131,13 @@ def show_outcomes(
     )
     sums = ", ".join(f"{words[word]} {word}" for word in RESULTS if words[word])
     out.print(Text(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style="bold"))
-    out.print(Text(f"run {run}: `invoke runs.show --run {run}` shows every step", style="dim"))
+    out.print(Text(f"every step: invoke runs.show --run {run}", style="dim"))
     bad = [error.host for error in results.errors if result_of(error) in ("failed", "unreachable")]
     if bad:
         show_next(out, "doctor", bad, members)
-    elif verb == "provision" and not results.errors and all(outcome.word != "pending" for outcome in results.values):
-        show_next(out, "verify", [outcome.host for outcome in results.values], members)
+    elif verb == "provision" and not results.errors:
+        pending = [outcome.host for outcome in results.values if outcome.word == "pending"]
+        show_next(out, "provision" if pending else "verify", pending or [each.host for each in results.values], members)
 
 
 def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str, Any]:
@@ -150,12 +162,23 @@ def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str,
     }
 
 
+def _when(at: str) -> str:
+    """A moment as the operator's clock shows it; a host's record may hold what is none."""
+    try:
+        return local_time(datetime.fromisoformat(at))
+    except ValueError:
+        return at
+
+
 def intents(ways: Sequence[WayBack]) -> Iterator[str]:
     """Where hosts go back to, and that the inventory says otherwise: one sentence for all hosts of one kind."""
     kinds = dict.fromkeys((way.back.stack.name, way.now.stack.name, way.back.stack.digest()) for way in ways)
     for back, now, digest in kinds:
         same = [way for way in ways if (way.now.stack.name, way.back.stack.digest()) == (now, digest)]
-        names = ", ".join(f"{way.now.name} (verified {way.at})" for way in same)
+        verified: dict[str, list[str]] = {}
+        for way in same:
+            verified.setdefault(_when(way.at), []).append(way.now.name)
+        names = ", ".join(f"{fold(hosts)} (verified {when})" for when, hosts in verified.items())
         yield (
             f"back to {back}: {names}. The inventory still says {now}: audits report that as intent, and the next "
             f"provision goes back to it, unless you change `stack` there"

@@ -18,6 +18,7 @@ from hostwright.common.errors import (
     Finding,
     HostError,
     HostwrightError,
+    ScriptFailed,
     SeveralFailed,
     StepFailed,
     Stopped,
@@ -25,13 +26,14 @@ from hostwright.common.errors import (
 )
 from hostwright.common.quoting import sh
 from hostwright.common.text import printable
-from hostwright.inventory.patterns import fold
+from hostwright.inventory.patterns import fold, terms
 from hostwright.stack.store.artifacts import stand_ins_line
 
 if TYPE_CHECKING:
     from hostwright.apply.rollout.rollout import Results
     from hostwright.fleet import Member
 
+_MOST_ALONE = 3  #: hosts with the same error that have a line each
 _NAMES_CHARACTERS = 60  #: of hosts in a command, above which it names them as the call did
 
 
@@ -74,29 +76,56 @@ def _error(error: HostwrightError, examination: Examination | None) -> dict[str,
     return {"host": host, "kind": type(error).__name__, "sentence": sentence, **step, **found}
 
 
-def show_next(out: Console, verb: str, hosts: Sequence[str], members: Sequence[Member], more: str = "") -> None:
-    """The command that comes next for these hosts. Never wrapped by us, so that it can be copied whole."""
-    names, pattern = fold(hosts), getattr(members, "pattern", "")
-    chosen = pattern if len(names) > _NAMES_CHARACTERS and len(hosts) == len(members) and pattern else names
+def show_next(
+    out: Console,
+    verb: str,
+    hosts: Sequence[str],
+    members: Sequence[Member],
+    more: str = "",
+    *,
+    done: Sequence[str] = (),
+) -> None:
+    """The command that comes next for these hosts. Never wrapped by us, so that it can be copied whole: of hosts that
+    are too many to be named it says how the call selected them, and which of those it leaves out; those that are
+    ``done`` anyway it may name, too."""
+    chosen, pattern = fold(hosts), getattr(members, "pattern", "")
+    if len(chosen) > _NAMES_CHARACTERS and pattern:
+        others = fold({member.name for member in members} - {*hosts, *done})
+        shorter = ",!".join([pattern, *terms(others)])
+        chosen = min(chosen, shorter, key=len)
     out.print(Text(f"next: invoke {verb}{sh(' --hosts %s', chosen)}{more}", style="cyan"), soft_wrap=True)
 
 
 def show_errors(errors: tuple[HostError, ...]) -> None:
-    """Print errors on standard error, each with what its host was found to have; hosts that the operator's stop alone
-    kept from their end share one line."""
+    """Print errors on standard error, each with what its host was found to have. Many hosts of which the same is told
+    share it, as do all that the operator's stop alone kept from their end."""
     err = console.make_console(stderr=True)
-    stopped: dict[str, list[str]] = {}
-    for error in errors:
-        if isinstance(error, Stopped):
-            stopped.setdefault(error.sentence, []).append(error.host)
-    for sentence, hosts in stopped.items():
-        err.print(console.show_error(HostError(fold(hosts), sentence)))
-    for error in errors:
-        if isinstance(error, Stopped):
-            continue
-        err.print(console.show_error(error))
-        for line in examination_lines(error.examination, error.host):
-            err.print(line)
+    alike: dict[object, list[HostError]] = {}
+    for error in sorted(errors, key=lambda error: not isinstance(error, Stopped)):
+        alike.setdefault(_told(error), []).append(error)
+    for same in alike.values():
+        shared = len(same) > _MOST_ALONE or isinstance(same[0], Stopped)
+        for error in [_of_all(same)] if shared else same:
+            err.print(console.show_error(error))
+            for line in examination_lines(error.examination, error.host):
+                err.print(line)
+
+
+def _told(error: HostError) -> object:
+    """What is told of a host, apart from its name."""
+    if isinstance(error, SeveralFailed):
+        return id(error)
+    lines = error.lines if isinstance(error, ScriptFailed) else ()
+    return type(error), error.sentence, error.step if isinstance(error, StepFailed) else lines, error.examination
+
+
+def _of_all(same: Sequence[HostError]) -> HostError:
+    """One error in the names of all hosts that have it."""
+    error = type(same[0]).__new__(type(same[0]))
+    vars(error).update(vars(same[0]))
+    error.host = fold(each.host for each in same)
+    error.retell(error.sentence)
+    return error
 
 
 def examination_lines(examination: Examination | None, host: str) -> Iterator[Text]:

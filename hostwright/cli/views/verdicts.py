@@ -35,10 +35,12 @@ def show_verdicts(
     *,
     proofs: Mapping[str, Any] | None = None,
     details: bool = False,
+    then_proofs: bool = False,
     as_json: bool,
 ) -> None:
     """What came of each host, the last lines of all; ``proofs`` are a part of the document where hosts were proved as
-    well. ``details``: each layer of hosts that passed, and each change of hosts on which no layer is as desired."""
+    well, and ``then_proofs`` says that those are shown next, with the files that are stand-ins.
+    ``details``: each layer of hosts that passed, and each change of hosts on which no layer is as desired."""
     if as_json:
         hosts = [_verdict_json(verdict) for verdict in results.values]
         proved = {"proofs": proofs} if proofs is not None else {}
@@ -49,7 +51,7 @@ def show_verdicts(
     for group in _alike(results.values, bare):
         if group[0].host in bare:
             _show_bare(out, group)
-        elif group[0].passed and not details and len(results.values) > 1:
+        elif group[0].passed and not details and len(results.values) + len(results.errors) > 1:
             _show_passed(out, group)
         else:
             for verdict in group:
@@ -59,7 +61,8 @@ def show_verdicts(
             if verdict.host in bare:
                 _show_verdict(out, verdict)
     show_errors(results.errors)
-    show_stand_ins(members, results, out)
+    if not then_proofs:
+        show_stand_ins(members, results, out)
     _conclude(out, members, results, bare)
 
 

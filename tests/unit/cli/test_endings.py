@@ -15,8 +15,9 @@ from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.verbs.inventory import _as_yaml
 from hostwright.cli.views.outcomes import show_outcomes, show_plans
+from hostwright.cli.views.shared import show_errors
 from hostwright.cli.views.verdicts import show_verdicts
-from hostwright.common.errors import HostError, Locked, Unreachable
+from hostwright.common.errors import FailedStep, HostError, Locked, StepFailed, Stopped, Unreachable
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Change, Plan, Reboot, Refusal, RolePlan, RoleResult, Step, StepResult
 from hostwright.plan.planning import HostPlan
@@ -106,6 +107,48 @@ def test_the_next_command_names_many_hosts_as_the_call_did(capsys: pytest.Captur
     assert ended(capsys)[-1] == "next: invoke remove --hosts '@rack 3'"
 
 
+def test_the_next_command_of_many_hosts_says_which_of_the_call_it_leaves_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = [f"node{number:03}" for number in range(1, 200, 3)]
+    plans = tuple(planned(name, *([CHANGE] if name > "node100" else [])) for name in names)
+    silent = tuple(Unreachable(name, "no route") for name in ("node002", "node005", "login"))
+    members: Any = type("Members", (list,), {"pattern": "@rack 3"})(
+        map(member, [*names, *(error.host for error in silent)])
+    )
+    show_plans(members, Results(plans, silent), then="provision", as_json=False)
+    assert ended(capsys)[-1] == "next: invoke provision --hosts '@rack 3,!login,!node[002,005]'"
+
+
+def test_many_hosts_with_the_same_error_share_a_line_and_few_do_not(capsys: pytest.CaptureFixture[str]) -> None:
+    many = [Unreachable(f"gpu{number:02}", "no route") for number in range(1, 7)]
+    few = [HostError(name, "no sudo") for name in ("a", "b", "c")]
+    show_errors((few[0], *many, *few[1:], Stopped("x", "stopped"), Stopped("y", "stopped")))
+    assert capsys.readouterr().err.splitlines() == [
+        *("x,y: stopped", "a: no sudo", "b: no sudo", "c: no sudo"),
+        "gpu[01-06]: no route",
+    ]
+
+
+def test_many_hosts_on_which_the_same_step_failed_share_its_output(capsys: pytest.CaptureFixture[str]) -> None:
+    step = FailedStep("driver", "module", "dkms", 10, ("Bad return status",))
+    errors = [StepFailed(f"gpu{number:02}", "it failed", step) for number in range(1, 7)]
+    other = StepFailed("gpu07", "it failed", replace(step, tail=("no space left",)))
+    show_errors((*errors, other))
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == ["gpu[01-06]: it failed", "gpu07: it failed"]
+    assert [line.strip() for line in lines if "│" in line] == ["│ Bad return status", "│ no space left"]
+    assert [error.host for error in errors] == [f"gpu{number:02}" for number in range(1, 7)], "they stay as they were"
+
+
+def test_files_that_are_stand_ins_are_said_once_where_proofs_follow(capsys: pytest.CaptureFixture[str]) -> None:
+    results = Results((Verdict(planned("a"), ()),), ())
+    show_verdicts([member("a")], results, as_json=False)
+    alone = ended(capsys)
+    show_verdicts([member("a")], results, then_proofs=True, as_json=False)
+    assert (["stand-in" in line for line in alone].count(True), "stand-in" in "".join(ended(capsys))) == (1, False)
+
+
 def outcome(host: str, seconds: float) -> Outcome:
     plan = planned(host, CHANGE).plan
     return Outcome(
@@ -123,7 +166,7 @@ def test_a_run_ends_with_sums_the_time_in_all_and_what_to_do_about_what_failed(
     assert lines[-4:] == [
         "lab stack: 5 stand-in files, not the vendor's own: see docs/lab.md",
         "6 hosts in 6 min 12 s: 2 changed, 1 failed, 1 locked, 1 unreachable, 1 untouched",
-        "run run1: `invoke runs.show --run run1` shows every step",
+        "every step: invoke runs.show --run run1",
         "next: invoke doctor --hosts c,e",
     ], "the stand-ins are those of hosts that were reached"
     assert "driver 2 2 1 min 10 s" in [" ".join(line.split()) for line in lines], "each layer once"
@@ -134,7 +177,7 @@ def test_a_run_in_which_all_went_well_is_followed_by_verify(capsys: pytest.Captu
     show_outcomes("provision", [member("a")], run, took_s=3.04, as_json=False)
     assert ended(capsys)[-3:] == [
         "1 host in 3.0 s: 1 changed",
-        "run run1: `invoke runs.show --run run1` shows every step",
+        "every step: invoke runs.show --run run1",
         "next: invoke verify --hosts a",
     ]
 
@@ -206,6 +249,12 @@ def test_verify_shows_all_with_details(capsys: pytest.CaptureFixture[str]) -> No
 )
 def test_a_variable_is_shown_as_it_can_be_pasted_back(value: Any) -> None:
     assert yaml.safe_load(_as_yaml("proxy_x", value)) == {"proxy_x": [*value] if isinstance(value, tuple) else value}
+
+
+def test_variables_can_be_pasted_below_each_other() -> None:
+    values = {"a": True, "b": 3, "c": "plain", "d": "022", "e": None, "f": ("x", "y"), "g": {"h": 1}, "i": ""}
+    lines = [_as_yaml(name, value) for name, value in values.items()]
+    assert yaml.safe_load("\n".join(lines)) == values | {"f": ["x", "y"]}
 
 
 def test_a_secret_variable_is_a_comment() -> None:

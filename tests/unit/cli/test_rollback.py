@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from hostwright.apply.rollout.rollback import WayBack, way_back
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
+from hostwright.cli.views.shared import local_time
 from hostwright.common.errors import HostError, InputError, Refused, Unreachable
 from hostwright.fleet import Fleet, Member, Members
 from hostwright.plan.host.newrelease import renewed
@@ -335,7 +337,8 @@ def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(
     assert rollback(inventory) == 0
     assert did == [("rollback", ("tensorflow-2.9", "tensorflow-2.9"))]
     said = " ".join(capsys.readouterr().err.split())
-    assert "back to tensorflow-2.9: gpu01 (verified 2026-11-02T08:00:00Z), gpu02" in said
+    when = local_time(datetime(2026, 11, 2, 8, tzinfo=UTC))
+    assert f"back to tensorflow-2.9: gpu[01-02] (verified {when}). The" in said
     assert "The inventory still says tensorflow-2.9.3: audits report that as intent" in said
 
 

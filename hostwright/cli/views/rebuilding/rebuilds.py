@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -13,7 +14,7 @@ from rich.text import Text
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next, show_stand_ins
-from hostwright.common.text import printable, shown_seconds
+from hostwright.common.text import count, printable, shown_seconds
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold
 from hostwright.rebuild.rebuild import Outcome, Rebuild
@@ -51,7 +52,14 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, as_json: bool) 
     if results.untouched:
         out.print(Text(f"{fold(results.untouched)}: not started, {results.stopped_because}", style="yellow"))
     show_stand_ins(members, results, out)
-    out.print(Text(f"run {rebuilt.run}: `invoke runs.show --run {rebuilt.run}` shows every step", style="dim"))
+    words = Counter(
+        [each.outcome for each in results.values]
+        + [result_of(error) for error in rebuilt.errors]
+        + ["untouched"] * len(results.untouched)
+    )
+    told = ", ".join(f"{number} {word}" for word, number in words.items())
+    out.print(Text(f"{count(words.total(), 'host')}: {told}", style="bold"))
+    out.print(Text(f"every step: invoke runs.show --run {rebuilt.run}", style="dim"))
     bad = [record.host for record in results.values if ENDED[record.outcome] == "failed"]
     bad += [error.host for error in rebuilt.errors if result_of(error) in ("failed", "unreachable")]
     if bad:
@@ -81,7 +89,7 @@ def decisions_table(decisions: Mapping[str, Decision]) -> RenderableType:
     for decision, names in same.items():
         way = "left alone" if decision.refusal and decision.way == "nothing" else decision.way
         table.add_row(
-            Text(fold(names)),
+            console.Hanging(fold(names)),
             Text(way, style="red" if decision.refusal else "bold"),
             Text(printable("; ".join(decision.reasons))),
             *(Text(printable(", ".join(decision.ends)) or "nobody", style="red") for _ in ends),

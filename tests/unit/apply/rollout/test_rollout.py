@@ -49,6 +49,27 @@ def test_hosts_do_not_wait_for_each_other():
     assert not meeting.broken
 
 
+def test_each_result_is_told_as_soon_as_it_is_there():
+    done = {name: threading.Event() for name in ("gpu01", "gpu02")}
+    said: list[str] = []
+
+    def work(name: str) -> str:
+        if name == "gpu02":
+            raise Unreachable(name, "no route")
+        return name
+
+    def last(name: str) -> str:
+        assert name != "gpu03" or all(event.wait(WAIT_S) for event in done.values())
+        return work(name)
+
+    def told(result: str | HostError) -> None:
+        said.append(str(result))
+        done.get(result.host if isinstance(result, HostError) else result, threading.Event()).set()
+
+    assert on_each(["gpu01", "gpu02", "gpu03"], last, stop=nothing, told=told).values == ("gpu01", "gpu03")
+    assert (sorted(said[:2]), said[2:]) == (["gpu01", "gpu02: no route"], ["gpu03"])
+
+
 UNFORESEEN = [
     ZeroDivisionError("gpu02"),
     UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
