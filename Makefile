@@ -6,7 +6,7 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup programs demo docs test unit lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces proof first-hour beside fuzz clean
+.PHONY: help setup programs demo docs test unit lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces proof first-hour pictures beside fuzz clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -20,6 +20,7 @@ help:
 	@echo "make workspaces   real TensorFlow and Jupyter in containers for people, behind the proxy in a real browser: an hour or more"
 	@echo "make proof     proofs on lab hosts with real TensorFlow, what is planted found, false alarms of 24 hosts counted (ROUNDS=3)"
 	@echo "make first-hour   a new user's commands on a host with nothing but Python; nine minutes"
+	@echo "make pictures  every verb in a real terminal of 80 and 120 columns, on hosts in every state; build/pictures/index.html"
 	@echo "make distributions   Debian 11 and Debian 12 from bare to bare, ten minutes; writes the table of docs/lab.md"
 	@echo "make beside    372 configurations of ssh_config and known_hosts beside the answer of ssh; a minute, no root"
 	@echo "make docs      the documentation site, in site/; seconds"
@@ -109,6 +110,10 @@ workspaces: setup
 ROUNDS ?= 3
 proof: setup
 	HOSTWRIGHT_PROOF_ROUNDS=$(ROUNDS) $(SUDO) $(VENV)/bin/python -m pytest tests/proof
+
+# tmux is the terminal; hosts replay what hosts answered, and nothing of this machine is changed.
+pictures: setup
+	$(VENV)/bin/python -m pytest tests/pictures
 
 # A third of them is part of make unit.
 beside: programs

@@ -45,8 +45,8 @@ ELSEWHERE = {
     "invoke power cycle --hosts gpu01 --boot media --image https://images.example.org/rescue.iso": "likewise",
     "invoke prove --hosts gpu01,gpu02 --quick": "the lab's CUDA computes nothing; test_prove.py sees it fail",
     "invoke prove --hosts gpu01 --proofs base,cuda.memory --html gpu01.html": "likewise",
-    "python docs/images/capture.py provision": "needs bare hosts and minutes, and changes a picture of the documents",
-    "python docs/images/capture.py rebuild": "likewise",
+    "python -m tests.pictures.capture provision": "needs bare hosts and minutes, changes a picture of the documents",
+    "python -m tests.pictures.capture rebuild": "likewise",
     "/opt/tensorflow-2.9/bin/pip download --only-binary :all: --no-deps --requirement "
     "/opt/tensorflow-2.9/constraints.txt pip==24.0 --dest wheels": "fetches 0.6 GB, as lab/vendor/wheels.py does",
     "tar -cf wheelhouse-py39.tar -C wheels .": "packs what the command before it fetches",
