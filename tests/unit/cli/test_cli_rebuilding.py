@@ -11,9 +11,10 @@ from hostwright.apply.rollout.limits import Limits
 from hostwright.apply.rollout.rollout import Results, roll_out
 from hostwright.cli.views.rebuilding.rebuilds import decisions_table, rebuilds_table, show_rebuilt
 from hostwright.common.errors import Locked, Unreachable
+from hostwright.inventory.patterns import fold
 from hostwright.rebuild.rebuild import OUTCOMES
 from hostwright.rebuild.run import ENDED, Rebuilt
-from hostwright.rebuild.ways.ways import decide
+from hostwright.rebuild.ways.ways import Decision, decide
 from tests.unit.support.rebuilds import rebuild, silent
 
 SAID = "HTTP 500 for [/redfish/v1/Systems/1] [error] \x1b[31m[/dev/sda]"
@@ -33,6 +34,19 @@ def test_what_a_bmc_says_is_shown_as_it_is() -> None:
     assert "[/dev/sda]" in text
     assert "\x1b" not in text
     assert "gpu[07-08]" in text
+
+
+def test_decisions_for_hosts_too_many_for_a_column_stand_below_each_other() -> None:
+    decision = Decision("repair", ("the layer cuda differs",), ("drain", "verify"), ("relayer",), ends=("ada",))
+    names = [f"node{number:03}" for number in range(1, 100, 3)]
+    lines = shown(decisions_table(dict.fromkeys(names, decision), columns=80)).splitlines()
+    assert lines == [
+        f"{fold(names)} (33 hosts): repair",
+        "  because the layer cuda differs",
+        "  ends ada",
+        "  steps drain → verify",
+        "  if that fails relayer",
+    ]
 
 
 def test_why_a_host_is_not_back_is_shown_as_it_is() -> None:

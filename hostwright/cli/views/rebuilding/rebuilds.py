@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -37,7 +37,8 @@ def show_decisions(decisions: Decisions, *, as_json: bool) -> None:
 def announce(decisions: Decisions) -> None:
     """What is going to be done with each host, before anything is."""
     if decisions.of:
-        console.make_console().print(decisions_table(decisions.of))
+        out = console.make_console()
+        out.print(decisions_table(decisions.of, columns=out.width))
 
 
 def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, as_json: bool) -> None:
@@ -77,26 +78,46 @@ def _document(rebuilt: Rebuilt) -> dict[str, Any]:
     }
 
 
-def decisions_table(decisions: Mapping[str, Decision]) -> RenderableType:
-    """What is going to be done, before anything is: equal decisions in one row."""
+def decisions_table(decisions: Mapping[str, Decision], *, columns: int = console.UNBOUNDED) -> RenderableType:
+    """What is going to be done, before anything is: equal decisions in one row, or, where hosts are too many for a
+    column of their names, below each other."""
+    same: dict[Decision, list[str]] = {}
+    for name, decision in decisions.items():
+        same.setdefault(decision, []).append(name)
+    if any(len(fold(names)) > columns // 3 for names in same.values()):
+        return Group(*(line for decision, names in same.items() for line in _decision_lines(decision, names)))
     table = Table(box=None, pad_edge=False, header_style="dim")
     ends = ("ends",) if any(decision.ends for decision in decisions.values()) else ()
     for column in ("host", "way", "because", *ends, "steps", "if that fails"):
         table.add_column(column, overflow="fold")
-    same: dict[Decision, list[str]] = {}
-    for name, decision in decisions.items():
-        same.setdefault(decision, []).append(name)
     for decision, names in same.items():
-        way = "left alone" if decision.refusal and decision.way == "nothing" else decision.way
         table.add_row(
             console.Hanging(fold(names)),
-            Text(way, style="red" if decision.refusal else "bold"),
+            _way(decision),
             Text(printable("; ".join(decision.reasons))),
             *(Text(printable(", ".join(decision.ends)) or "nobody", style="red") for _ in ends),
             " → ".join(decision.steps) or "–",
             ", then ".join(decision.escalation) or "–",
         )
     return table
+
+
+def _way(decision: Decision) -> Text:
+    way = "left alone" if decision.refusal and decision.way == "nothing" else decision.way
+    return Text(way, style="red" if decision.refusal else "bold")
+
+
+def _decision_lines(decision: Decision, names: Sequence[str]) -> Iterator[Text]:
+    """One decision for many hosts."""
+    number = f" ({len(names)} hosts)" if len(names) > 1 else ""
+    yield console.Hanging.assemble(f"{fold(names)}{number}: ", _way(decision))
+    yield console.Hanging(f"  because {printable('; '.join(decision.reasons))}")
+    if decision.ends:
+        yield console.Hanging(f"  ends {printable(', '.join(decision.ends))}", style="red")
+    if decision.steps:
+        yield console.Hanging(f"  steps {' → '.join(decision.steps)}")
+    if decision.escalation:
+        yield console.Hanging(f"  if that fails {', then '.join(decision.escalation)}")
 
 
 def rebuilds_table(rebuilds: tuple[Rebuild, ...]) -> RenderableType:

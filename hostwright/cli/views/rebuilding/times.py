@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hostwright.cli import console
 from hostwright.cli.views.rebuilding.rebuilds import STYLES
 from hostwright.common.text import count, printable, short, shown_seconds
 from hostwright.inventory.patterns import fold
@@ -67,5 +68,5 @@ def _last(rebuilds: Iterable[Rebuild]) -> Table:
         alike.setdefault(key, []).append(rebuild.host)
     for (day, way, sentence, outcome), hosts in alike.items():
         ended = Text(outcome, style=STYLES[outcome]).append(f": {short(sentence)}" if sentence else "", style="default")
-        shown.add_row(Text(printable(fold(hosts)), style="bold"), day, way, ended)
+        shown.add_row(console.Hanging(printable(fold(hosts)), style="bold"), day, way, ended)
     return shown
