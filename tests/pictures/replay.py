@@ -409,12 +409,12 @@ class Fleet:
         return Results(tuple(values), tuple(errors))
 
     @staticmethod
-    def removal(self: Any, members: Any) -> Any:
+    def removal(fleet: Any, members: Any) -> Any:
         from hostwright.apply.rollout.removal import Former, Formers, Removal
 
         for member in members:
             learn(member)
-        return Removal(self, Formers({member.name: Former(member.name) for member in members}, {}))
+        return Removal(fleet, Formers({member.name: Former(member.name) for member in members}, {}))
 
     @staticmethod
     def ways_back(_self: Any, members: Any, _to: str = "") -> Any:
@@ -518,6 +518,6 @@ def import_all() -> None:
 
 if __name__ == "__main__":
     import_all()
-    with open(sys.argv[1], encoding="utf-8") as orders:
+    with Path(sys.argv[1]).open(encoding="utf-8") as orders:
         for line in orders:
             carry_out(json.loads(line))

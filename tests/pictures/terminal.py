@@ -74,7 +74,7 @@ class Terminal:
         session = ["new-session", "-d", "-x", "80", "-y", str(HEIGHT), "-c", str(site), command]
         settings = ["set", "-g", "status", "off", ";", "set", "-g", "window-size", "manual"]
         self.call("set", "-g", "history-limit", str(HISTORY), ";", *session, ";", *settings)
-        self._orders = open(pipe, "w", encoding="utf-8")  # waits until the program reads  # noqa: SIM115
+        self._orders = pipe.open("w", encoding="utf-8")  # waits until the program reads
 
     def end(self) -> None:
         """The server ends with its pane."""

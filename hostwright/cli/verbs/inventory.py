@@ -81,8 +81,8 @@ def _show_variables(out: Console, member: Member, role: Role, *, why: bool) -> N
 def _as_yaml(name: str, value: object) -> str:
     """A variable as a line that can stand in a file of variables again. A secret is not shown.
 
-    >>> _as_yaml("base_umask", "022"), _as_yaml("proxy_listen", ("443", "[::]:443")), _as_yaml("cuda_keep", True)
-    ("base_umask: '022'", "proxy_listen: ['443', '[::]:443']", 'cuda_keep: true')
+    >>> _as_yaml("base_umask", "022"), _as_yaml("proxy_listen", ("443", "[::]:443")), _as_yaml("base_keep", True)
+    ("base_umask: '022'", "proxy_listen: ['443', '[::]:443']", 'base_keep: true')
     """
     if isinstance(value, Secret):
         return f"# {name}: a secret, not shown"
