@@ -101,7 +101,7 @@ def record(session: Session) -> list[Frame]:
         frames = watch()[-1:]
         for command in session.commands:
             for character in command:
-                tmux("send-keys", "-l", character)
+                tmux("send-keys", "-H", f"{ord(character):x}")
                 time.sleep(TYPED_S)
                 frames.append(look())
             tmux("send-keys", "Enter")
