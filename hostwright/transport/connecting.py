@@ -158,7 +158,8 @@ class Opening:
             endpoint.address,
             user=endpoint.user,
             port=endpoint.port,
-            config=_fabric_config(),
+            # Fabric's defaults without any file: ssh_config was read once for all hosts. A connection writes to it.
+            config=fabric.Config(lazy=True, ssh_config=paramiko.SSHConfig()),
             connect_kwargs={
                 "sock": sock,
                 "timeout": self.deadline.left_s(),
@@ -174,12 +175,6 @@ def _peer(sock: socket.socket | paramiko.Channel) -> str:
     """The address of the server, if the connection goes straight to it."""
     straight = isinstance(sock, socket.socket) and sock.family in (socket.AF_INET, socket.AF_INET6)
     return str(sock.getpeername()[0]) if straight else ""
-
-
-@functools.cache
-def _fabric_config() -> fabric.Config:
-    """Fabric's defaults without any file: we read ``ssh_config`` ourselves, once for all hosts."""
-    return fabric.Config(lazy=True, ssh_config=paramiko.SSHConfig())
 
 
 def _passes(error: Exception) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+import fabric
 import pytest
 
 from hostwright.common.errors import HostError, Unreachable
@@ -78,3 +79,19 @@ def test_a_server_that_is_no_ssh_server_is_an_error_of_its_host(words: bytes) ->
     with liar(lambda number: words if number == 0 else b"") as server, pytest.raises(HostError) as caught:
         connect(Target(port=server.port), options(connect_timeout_s=2.0))
     assert caught.value.host == "gpu01"
+
+
+def test_connections_share_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fabric writes to a connection's settings; another one that shares them has none meanwhile: no 'gateway'."""
+    used: list[fabric.Config] = []
+
+    def connection(*_: object, config: fabric.Config, **__: object) -> None:
+        used.append(config)
+        raise ConnectionResetError
+
+    monkeypatch.setattr(fabric, "Connection", connection)
+    for _ in range(2):
+        with liar(lambda _: b"") as server, pytest.raises(HostError):
+            connect(Target(port=server.port), options())
+    first, second = used
+    assert first is not second
