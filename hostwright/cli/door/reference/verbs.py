@@ -100,7 +100,7 @@ def _arguments(context: ParserContext) -> list[Argument]:
 def _written(argument: Argument) -> str:
     """``--max-fail VALUE``, ``--json``."""
     value = " VALUE" if argument.takes_value else ""
-    return f"--{(argument.name or '').replace('_', '-')}{value}"
+    return f"--{(argument.name or '').strip('_').replace('_', '-')}{value}"
 
 
 def _anchor(heading: str) -> str:
