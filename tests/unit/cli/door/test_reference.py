@@ -46,7 +46,8 @@ def test_every_option_of_every_verb_is_on_the_page() -> None:
         (verb, name)
         for verb, some in options.items()
         for name in (each.partition("/")[0] for each, (_, _, *place) in some.items() if not place)
-        if not verb.startswith("lab.") and f"`--{name.strip('_').replace('_', '-')}" not in sections[short.get(verb, verb)]
+        if not verb.startswith("lab.")
+        and f"`--{name.strip('_').replace('_', '-')}" not in sections[short.get(verb, verb)]
     ]
     assert missing == []
 
