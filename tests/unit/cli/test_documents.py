@@ -169,7 +169,7 @@ def test_every_verb_with_json_has_its_kinds() -> None:
 
 def test_every_verb_has_a_document_or_the_page_says_why_not() -> None:
     assert {verb for verb, options in VERBS.items() if "json" not in options} == RAW - {"init", "completion"}
-    page = (PROJECT / "docs/monitoring.md").read_text("utf-8")
+    page = (PROJECT / "docs/reference/json.md").read_text("utf-8")
     without = page[page.index("No document is printed by ") :].split("\n\n")[0]
     assert {verb for verb in RAW if f"`{verb}`" in without} == RAW
 
