@@ -36,6 +36,9 @@ LEFT_PROVING = (
     f"{NOTHING_CHANGED}. A proof that runs on a host goes on to its end there; "
     "`invoke runs.show --run {run}` shows what was measured"
 )
+#: How often a figure that is worse than others is measured again. Our choice: of 960 figures of equal hosts on a busy
+#: machine, one was worse both the first time and the second.
+MOST_AGAIN = 2
 BAD: tuple[Outcome, ...] = ("failed", "not run")  #: what keeps a host from counting as proved, the worse first
 
 
@@ -118,7 +121,9 @@ def prove(
         if not results.stopped_because:
             results = _together(each, members, several, results)
         hosts = _judged(members, results, store, began)
-        if not results.stopped_because and (doubts := _doubts(results, hosts, alone)):
+        for _ in range(MOST_AGAIN):
+            if results.stopped_because or not (doubts := _doubts(results, hosts, alone)):
+                break
             results = _again(each, doubts, results, options.at_once)
             hosts = _judged(members, results, store, began)
         fleet = FleetProof(
@@ -222,7 +227,7 @@ def _doubts(
 def _again(
     each: _Each, doubts: Mapping[str, tuple[Proof, ...]], results: Results[HostProof], at_once: int
 ) -> Results[HostProof]:
-    """The results with the better of two figures of these proofs. Where a host does not answer now, the first stand."""
+    """The results with the better figures of these proofs. Where a host does not answer now, the first stand."""
     for name, proofs in doubts.items():
         each.recording.emit(Note(name, f"measured again: {', '.join(proof.key for proof in proofs)}"))
     ran = each.carry_out(doubts, at_once)
@@ -292,11 +297,13 @@ class ProofsPass:
         if not proofs:
             raise NotAccepted(member.name, f"none of its roles has a {self.options.level} proof")
         clock, baseline = time.monotonic(), self.store.baseline(member.name)
-        first = self._prove(work, member, holder, proofs)
-        found = against_baseline(first, baseline, max_loss(member.host))
-        if doubts := tuple(proof for proof in proofs if proof.key in doubtful(first, found)):
-            both = measured_again(first, self._prove(work, member, holder, doubts))
-            found = against_baseline(both, baseline, max_loss(member.host))
+        best = self._prove(work, member, holder, proofs)
+        found = against_baseline(best, baseline, max_loss(member.host))
+        for _ in range(MOST_AGAIN):
+            if not (doubts := tuple(proof for proof in proofs if proof.key in doubtful(best, found))):
+                break
+            best = measured_again(best, self._prove(work, member, holder, doubts))
+            found = against_baseline(best, baseline, max_loss(member.host))
         took_s = round(time.monotonic() - clock, 3)
         place, level, run = str(work.roster.path), self.options.level, work.run.id
         self.store.add(FleetProof(found.at, place, level, (found,), STATISTICS, took_s, run), baseline=False)

@@ -100,10 +100,12 @@ def test_the_other_verbs_meet_the_lies_that_send_most(
 def test_a_host_that_lies_after_it_was_looked_at_ends_the_provisioning(
     kind: str, counted: Counter[str], tmp_path: Path
 ) -> None:
-    """What comes after the look is the record of a release: never carried out here, for that is the lie's place."""
+    """What comes after the look is the record of a release: never carried out here, for that is the lie's place. Where
+    the connection still lives then, one more look asks for the cause.
+    """
     with lied_to(kind, tmp_path, honest=1) as (liar, fleet, members):
         assert VERBS["provision"](fleet, members) == ["liar"]
-        assert liar.commands <= 2
+        assert liar.commands <= 3
     assert bounded(counted), counted
 
 

@@ -1,4 +1,4 @@
-"""A figure that is worse than those of twins or than the baseline is measured a second time before it is a finding."""
+"""A figure that is worse than those of twins or than the baseline is measured again before it is a finding."""
 
 from __future__ import annotations
 
@@ -80,13 +80,21 @@ def test_what_was_slow_for_a_moment_is_no_finding_but_a_note(fleet: Fleet, hosts
 
 
 def test_what_is_slow_again_is_an_outlier_by_its_better_figure(fleet: Fleet, hosts: Hosts) -> None:
-    hosts.shown["gpu03"] = [memory(50.0), memory(45.0)]
+    hosts.shown["gpu03"] = [memory(50.0), memory(45.0), memory(48.0)]
     proved = prove(fleet)
     assert proved.status == 3
     slow = of(proved, "gpu03")
     assert [finding.severity for finding in slow.findings] == ["outlier"]
     assert slow.measurements[0].value == 50.0
-    assert hosts.proved["gpu03"] == [("base.memory",)] * 2
+    assert hosts.proved["gpu03"] == [("base.memory",)] * 3
+
+
+def test_what_was_slow_twice_and_not_the_third_time_is_no_finding(fleet: Fleet, hosts: Hosts) -> None:
+    hosts.shown["gpu03"] = [memory(75.0), memory(76.0), memory(99.0)]
+    proved = prove(fleet)
+    assert proved.status == 0
+    assert of(proved, "gpu03").measurements[0].value == 99.0
+    assert len(hosts.proved["gpu03"]) == 3
 
 
 def test_a_loss_against_the_baseline_is_measured_again_too(fleet: Fleet, hosts: Hosts) -> None:
