@@ -14,6 +14,7 @@ shorter than it was: no screen of a moving picture stands longer than ``drawing.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ from tests.places import PROJECT
 PATIENCE_S = 900  #: for one command
 TMUX = ("tmux", "-L", f"capture-{os.getpid()}", "-f", os.devnull)
 PROMPT = "$ "
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 POLL_S = 0.2  #: between two looks at the screen
 TYPED_S = 0.05  #: between two keys
 #: no command asks, as nobody would answer
@@ -84,7 +86,8 @@ def watch() -> list[Frame]:
         time.sleep(POLL_S)
         frames.append(look())
         at_prompt = tmux("display-message", "-p", "#{pane_current_command}").strip() == "bash"
-        stays = frames[-1].ansi == frames[-2].ansi and frames[-1].ansi.split("\n")[-1].strip() == PROMPT.strip()
+        last = _COLOURS.sub("", frames[-1].ansi.split("\n")[-1]).strip()
+        stays = frames[-1].ansi == frames[-2].ansi and last == PROMPT.strip()
         if at_prompt and stays:
             return frames
     raise TimeoutError(f"no prompt after {PATIENCE_S} s:\n{frames[-1].ansi}")
