@@ -58,10 +58,16 @@ def refuse_strangers(fleet: Fleet) -> None:
         fleet.members("all")
 
 
+def refuse_unnamed(fleet: Fleet, selection: Selection) -> None:
+    """Raise ``InputError`` where no hosts are named; that the inventory has none is said first."""
+    if not selection.hosts:
+        fleet.select("all", usable=False)
+        raise InputError("name the hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
+
+
 def members_of(fleet: Fleet, selection: Selection) -> Members:
     """The hosts that were named, narrowed to ``--roles``."""
-    if not selection.hosts:
-        raise InputError("name the hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
+    refuse_unnamed(fleet, selection)
     roles = [name.strip() for name in selection.roles.split(",") if name.strip()]
     members = fleet.members(selection.hosts, roles)
     for note in members.notes:

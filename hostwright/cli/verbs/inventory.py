@@ -18,10 +18,10 @@ from hostwright.cli import console
 from hostwright.cli.arguments import Selection
 from hostwright.cli.console import Hanging
 from hostwright.cli.live.transfers import make_progress, summary
-from hostwright.cli.opening import members_of, open_fleet, refuse_strangers
+from hostwright.cli.opening import members_of, open_fleet, refuse_strangers, refuse_unnamed
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import print_document, warn
-from hostwright.common.errors import InputError, InputErrors, Mistakes
+from hostwright.common.errors import InputErrors, Mistakes
 from hostwright.common.secret import MASK, Secret
 from hostwright.common.text import count, printable
 from hostwright.fleet import Fleet, Member
@@ -106,8 +106,7 @@ _Dumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str
 def hosts(selection: Selection, *, as_json: bool = False) -> int:
     """``invoke hosts``: what the inventory says, also of hosts that cannot be used; ``--strict`` refuses them."""
     fleet = open_fleet(selection)
-    if not selection.hosts:
-        raise InputError("name the hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
+    refuse_unnamed(fleet, selection)
     if fleet.strict:
         fleet.members(selection.hosts)
     chosen = fleet.select(selection.hosts, usable=False)

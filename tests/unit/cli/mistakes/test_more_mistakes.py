@@ -102,7 +102,7 @@ def test_a_variable_of_somebody_else_is_no_slip(site: Path, capsys: pytest.Captu
 
 def test_an_empty_inventory_says_which_file_to_write(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (site / "inventory/hosts.yml").write_text("# nothing yet\n")
-    for line in "hosts", "plan all", "plan gpu01":
+    for line in "hosts", "plan all", "plan gpu01", "plan":
         status, said = typed(capsys, line)
         assert status == 2
         assert f"write them to {site}/inventory/hosts.yml, such as `all: {{hosts: {{gpu01: " in said
