@@ -7,8 +7,8 @@
     python -m tests.pictures.capture rebuild
 
 It needs tmux and the lab's two hosts freshly reset (for rebuild: provisioned), and takes three minutes each. Nothing in
-a picture is made up: it is the terminal's own screen with its colours, at most five times a second. Only the waiting is
-shorter than it was: no screen of a moving picture stands longer than ``drawing.MOST_S``.
+a picture is made up: it is the terminal's own screen with its colours, at most five times a second. A moving one is
+``FASTER``, and its waiting is shorter than it was: no screen of the recording stands longer than ``drawing.MOST_S``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.pictures.drawing import Frame, animate, draw, paced
@@ -28,6 +28,7 @@ PATIENCE_S = 900  #: for one command
 TMUX = ("tmux", "-L", f"capture-{os.getpid()}", "-f", os.devnull)
 PROMPT = "$ "
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+FASTER = 6  #: a moving picture is this much faster than the recording; README.md says so
 POLL_S = 0.2  #: between two looks at the screen
 TYPED_S = 0.05  #: between two keys
 #: no command asks, as nobody would answer
@@ -118,7 +119,8 @@ def picture(session: Session) -> str:
     """The session as SVG."""
     frames = record(session)
     if session.moves:
-        return animate(paced(frames), session.columns, rows=session.rows)
+        faster = [replace(frame, at_s=frame.at_s / FASTER) for frame in paced(frames)]
+        return animate(faster, session.columns, rows=session.rows)
     return draw(frames[-1].ansi.rstrip().removesuffix(PROMPT.strip()).rstrip(), session.columns)
 
 
