@@ -49,19 +49,19 @@ def run_audience(*, as_json: bool) -> Audience:
 
 def audit_audience() -> Audience:
     """Whoever types an audit: a count of the hosts that have answered."""
-    return Audience(lambda members, _run: Counting(member.name for member in members), warn)
+    return Audience(lambda members, _run: Audited("probing", (member.name for member in members)), warn)
 
 
 class Counting:
-    """A line on standard error that counts the hosts that have answered; nothing where that is no terminal.
+    """A line on standard error that counts the hosts that are done; nothing where that is no terminal.
 
     When few are left they are named: a host that hangs is seen while it hangs.
     """
 
-    def __init__(self, hosts: Iterable[str]):
+    def __init__(self, word: str, hosts: Iterable[str]):
         out = console.make_console(stderr=True)
         told = TextColumn("{task.description}", markup=False)
-        columns = (TextColumn("probing"), BarColumn(), MofNCompleteColumn(), told)
+        columns = (TextColumn(word), BarColumn(), MofNCompleteColumn(), told)
         self._progress = Progress(*columns, console=out, transient=True, disable=not console.redraws(out))
         self._left = set(hosts)
         self._task = self._progress.add_task("", total=len(self._left))
@@ -75,15 +75,23 @@ class Counting:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._progress.stop()
 
+    def count(self, host: str, status: str = "") -> None:
+        """One host more is done, with this status; from any thread."""
+        with self._lock:
+            self._left.discard(host)
+            self._counts.update([status] if status else [])
+            told = [", ".join(f"{number} {status}" for status, number in sorted(self._counts.items()))]
+            told += [f"left: {fold(self._left)}"] if 0 < len(self._left) <= NAMED else []
+        self._progress.update(self._task, advance=1, description="; ".join(filter(None, told)))
+
+
+class Audited(Counting):
+    """Counts the hosts that were audited, by status."""
+
     def __call__(self, event: Event) -> None:
         """Take in an event; it may come from any thread."""
         if isinstance(event, HostAudited):
-            with self._lock:
-                self._counts[event.audit.status] += 1
-                self._left.discard(event.host)
-                counts = ", ".join(f"{number} {status}" for status, number in sorted(self._counts.items()))
-                few = fold(self._left) if 0 < len(self._left) <= NAMED else ""
-            self._progress.update(self._task, advance=1, description=f"{counts}; left: {few}" if few else counts)
+            self.count(event.host, event.audit.status)
 
 
 def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:

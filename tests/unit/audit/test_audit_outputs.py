@@ -13,7 +13,7 @@ from hostwright.audit.auditing import HostAudited
 from hostwright.audit.fleetaudit import Layer
 from hostwright.cli.verbs.audit import exit_status
 from hostwright.cli.views import progress
-from hostwright.cli.views.progress import Counting, watch
+from hostwright.cli.views.progress import Audited, watch
 from hostwright.cli.views.reports import Outputs
 from hostwright.common.errors import InputError
 from tests.unit.support.audits import EACH, fleet, host
@@ -116,7 +116,7 @@ def test_a_watch_of_nonsense_is_refused():
 def test_hosts_are_counted_and_the_last_ones_named(monkeypatch: pytest.MonkeyPatch):
     out = progress.console.Console(file=io.StringIO(), force_terminal=True, width=120)
     monkeypatch.setattr(progress.console, "make_console", lambda **_: out)
-    with Counting([host.host for host in EACH]) as emit:
+    with Audited("probing", [host.host for host in EACH]) as emit:
         for audit in EACH[:-1]:
             emit(HostAudited(audit.host, audit))
         description = emit._progress.tasks[0].description

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -19,8 +20,10 @@ from rich.console import Console
 
 from hostwright.apply.commands import remote
 from hostwright.apply.commands.remote import CommandResult, Lifeline, RemoteCommand, run_command
+from hostwright.apply.events import HostEnded
 from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
+from hostwright.cli import console
 from hostwright.cli.views.reaching import commands
 from hostwright.common.errors import HostError, Refused, Unreachable
 from hostwright.transport import Output
@@ -123,6 +126,15 @@ def test_a_long_line_is_wrapped_deeper_in_a_terminal(width: int, monkeypatch: py
     assert len(inside) > 1
     for line in inside:
         assert line.startswith("  ") and len(line) <= width
+
+
+def test_the_hosts_that_are_waited_for_are_named_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Console(file=io.StringIO(), force_terminal=True, width=120)
+    monkeypatch.setattr(console, "make_console", lambda **_: screen)
+    view = commands.command_audience().view
+    with view([SimpleNamespace(name=f"gpu0{number}") for number in (1, 2, 3)], "run1") as emit:  # type: ignore[list-item]
+        emit(HostEnded("gpu01", "ran"))
+    assert "left: gpu[02-03]" in screen.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_a_pipe_gets_lines_as_they_are() -> None:

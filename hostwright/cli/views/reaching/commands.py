@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console, Group
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from hostwright.apply.commands.remote import CommandResult, RemoteCommand
 from hostwright.apply.commands.running import sentence_of
@@ -20,51 +17,33 @@ from hostwright.apply.events import Emit, Event, HostEnded, Note
 from hostwright.apply.rollout.recording import Audience, RunResults
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
+from hostwright.cli.views.progress import Counting
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
 from hostwright.common.text import count, one_line
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold
 
 KIND = "command"  #: of the document
-_NAMED = 5  #: hosts that are named when no more are waited for
 
 
 def command_audience() -> Audience:
     """Whoever waits for a command: a line on standard error that counts hosts, and names the last ones."""
 
     def view(members: Sequence[Member], _run: str) -> AbstractContextManager[Emit]:
-        return _Ended(member.name for member in members)
+        return _Ended("ended", (member.name for member in members))
 
     return Audience(view, warn)
 
 
-class _Ended:
-    """Counts the hosts on which the command has ended; shows nothing where that is no terminal."""
-
-    def __init__(self, hosts: Iterable[str]):
-        out = console.make_console(stderr=True)
-        columns = (TextColumn("ended"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-        self._progress = Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
-        self._left = set(hosts)
-        self._task = self._progress.add_task("", total=len(self._left))
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._progress.stop()
+class _Ended(Counting):
+    """Counts the hosts on which the command has ended."""
 
     def __call__(self, event: Event) -> None:
         """Take in an event; it may come from any thread."""
         if isinstance(event, Note):
             warn(f"{event.host}: {event.text}")
         elif isinstance(event, HostEnded):
-            with self._lock:
-                self._left.discard(event.host)
-                few = f"left: {fold(self._left)}" if 0 < len(self._left) <= _NAMED else ""
-            self._progress.update(self._task, advance=1, description=few)
+            self.count(event.host)
 
 
 def show_commands(command: RemoteCommand, ended: RunResults[CommandResult], *, as_json: bool) -> None:
