@@ -34,6 +34,8 @@ work() (
 )
 unwork() {
   rm -rf -- "$1"
-  rmdir -- "${1%/*}" 2>/dev/null || return 0
-  case $1 in */hostwright/work/*) rmdir -- "${1%/work/*}" 2>/dev/null || : ;; esac
+  made=${1%/*}
+  rmdir -- "$made" 2>/dev/null || return 0
+  made=${made%/*}
+  [ "${made##*/}" != hostwright ] || rmdir -- "$made" 2>/dev/null || :
 }
