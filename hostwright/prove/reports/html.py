@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from hostwright.audit.reports.html.charts import HEIGHT, WIDTH
-from hostwright.audit.reports.html.html import joined, policy
+from hostwright.audit.reports.html.html import environment_of, joined, policy
 from hostwright.audit.reports.html.text import clean, folded, moment, name
 from hostwright.prove.fleetproof import WORST_FIRST, FleetProof, HostProof
 from hostwright.prove.model import Measurement
@@ -68,13 +68,7 @@ def _names(hosts: Sequence[str]) -> str:
 
 
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = environment_of(Path(__file__).parent)
     environment.globals.update(width=WIDTH, height=HEIGHT, floor=FLOOR, states=STATES, words=WORDS)
     environment.filters.update(clean=clean, name=name, figure=_figure, status=_status, beside=beside)
     return environment

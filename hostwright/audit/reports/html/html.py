@@ -82,15 +82,20 @@ def digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(PAGE / "templates"),
+def environment_of(folder: Path) -> Environment:
+    """What the templates of a page are rendered in: values are escaped, and a name that nobody gave is an error."""
+    return Environment(
+        loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = environment_of(PAGE / "templates")
     environment.globals.update(width=WIDTH, height=HEIGHT, words=WORDS, shown=SHOWN, statuses=STATUSES)
     environment.tests["folded"] = lambda row: isinstance(row, FoldedRow)
     return environment

@@ -13,12 +13,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
-from hostwright.audit.reports.html.html import joined, policy
+from hostwright.audit.reports.html.html import environment_of, joined, policy
 from hostwright.audit.reports.html.text import clean, first, folded, moment, name
 from hostwright.audit.reports.run.timeline import lasting, ticks, timeline, whole_time
 from hostwright.plan.model import StepResult
@@ -173,13 +173,7 @@ def said(record: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = environment_of(Path(__file__).parent)
     environment.filters.update(clean=clean, name=name, lasting=lasting, output=output, said=said, steps=steps_of)
     environment.globals.update(said_most=SAID)
     return environment
