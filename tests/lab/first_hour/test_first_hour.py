@@ -18,8 +18,8 @@ from lab import fleet
 from lab.config import USER, HostOptions, Lab, Machine
 from lab.records import find_machine
 from tests.lab.conftest import on
+from tests.lab.first_hour import page
 from tests.lab.first_hour.desk import Desk, Typed
-from tests.lab.first_hour.page import blocks, commands
 from tests.lab.ownlab import own_lab
 from tests.lab.telling import tell
 from tests.lab.trees import Tree
@@ -106,7 +106,7 @@ def hour(desk: Desk, lab: Lab, host: Machine, bare: Tree) -> Hour:
     """
     done = Hour()
     assert desk.type(f"ssh-keyscan -t ed25519 {host.address} >>~/.ssh/known_hosts").status == 0  # he has logged in once
-    for command in [*commands(), REMOVE]:
+    for command in [*page.commands(), REMOVE]:
         done.typed.append(desk.type(f"{command} --from ~/nvidia" if command == "hostwright mirror" else command))
         if done.typed[-1].status not in (0, DIFFERS):
             break
@@ -120,7 +120,7 @@ def hour(desk: Desk, lab: Lab, host: Machine, bare: Tree) -> Hour:
 
 def inventory(host: Machine) -> str:
     """The page's inventory, for the lab's host and its stack."""
-    said = yaml.safe_load(next(blocks("yaml")))
+    said = yaml.safe_load(page.inventory())
     said["all"]["hosts"][HOST] |= {"ansible_host": str(host.address), "ansible_user": USER, "stack": "lab"}
     return yaml.safe_dump(said)
 
