@@ -2,6 +2,8 @@
 
     .venv/bin/python -m benchmarks.history
 
+``make bench CASES=history`` runs it, too, and keeps its figures.
+
 The audits are generated, and written with the real ``History.add``; no host is asked. Each host has 8 cards and some
 90 readings, of which a few are its own (product's serial, time of its last provisioning). A year holds: a reboot of
 every host once a month, in waves of a tenth of the fleet a day, with a new kernel each; two upgrades of the driver; a
@@ -14,6 +16,7 @@ last audit, each of which opens the file anew. The goals are below 100 ms for on
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,9 +26,10 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
-from hostwright.audit.fleetaudit import Deviation, Finding, FleetAudit, HostAudit, Layer, LayerStatus, Reading, worst
+from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, Layer, LayerStatus, Reading, worst
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.history import History
+from hostwright.common.errors import Finding
 
 INVENTORY = "inventory"
 START = datetime(2026, 1, 1, 6, tzinfo=UTC)
@@ -138,8 +142,8 @@ def timed(work: Callable[[], object]) -> float:
     return median(found)
 
 
-def measure(folder: Path, hosts: int, days: int) -> None:
-    """Write the year and print a line for each use of it."""
+def measure(folder: Path, hosts: int, days: int, *, as_json: bool) -> None:
+    """Write the year and print a line for each use of it, or some of them as JSON."""
     history, adds = History(folder), []
     began_s = time.perf_counter()
     for audit in year(hosts, days, Random(1)):  # noqa: S311 - the same year every time
@@ -147,12 +151,7 @@ def measure(folder: Path, hosts: int, days: int) -> None:
         history.add(audit)
         adds.append(time.perf_counter() - add_s)
     readings = max(len(host.readings) for host in audit.hosts)
-    print(f"{hosts} hosts, {days} daily audits, {readings} readings and {CARDS} cards a host")
-    print(f"generated and written in  {time.perf_counter() - began_s:8.1f} s")
-    print(f"size of the file          {history.path.stat().st_size / 1e6:8.1f} MB")
-    print(f"the first add             {adds[0] * 1e3:8.1f} ms")
-    print(f"an add at the end         {median(adds[-30:]) * 1e3:8.1f} ms")
-    print(f"the slowest later add     {max(adds[1:]) * 1e3:8.1f} ms")
+    written_s = time.perf_counter() - began_s
     week = START + timedelta(days=days - 8)
     uses: dict[str, Callable[[], object]] = {
         "history of one host": lambda: history.host_history("gpu0007", None, INVENTORY),
@@ -163,8 +162,24 @@ def measure(folder: Path, hosts: int, days: int) -> None:
         "latest": lambda: history.latest(INVENTORY),
         "ages": lambda: history.ages(INVENTORY),
     }
-    for name, use in uses.items():
-        print(f"{name:26}{timed(use) * 1e3:8.1f} ms")
+    took_s = {name: timed(use) for name, use in uses.items()}
+    if as_json:
+        figures = {
+            "size_mb": history.path.stat().st_size / 1e6,
+            "add_s": median(adds[-30:]),
+            "one_host_s": took_s["history of one host"],
+            "week_s": took_s["diff since 7 days"],
+        }
+        print(json.dumps(figures))
+        return
+    print(f"{hosts} hosts, {days} daily audits, {readings} readings and {CARDS} cards a host")
+    print(f"generated and written in  {written_s:8.1f} s")
+    print(f"size of the file          {history.path.stat().st_size / 1e6:8.1f} MB")
+    print(f"the first add             {adds[0] * 1e3:8.1f} ms")
+    print(f"an add at the end         {median(adds[-30:]) * 1e3:8.1f} ms")
+    print(f"the slowest later add     {max(adds[1:]) * 1e3:8.1f} ms")
+    for name, seconds in took_s.items():
+        print(f"{name:26}{seconds * 1e3:8.1f} ms")
     print(f"events of gpu0007 {len(history.host_history('gpu0007', None, INVENTORY).events)}")
 
 
@@ -173,9 +188,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--days", type=int, default=365)
+    parser.add_argument("--json", action="store_true", help="the figures that the page of benchmarks shows")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hwbench-") as name:
-        measure(Path(name), options.hosts, options.days)
+        measure(Path(name), options.hosts, options.days, as_json=options.json)
 
 
 if __name__ == "__main__":
