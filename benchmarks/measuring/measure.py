@@ -1,0 +1,114 @@
+"""Runs one command and measures it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from benchmarks.figures.sample import Sample
+from benchmarks.measuring.command import Command, Done
+from benchmarks.measuring.controlgroup import ControlGroup, control_group
+from benchmarks.measuring.traffic import through
+
+LOOK_S = 0.05  #: between two looks at the memory
+OUTPUT_BYTES = 8 << 20  #: kept of each output
+REST_S = 2.0  #: for what is still on its way when the process has ended
+TIMED_OUT = -1  #: the status of a command that was ended
+
+_numbers = itertools.count()
+
+
+def measure(command: Command, round_: int) -> Done:
+    """Run it from a clean start: nothing of an earlier command lives on, and none of its processes outlives it."""
+    command.before()
+    with control_group(f"{os.getpid()}-{next(_numbers)}") as group, tempfile.TemporaryFile() as err:
+        return _run(command, round_, group, err)
+
+
+def _run(command: Command, round_: int, group: ControlGroup, err: IO[bytes]) -> Done:
+    words = group.entering
+    if command.netns:
+        words += ["nsenter", f"--net={command.netns}", "--"]
+    traffic = through(command.cable) if command.cable else None
+    with _memory(group) as memory, tempfile.TemporaryFile() as stdin:
+        stdin.write(command.stdin)
+        stdin.seek(0)
+        began_s = time.perf_counter()
+        process = subprocess.Popen(
+            [*words, *command.words],
+            stdin=stdin, stdout=subprocess.PIPE, stderr=err, cwd=command.cwd, env={**os.environ, **command.env},
+            start_new_session=True,
+        )  # fmt: skip
+        assert process.stdout is not None  # noqa: S101 - it is a pipe
+        reader = _Reader(process.stdout, command.mark, began_s)
+        reader.start()
+        status = _wait(process, command.timeout_s)
+        wall_s = time.perf_counter() - began_s
+        reader.join(REST_S)
+    extra = {"mark_s": reader.mark_s} if reader.mark_s else {}
+    gone = through(command.cable).since(traffic) if traffic else {}
+    sample = Sample(
+        command.contender, command.size, command.variant, round_, wall_s, group.cpu_s, *memory.most, extra=extra, **gone
+    )
+    err.seek(0)
+    return Done(
+        sample, status, bytes(reader.kept).decode(errors="replace"), err.read(OUTPUT_BYTES).decode(errors="replace")
+    )
+
+
+class _Reader(threading.Thread):
+    """Reads what a process prints, also while something that it left behind holds the other end open."""
+
+    def __init__(self, stream: IO[bytes], mark: re.Pattern[str] | None, began_s: float):
+        super().__init__(daemon=True)
+        self._stream, self._mark, self._began_s = stream, mark, began_s
+        self.kept, self.mark_s = bytearray(), 0.0
+
+    def run(self) -> None:
+        """Until the end."""
+        for line in self._stream:
+            if self._mark and self._mark.search(line.decode(errors="replace")):
+                self.mark_s = time.perf_counter() - self._began_s
+            self.kept += line[: max(0, OUTPUT_BYTES - len(self.kept))]
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int:
+    """The status of the process; it is ended when its time is over."""
+    try:
+        return process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return TIMED_OUT
+
+
+class _Most:
+    """The most memory that was seen."""
+
+    most = (0, 0)  #: bytes and processes
+
+
+@contextmanager
+def _memory(group: ControlGroup) -> Iterator[_Most]:
+    """Look at the group's memory from time to time, until the body ends."""
+    seen, over = _Most(), threading.Event()
+
+    def look() -> None:
+        while not over.wait(LOOK_S):
+            seen.most = max(seen.most, group.memory())
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        over.set()
+        thread.join()
