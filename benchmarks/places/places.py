@@ -1,0 +1,71 @@
+"""The places of one run: each is made when the first case asks for it, and all are gone at the end."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.measuring.controlgroup import kill_all
+from benchmarks.places import hosts
+from benchmarks.places.hosts import Hosts
+from benchmarks.places.replay import Replaying, replaying
+from lab.locking import locked
+from lab.mounts import unmount_below
+
+PREFIX = "hwbench-run-"  #: of the directory with all files of a run
+
+
+@dataclass(slots=True)
+class Places:
+    """What cases stand on."""
+
+    work: Path  #: for files of the run
+    stack: ExitStack
+    tell: Callable[[str], None]
+    _hosts: list[Hosts] = field(default_factory=list)
+    _replaying: list[Replaying] = field(default_factory=list)
+
+    def hosts(self) -> Hosts:
+        """The lab with one provisioned host."""
+        if not self._hosts:
+            self.tell("making the lab, and provisioning the host of which all others are clones")
+            self.stack.callback(hosts.take_down)
+            self._hosts.append(hosts.make(self.work))
+        return self._hosts[0]
+
+    def replaying(self) -> Replaying:
+        """A network of loopback hosts that answer as the lab's provisioned host does."""
+        if not self._replaying:
+            lab = self.hosts()
+            self.tell("recording what a provisioned host answers")
+            self._replaying.append(self.stack.enter_context(replaying(lab)))
+        return self._replaying[0]
+
+    def folder(self, name: str) -> Path:
+        """An empty directory of a case."""
+        path = self.work / name
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
+        return path
+
+
+@contextmanager
+def places(tell: Callable[[str], None]) -> Iterator[Places]:
+    """Places for the body; a second run on the same machine waits until they are gone."""
+    with locked("benchmarks"), ExitStack() as stack:
+        _remove_remains()
+        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX)))
+        work.chmod(0o755)
+        yield Places(work, stack, tell)
+
+
+def _remove_remains() -> None:
+    """What a run that was killed left: its processes, mounts and files. Its lab and its user go when they are made."""
+    kill_all()
+    for work in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        unmount_below(work)
+        shutil.rmtree(work, ignore_errors=True)
