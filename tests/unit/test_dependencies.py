@@ -20,9 +20,12 @@ TREE = Path(hostwright.__file__).resolve().parents[1]
 PROJECT = tomllib.loads((TREE / "pyproject.toml").read_text("utf-8"))["project"]
 #: By the places of the code: the engine with its roles, and the checks that `verify` runs on users' hosts.
 PRODUCT = ("hostwright", "roles", "tests/layers")
-NO_PACKAGE = {"hostwright", "roles", "lab", "tests", "tasks", "_typeshed"} | sys.stdlib_module_names
-#: They run inside a lab's container image, on what is installed there.
-IN_AN_IMAGE = (TREE / "lab/serving/savedmodel.py", TREE / "tests/workspaces/made_models.py")
+NO_PACKAGE = {"hostwright", "roles", "lab", "tests", "benchmarks", "tasks", "_typeshed"} | sys.stdlib_module_names
+#: They run inside a lab's container image or in an environment of the benchmark's, on what is installed there.
+ELSEWHERE = (
+    *(TREE / "lab/serving/savedmodel.py", TREE / "tests/workspaces/made_models.py"),
+    *(TREE / "benchmarks" / name for name in ("ansible_answers.py", "page/draw.py", "peers/pyinfra/deploy.py")),
+)
 #: Parts of another package, by whose version theirs is chosen, and whose documentation has them imported.
 PART_OF = {"pydantic-core": "pydantic", "markupsafe": "jinja2"}
 
@@ -45,7 +48,7 @@ def distributions(folders: Iterable[str]) -> set[str]:
     """What must be installed for the code in these folders."""
     by_module = packages_distributions()
     files = [path for folder in folders for path in (TREE / folder).rglob("*.py")] + [TREE / "tasks.py"]
-    here = [path for path in files if path not in IN_AN_IMAGE and not path.match(SENT_TO_HOSTS)]
+    here = [path for path in files if path not in ELSEWHERE and not path.match(SENT_TO_HOSTS)]
     modules = {module for path in here for module in imported(path.read_text("utf-8"))}
     names = {normal(by_module[module][0]) for module in modules}
     return {PART_OF.get(name, name) for name in names}
@@ -59,8 +62,8 @@ def test_the_product_imports_what_it_declares_and_declares_what_it_imports() -> 
     assert distributions(PRODUCT) == declared(PROJECT["dependencies"])
 
 
-def test_what_only_tests_and_the_lab_import_is_for_developers() -> None:
-    others = distributions([*PRODUCT, "lab", "tests"]) - declared(PROJECT["dependencies"])
+def test_what_only_tests_the_lab_and_the_benchmarks_import_is_for_developers() -> None:
+    others = distributions([*PRODUCT, "lab", "tests", "benchmarks"]) - declared(PROJECT["dependencies"])
     developers = declared(PROJECT["optional-dependencies"]["dev"])
     assert others <= developers
     assert not developers & declared(PROJECT["dependencies"])

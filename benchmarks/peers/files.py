@@ -1,0 +1,55 @@
+"""What a stack's files are for a tool that has no stacks: the vendor's files, and the texts of configuration files."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.places.hosts import STACK, Hosts
+from lab.machine import console
+
+#: artifact → the variable that names its file for the peers
+VENDOR = {
+    "driver": "runfile",
+    "cuda-repository": "deb",
+    "cuda-pin": "pin",
+    "cudnn": "cudnn",
+    "wheelhouse-3.9": "wheels",
+}
+#: What a provisioned host has in them; every tool that is compared brings these bytes.
+TEXTS = (
+    "/etc/apt/apt.conf.d/52hostwright",
+    "/etc/apt/preferences.d/hostwright-no-other-driver",
+    "/etc/modprobe.d/hostwright-nouveau.conf",
+    "/etc/modules-load.d/hostwright-nvidia.conf",
+    "/etc/systemd/system/nvidia-persistenced.service",
+    "/etc/apt/sources.list.d/cuda-ubuntu2004-11-2-local.list",
+    "/etc/ld.so.conf.d/cuda-11-2.conf",
+    "/etc/profile.d/cuda.sh",
+    "/usr/local/lib/hostwright/cuda-command",
+    "/opt/tensorflow-2.9/constraints.txt",
+    "/etc/apt/sources.list.d/nvidia-container-toolkit.list",
+    "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg",
+    "/etc/systemd/system/hostwright-nvidia-dev-char.service",
+    "/etc/docker/daemon.json",
+)
+
+
+def lay_out(hosts: Hosts, host: str, folder: Path) -> dict[str, str]:
+    """Put everything into ``folder``, from the mirror and from a provisioned host; the variables that name it."""
+    (machine,) = hosts.machines([host])
+    for path in TEXTS:
+        (folder / Path(path).name).write_bytes(b64decode(console(machine, "base64", "-w0", path)))
+    variables = {"files": str(folder)}
+    for artifact, file in mirrored(hosts.hostwright("mirror", "--stack", STACK, "--json")).items():
+        if artifact in VENDOR:
+            (folder / file.name).symlink_to(file)
+            variables[VENDOR[artifact]] = file.name
+    return variables
+
+
+def mirrored(document: str) -> Mapping[str, Path]:
+    """Artifact → its file on this machine, from what ``mirror --json`` prints."""
+    return {file["name"]: Path(file["path"]) for file in json.loads(document)["files"]}

@@ -1,0 +1,52 @@
+"""What the peers print about what they did. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_RECAP = re.compile(r"^(\S+)\s+:((?:\s+\w+=\d+)+)\s*$", re.MULTILINE)
+_TOTAL = re.compile(r"^\s*Grand total\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
+_CONNECTED = re.compile(r"^\s*\[(\S+?)\] Connected\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Of one run of a tool."""
+
+    hosts: frozenset[str]  #: it did its work on them
+    changed: int  #: operations or tasks that changed something, over all hosts
+    failed: int  #: that failed, and hosts that were not reached
+
+
+def of_ansible(text: str) -> Result:
+    """From a play's recap. Raises ``ValueError`` where there is none."""
+    rows = {name: dict(_pairs(counts)) for name, counts in _RECAP.findall(text.partition("PLAY RECAP")[2])}
+    if not rows:
+        raise ValueError("no recap")
+    failed = sum(row.get("failed", 0) + row.get("unreachable", 0) for row in rows.values())
+    return Result(frozenset(rows), sum(row.get("changed", 0) for row in rows.values()), failed)
+
+
+def of_pyinfra(text: str) -> Result:
+    """From pyinfra's results. Raises ``ValueError`` where there are none."""
+    total = _TOTAL.search(text)
+    if not total:
+        raise ValueError("no results")
+    _, changed, failed, _ = (0 if number == "-" else int(number) for number in total.groups())
+    return Result(frozenset(_CONNECTED.findall(text)), changed, failed)
+
+
+def wrong(result: Result, hosts: frozenset[str], *, changes: bool) -> str:
+    """What is wrong with a result: hosts that are missing, failures, and changes where there must be none."""
+    if missing := sorted(hosts - result.hosts):
+        return f"it did nothing on {', '.join(missing)}"
+    if result.failed:
+        return f"{result.failed} of its tasks failed"
+    if result.changed and not changes:
+        return f"{result.changed} of its tasks changed something on hosts that are as desired"
+    return ""
+
+
+def _pairs(counts: str) -> list[tuple[str, int]]:
+    return [(name, int(number)) for name, _, number in (pair.partition("=") for pair in counts.split())]

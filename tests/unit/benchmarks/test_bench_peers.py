@@ -1,0 +1,119 @@
+"""What the peers print, and the files that they are given."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from benchmarks.peers.files import TEXTS, mirrored
+from benchmarks.peers.results import Result, of_ansible, of_pyinfra, wrong
+from benchmarks.peers.tools import HERE
+from benchmarks.peers.venvs import NAMED, PINS, pinned, versions
+
+RECAP = """\
+TASK [Docker runs] *************************************************************
+ok: [gpu01]
+
+PLAY RECAP *********************************************************************
+gpu01                      : ok=56   changed=0    unreachable=0    failed=0    skipped=2    rescued=0    ignored=0
+gpu02                      : ok=30   changed=43   unreachable=0    failed=1    skipped=9    rescued=0    ignored=0
+gpu03                      : ok=0    changed=0    unreachable=1    failed=0    skipped=0    rescued=0    ignored=0
+"""
+RESULTS = """\
+--> Connecting to hosts...
+    [gpu01] Connected
+    [gpu02] Connected
+
+--> Results:
+    Operation                                                  Hosts   Success   Error   No Change
+    build tools                                                2       1         -       1
+    Grand total                                                41      1         -       40
+"""
+
+
+def test_a_play_is_read_host_by_host() -> None:
+    assert of_ansible(RECAP) == Result(frozenset({"gpu01", "gpu02", "gpu03"}), 43, 2)
+
+
+def test_a_play_without_a_recap_is_no_result() -> None:
+    with pytest.raises(ValueError, match="no recap"):
+        of_ansible("ERROR! the playbook could not be found\n")
+
+
+def test_results_of_pyinfra_are_its_grand_total() -> None:
+    assert of_pyinfra(RESULTS) == Result(frozenset({"gpu01", "gpu02"}), 1, 0)
+
+
+def test_a_deploy_that_ended_early_is_no_result() -> None:
+    with pytest.raises(ValueError, match="no results"):
+        of_pyinfra("--> Connecting to hosts...\n    [gpu01] Connected\n")
+
+
+@pytest.mark.parametrize(
+    ("result", "changes", "sentence"),
+    [
+        (Result(frozenset({"a", "b"}), 0, 0), False, ""),
+        (Result(frozenset({"a", "b"}), 3, 0), True, ""),
+        (Result(frozenset({"a", "b"}), 3, 0), False, "3 of its tasks changed something on hosts that are as desired"),
+        (Result(frozenset({"a", "b"}), 0, 2), True, "2 of its tasks failed"),
+        (Result(frozenset({"a"}), 0, 0), True, "it did nothing on b"),
+    ],
+)
+def test_what_does_not_count_has_a_sentence(result: Result, changes: bool, sentence: str) -> None:
+    assert wrong(result, frozenset({"a", "b"}), changes=changes) == sentence
+
+
+def test_artifacts_are_found_where_the_mirror_says() -> None:
+    document = '{"kind": "mirror", "files": [{"name": "driver", "path": "/cache/ff/x.run", "file": "x.run"}]}'
+    assert mirrored(document) == {"driver": Path("/cache/ff/x.run")}
+
+
+def test_every_peer_is_pinned_with_hashes() -> None:
+    assert versions().keys() == {package for packages in NAMED.values() for package in packages}
+    for file in PINS.glob("*.txt"):
+        lines = file.read_text().splitlines()
+        packages = [line for line in lines if "==" in line and not line.startswith(" ")]
+        assert packages and all(line.endswith("\\") for line in packages), file.name
+        assert not [line for line in lines if "://" in line]
+
+
+def test_a_version_is_read_from_its_line() -> None:
+    assert pinned("a-b==1.0 \\\n    --hash=sha256:00\nb==2.1 \\\n", "b") == "2.1"
+    with pytest.raises(ValueError, match="c is not pinned"):
+        pinned("b==2.1 \\\n", "c")
+
+
+def test_every_tool_brings_the_same_texts() -> None:
+    """Each text of the stack stands in the playbook, in the deploy and in the script."""
+    sources = [HERE / name for name in ("ansible/site.yml", "pyinfra/deploy.py", "script/provision.sh")]
+    for source in sources:
+        text = source.read_text()
+        assert [path for path in TEXTS if Path(path).name not in text] == [], source.name
+
+
+def test_every_tool_installs_the_same_versions() -> None:
+    def words(name: str) -> set[str]:
+        text = (HERE / name).read_text()
+        words = text.replace('"', " ").replace("'", " ").replace(",", " ").split()
+        return {word for word in words if re.fullmatch(r"(cuda|lib)\S+-11-2=\S+", word)}
+
+    assert len(words("ansible/site.yml")) == 8
+    assert words("ansible/site.yml") == words("pyinfra/deploy.py") == words("script/provision.sh")
+
+
+def test_host_keys_are_checked() -> None:
+    settings = (HERE / "ansible/ansible.cfg").read_text()
+    assert "host_key_checking = true" in settings and "pipelining = true" in settings
+
+
+def test_the_playbook_uses_what_ansible_core_has() -> None:
+    """And gathers no facts: every task is one of its own modules."""
+    (play,) = yaml.safe_load((HERE / "ansible/site.yml").read_text())
+    assert play["gather_facts"] is False
+    tasks = [task for entry in play["tasks"] + play["handlers"] for task in entry.get("block", [entry])]
+    modules = {key for task in tasks for key in task if "." in key}
+    assert all(key.startswith("ansible.builtin.") for key in modules)
+    assert len(tasks) > 55
