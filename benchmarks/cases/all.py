@@ -1,0 +1,31 @@
+"""Every case, in the order of the page."""
+
+from __future__ import annotations
+
+from benchmarks.cases import (
+    clientfiles,
+    copying,
+    history,
+    hung,
+    latency,
+    listing,
+    offline,
+    plan,
+    provision,
+    startup,
+    thousand,
+)
+from benchmarks.cases.case import Case
+
+CASES: tuple[Case, ...] = (
+    plan, latency, thousand, provision, copying, offline, listing, hung, clientfiles, startup, history,
+)  # fmt: skip
+
+
+def named(names: str) -> tuple[Case, ...]:
+    """Cases by their names, separated by commas; empty: all. Raises ``ValueError`` for a name that is none."""
+    by_name = {case.NAME: case for case in CASES}
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    if unknown := [name for name in wanted if name not in by_name]:
+        raise ValueError(f"there is no case {', '.join(unknown)}; there are {', '.join(by_name)}")
+    return tuple(by_name[name] for name in wanted) if wanted else CASES

@@ -1,0 +1,86 @@
+"""A year of daily audits of 1,000 hosts: what reading it costs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from benchmarks.cases.case import Table, Wanted
+from benchmarks.figures.goals import Goal
+from benchmarks.measuring.command import Command, Done
+from benchmarks.places.places import Places
+
+NAME = "history"
+TITLE = "A year of daily audits of 1,000 hosts"
+ABOUT = """\
+Made-up audits of hosts with 8 cards and some 90 values each, written with the product's own history, then read in
+every way that it can be read (`benchmarks/history.py`); no host is asked. The wall is that of writing the whole
+year."""
+BOUND_S = 600.0
+TABLE = Table(
+    traffic=False,
+    extra={
+        "size_mb": "file, MB",
+        "add_s": "an add, s",
+        "one_host_s": "one host's history, s",
+        "week_s": "a week's diff, s",
+    },
+)
+YEAR = "history of a year"
+HOSTS, DAYS = 1000, 365
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Nothing but the number of hosts."""
+
+    size: int
+
+
+def estimate_s(wanted: Wanted) -> float:
+    """Mostly the writing, in one round."""
+    return 180 * max(wanted.sizes, default=HOSTS) / HOSTS
+
+
+@contextmanager
+def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
+    """Nothing."""
+    yield Ready(max(wanted.sizes, default=HOSTS))
+
+
+def check(ready: Ready) -> str:
+    """Nothing has a state."""
+    return ""
+
+
+def facts(ready: Ready) -> dict[str, str]:
+    """Nothing that the page does not say."""
+    return {}
+
+
+def commands(ready: Ready) -> Sequence[Command]:
+    """One program that measures inside."""
+    words = (sys.executable, "-m", "benchmarks.history", "--hosts", str(ready.size), "--days", str(DAYS), "--json")
+    return [Command(YEAR, ready.size, words, counted=read, rounds=1)]
+
+
+def read(done: Done) -> Mapping[str, float]:
+    """What it measured."""
+    values: dict[str, float] = json.loads(done.stdout)
+    return {name: round(value, 4) for name, value in values.items()}
+
+
+def goals() -> Sequence[Goal]:
+    """Those of the history since it was written."""
+    return (
+        Goal("size of the file", 200, lambda found: found.median(YEAR, HOSTS, "size_mb"), " MB"),
+        Goal("an add at the year's end", 2, lambda found: found.median(YEAR, HOSTS, "add_s"), " s"),
+        Goal("one host's history", 0.1, lambda found: found.median(YEAR, HOSTS, "one_host_s"), " s"),
+        Goal("a week's diff", 0.1, lambda found: found.median(YEAR, HOSTS, "week_s"), " s"),
+    )
+
+
+PLOTTED = ()

@@ -1,0 +1,144 @@
+"""One host that accepts connections and then says nothing, among a hundred."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.cases.case import Table, Wanted
+from benchmarks.figures.goals import Goal
+from benchmarks.measuring.command import Command, Done
+from benchmarks.measuring.machine import own_program
+from benchmarks.peers.tools import HERE
+from benchmarks.peers.venvs import environment
+from benchmarks.places.places import Places
+from benchmarks.places.replay import REAL_PORT, Replaying
+
+NAME = "hung"
+TITLE = "One hung host in 100"
+ABOUT = """\
+Loopback hosts, 10 at a time (`--batch 10`, `forks = 10`), three seconds of work each: `hostwright run` and
+Ansible's module `raw`. The first host accepts connections and never says a word; both give it up after 15 s. Each
+host writes down when its work has ended, and the figure is when the last of the other 99 did."""
+BOUND_S = 600.0
+TABLE = Table(traffic=False, memory=False, extra={"others_s": "the others done, s"})
+OURS, THEIRS = "hostwright run", "Ansible raw"
+NONE, ONE = "none hangs", "one hangs"
+SIZE, AT_ONCE, WORK_S, PATIENCE_S = 100, 10, 3, 15
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The hosts, with and without the one that hangs, and the file of their ends."""
+
+    place: Replaying
+    size: int
+    ends: Path
+    environment: dict[str, str]
+    folder: Path
+
+
+def estimate_s(wanted: Wanted) -> float:
+    """Two tools, twice, at most two rounds."""
+    return min(wanted.rounds, 2) * 4 * 40
+
+
+@contextmanager
+def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
+    """One file for all hosts: a line each."""
+    place, folder = places.replaying(), places.folder(NAME)
+    ends = folder / "ends"
+    ends.touch()
+    ends.chmod(0o666)  # the loopback hosts' user writes it
+    yield Ready(place, max(wanted.sizes, default=SIZE), ends, places.hosts().environment, folder)
+
+
+def check(ready: Ready) -> str:
+    """Each command's own check counts the hosts."""
+    return ""
+
+
+def facts(ready: Ready) -> dict[str, str]:
+    """What hangs."""
+    return {"hung host": "a port whose connections the kernel takes and nobody answers, as of a stopped sshd"}
+
+
+def commands(ready: Ready) -> Sequence[Command]:
+    """Both tools, with and without the host that hangs."""
+    return [
+        with_ends(ready, make(ready, hung), hung)
+        for hung in (False, True)
+        for make in (of_ours, of_ansible)
+    ]  # fmt: skip
+
+
+def work(ready: Ready) -> str:
+    """What each host does."""
+    return f"sleep {WORK_S}; date +%s.%N >>{ready.ends}"
+
+
+def of_ours(ready: Ready, hung: bool) -> Command:
+    """``hostwright run``."""
+    inventory = ready.place.inventory(f"hung-{hung}", ready.size, REAL_PORT, hung=int(hung))
+    words = (own_program("hostwright"), "run", "--inventory", str(inventory), "--hosts", "all", "--batch", str(AT_ONCE))
+    return Command(OURS, ready.size, (*words, "--", work(ready)), env=ready.environment)
+
+
+def of_ansible(ready: Ready, hung: bool) -> Command:
+    """Ansible's own way of one command."""
+    inventory = ready.place.ini(ready.folder / f"hosts-{hung}.ini", ready.size, REAL_PORT, hung=int(hung))
+    env = {
+        "ANSIBLE_CONFIG": str(HERE / "ansible/ansible.cfg"),
+        "ANSIBLE_HOME": str(ready.folder / "ansible"),
+        "ANSIBLE_TIMEOUT": str(PATIENCE_S),
+        "ANSIBLE_SSH_ARGS": f"-F {ready.place.ssh_config(REAL_PORT)} -o ControlMaster=auto -o ControlPersist=60s",
+    }
+    words = (str(environment("ansible") / "ansible"), "-i", str(inventory), "all", "-f", str(AT_ONCE), "-m", "raw")
+    return Command(THEIRS, ready.size, (*words, "-a", work(ready)), env=env, cwd=ready.folder)
+
+
+def with_ends(ready: Ready, command: Command, hung: bool) -> Command:
+    """The command with the hosts' own times."""
+    began: list[float] = []
+
+    def before() -> None:
+        os.truncate(ready.ends, 0)
+        began[:] = [time.time()]
+
+    def counted(_: Done) -> Mapping[str, float]:
+        return {"others_s": last(ready.ends.read_text()) - began[0]}
+
+    return replace(
+        command, variant=ONE if hung else NONE, netns=ready.place.netns, before=before, counted=counted, rounds=2,
+        check=ended(ready, ready.size - hung),
+    )  # fmt: skip
+
+
+def last(text: str) -> float:
+    """The latest of some times, a line each."""
+    return max(float(line) for line in text.split())
+
+
+def ended(ready: Ready, count: int) -> Callable[[Done], str]:
+    """A check that so many hosts have done their work."""
+
+    def check(done: Done) -> str:
+        found = len(ready.ends.read_text().split())
+        return "" if found == count else f"{found} of {count} hosts did their work: {done.last}"
+
+    return check
+
+
+def goals() -> Sequence[Goal]:
+    """Ours; Ansible's stands in the table."""
+    return (
+        Goal("the other 99 hosts done, one hung / none hung", 1.05,
+             lambda found: found.median(OURS, SIZE, "others_s", ONE) / found.median(OURS, SIZE, "others_s", NONE), "×"),
+    )  # fmt: skip
+
+
+PLOTTED = (OURS, THEIRS)

@@ -1,0 +1,122 @@
+"""The same hosts behind a long line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+from benchmarks.cases import plan
+from benchmarks.cases.case import Table, Wanted
+from benchmarks.cases.ours import AUDIT, PLAN, PROBES
+from benchmarks.figures.goals import Goal
+from benchmarks.figures.statistics import Figures
+from benchmarks.measuring.command import Command
+from benchmarks.peers.tools import ANSIBLE, MITOGEN, PYINFRA, SSH
+from benchmarks.places.desk import Desk, long_cable, round_trip_s, set_up
+from benchmarks.places.places import Places
+
+NAME = "latency"
+TITLE = "The same, with 25 and 80 ms of added round trip"
+ABOUT = """\
+One host and ten, with each frame of the controller's cable held back by half of the round trip in each direction.
+The round trips from nothing to the plan are the slope of the wall over the added round trip: what is waited for,
+one after the other, from the first packet to the last. Two rounds; Ansible is measured with one host, in one round."""
+BOUND_S = 900.0
+TABLE = Table(memory=False)
+SIZES = (1, 10)
+ROUNDS = 2
+#: variant → seconds that are added to a round trip
+DELAYS_S = {"0 ms": 0.0, "25 ms": 0.025, "80 ms": 0.08}
+
+
+@dataclass(slots=True)
+class Line:
+    """The cable as it is now."""
+
+    desk: Desk
+    facts: dict[str, str] = field(default_factory=dict)
+    _now_s: float = 0.0
+    _cable: ExitStack = field(default_factory=ExitStack)
+
+    def be(self, delay_s: float, address: str) -> None:
+        """Make the cable this long, and measure it once."""
+        if delay_s == self._now_s:
+            return
+        self._cable.close()
+        self._now_s = 0.0
+        if delay_s:
+            self.facts["delayed by"] = self._cable.enter_context(long_cable(self.desk, delay_s))
+            measured = f"{1000 * round_trip_s(self.desk, address):.1f} ms for a TCP handshake"
+            self.facts.setdefault(f"{1000 * delay_s:g} ms, measured", measured)
+        self._now_s = delay_s
+
+    def close(self) -> None:
+        """The ordinary cable again."""
+        self._cable.close()
+        set_up(self.desk.lab)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The hosts of ``plan`` and the cable."""
+
+    hosts: plan.Ready
+    line: Line
+
+
+def estimate_s(wanted: Wanted) -> float:
+    """Some seconds a command, and Ansible once."""
+    return min(wanted.rounds, ROUNDS) * 3 * sum(20 + 2 * size for size in wanted.of(SIZES)) + 3 * 60
+
+
+@contextmanager
+def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
+    """As for ``plan``, with fewer hosts."""
+    with plan.setup(places, replace(wanted, sizes=wanted.of(SIZES))) as hosts:
+        line = Line(hosts.hosts.desk)
+        try:
+            yield Ready(hosts, line)
+        finally:
+            line.close()
+
+
+def check(ready: Ready) -> str:
+    """As for ``plan``."""
+    return plan.check(ready.hosts)
+
+
+def facts(ready: Ready) -> dict[str, str]:
+    """What holds frames back, and for how long."""
+    return {**plan.facts(ready.hosts), **ready.line.facts}
+
+
+def commands(ready: Ready) -> Sequence[Command]:
+    """Each length of the cable, with all contenders under it."""
+    return [command for variant in DELAYS_S for size in ready.hosts.sizes for command in under(ready, variant, size)]
+
+
+def under(ready: Ready, variant: str, size: int) -> list[Command]:
+    """All contenders behind one length of the cable; Ansible with one host, once."""
+    (first,) = ready.hosts.hosts.machines(ready.hosts.names[:1])
+
+    def before() -> None:
+        ready.line.be(DELAYS_S[variant], str(first.address))
+
+    found = [replace(command, before=before, rounds=ROUNDS) for command in plan.at(ready.hosts, size, variant)]
+    quick = [one for one in found if one.contender not in (ANSIBLE, MITOGEN)]
+    slow = [replace(one, rounds=1) for one in found if one.contender in (ANSIBLE, MITOGEN)]
+    return quick + (slow if size == 1 else [])
+
+
+def round_trips(found: Figures, contender: str) -> float:
+    """Of one host: seconds of wall for each second of round trip."""
+    return found.slope(contender, 1, "wall_s", DELAYS_S)
+
+
+def goals() -> Sequence[Goal]:
+    """Round trips; the page's table shows the walls beside others."""
+    return (Goal("1 host: round trips from nothing to the plan", 8, lambda found: round_trips(found, PLAN)),)
+
+
+PLOTTED = (SSH, PROBES, PLAN, AUDIT, PYINFRA)

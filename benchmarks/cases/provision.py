@@ -1,0 +1,183 @@
+"""Bare hosts, brought to the whole stack."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.cases.case import Table, Wanted
+from benchmarks.figures.goals import Goal
+from benchmarks.figures.statistics import Figures
+from benchmarks.measuring.command import Command, Done
+from benchmarks.measuring.machine import own_program
+from benchmarks.peers import files, tools
+from benchmarks.peers.tools import ANSIBLE, HERE, PYINFRA, Tools
+from benchmarks.places.hosts import Hosts
+from benchmarks.places.places import Places
+from lab.config import Machine
+from lab.machine import console
+
+NAME = "provision"
+TITLE = "First provision of 1 and 4 hosts, files at hand"
+ABOUT = """\
+Lab hosts that were installed a moment before, with nothing on them: the whole stack, with the vendor's files and a
+wheelhouse on the controller, and Debian's packages from its archive. `hostwright provision`; the same steps as one
+shell script by hand (`benchmarks/peers/script/provision.sh`), whose files go before it through `tar` and `ssh`; the
+same as a playbook and as a pyinfra deploy. Afterwards `hostwright plan` must find nothing to change but its own
+records, and cuDNN's files and the packages of the environment must be those of a host that Hostwright provisioned."""
+BOUND_S = 2400.0
+TABLE = Table()
+SIZES = (1, 4)
+#: by the number of hosts; one round of four takes a quarter of an hour
+ROUNDS = {1: 2}
+OURS, SCRIPT = "hostwright provision", "shell script over ssh"
+#: what only Hostwright itself writes: role → what a plan says of a host where others did the same work
+OWN_RECORDS = {
+    "driver": "files not recorded",
+    "cudnn": "no record of its files",
+    "tensorflow": "a directory",
+}
+#: the same on every host that has the stack, whoever brought it
+SAME = """\
+cd /usr/local/cuda-11.2/targets/x86_64-linux
+sha256sum lib/libcudnn*.so.8.1.0 include/cudnn*.h
+/opt/tensorflow-2.9/bin/pip list --format=freeze --disable-pip-version-check | grep -v -e ^pip= -e ^setuptools= -e ^pkg
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The hosts, and what the contenders need."""
+
+    hosts: Hosts
+    names: tuple[str, ...]
+    variables: dict[str, str]
+    same: str  #: what ``SAME`` prints on a provisioned host
+    folder: Path
+    sizes: tuple[int, ...]
+
+    def tools(self, size: int) -> Tools:
+        """The peers on the first hosts."""
+        folder = self.folder / str(size)
+        folder.mkdir(exist_ok=True)
+        return tools.of(self.hosts, self.names[:size], self.variables, folder)
+
+
+def estimate_s(wanted: Wanted) -> float:
+    """A minute and a half a host alone, a minute each where several share the cores; four contenders."""
+    return sum(rounds(size, wanted.rounds) * 4 * (60 + 50 * size) for size in wanted.of(SIZES))
+
+
+def rounds(size: int, wanted: int) -> int:
+    """How often so many hosts are provisioned."""
+    return min(wanted, ROUNDS.get(size, 1))
+
+
+@contextmanager
+def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
+    """Bare hosts, and what is at hand."""
+    hosts, folder = places.hosts(), places.folder(NAME)
+    sizes = wanted.of(SIZES)
+    (green,) = hosts.clones(1)
+    variables = files.lay_out(hosts, green, places.folder("at-hand"))
+    same = console(hosts.machines([green])[0], "sh", "-c", SAME)
+    names = hosts.bare(max(sizes))
+    yield Ready(hosts, names, variables, same, folder, sizes)
+    hosts.remove(names)
+
+
+def check(ready: Ready) -> str:
+    """Each command begins on bare hosts, and its own check asks for the state that it must reach."""
+    return ""
+
+
+def facts(ready: Ready) -> dict[str, str]:
+    """What is not the vendor's."""
+    return {
+        "stack": "the lab's small profile: the driver and the large math libraries are stand-ins, TensorFlow is real"
+    }
+
+
+def commands(ready: Ready) -> Sequence[Command]:
+    """Every contender at every size."""
+    return [from_bare(ready, size, command) for size in ready.sizes for command in at(ready, size)]
+
+
+def at(ready: Ready, size: int) -> list[Command]:
+    """Every contender at one size."""
+    peers = ready.tools(size)
+    hosts = ("--hosts", ",".join(peers.names))
+    words = (own_program("hostwright"), "provision", "--inventory", str(ready.hosts.inventory), *hosts)
+    site = HERE / "ansible/site.yml"
+    return [
+        replace(peers.base, contender=OURS, words=words, env=ready.hosts.environment),
+        script(ready, peers),
+        peers.pyinfra(changes=True),
+        peers.ansible(site, changes=True),
+    ]
+
+
+def script(ready: Ready, peers: Tools) -> Command:
+    """The files through one ssh, then the script through another."""
+    bring = 'tar -C "$3" -chf - . | ssh -F "$1" "$2" "rm -rf /tmp/stack; mkdir /tmp/stack; tar -C /tmp/stack -xf -"'
+    do = 'ssh -F "$1" "$2" "cd /tmp/stack && sudo sh -s" <"$4"'
+    return peers.each(SCRIPT, f"{bring} && {do}", ready.variables["files"], str(HERE / "script/provision.sh"))
+
+
+def from_bare(ready: Ready, size: int, command: Command) -> Command:
+    """The command from bare hosts, with the check that they have the stack."""
+    names = ready.names[:size]
+
+    def before() -> None:
+        ready.hosts.bare(size)
+
+    def check(done: Done) -> str:
+        return command.check(done) or lacking(ready, names, own=command.contender == OURS)
+
+    return replace(command, before=before, check=check, rounds=ROUNDS.get(size, 1))
+
+
+def lacking(ready: Ready, names: Sequence[str], *, own: bool) -> str:
+    """What is missing on the hosts after a contender's work."""
+    document = ready.hosts.look("plan", "--hosts", ",".join(names), "--json")
+    if sentence := remaining(document, {} if own else OWN_RECORDS):
+        return sentence
+    different = [one.name for one in ready.hosts.machines(names) if not _same(one, ready.same)]
+    return f"cuDNN or the environment is another one on {', '.join(different)}" if different else ""
+
+
+def _same(machine: Machine, wanted: str) -> bool:
+    return console(machine, "sh", "-c", SAME) == wanted
+
+
+def remaining(document: str, records: dict[str, str]) -> str:
+    """What a plan's document still wants to change, besides what ``records`` allows each role; empty: nothing."""
+    found = json.loads(document)
+    wrong = [str(error) for error in found["errors"]]
+    changes = [(plan, role, change) for plan in found["plans"] for role in plan["roles"] for change in role["changes"]]
+    wrong += [
+        f"{plan['host']}: {role['role']}: {change['what']}: {change.get('have')}"
+        for plan, role, change in changes
+        if change.get("have") != records.get(role["role"])
+    ]
+    return "; ".join(wrong)[:1000]
+
+
+def to_fastest(found: Figures) -> float:
+    """On four hosts: our wall in parts of that of the fastest tool."""
+    walls = [found.median(tool, 4, "wall_s") for tool in (PYINFRA, ANSIBLE) if found.values(tool, 4, "wall_s")]
+    return found.median(OURS, 4, "wall_s") / min(walls, default=found.median(PYINFRA, 4, "wall_s"))
+
+
+def goals() -> Sequence[Goal]:
+    """Beside the script, and beside the tools."""
+    return (
+        Goal("1 host: wall / of the shell script", 0.8, lambda found: found.ratio(OURS, SCRIPT, 1, "wall_s"), "×"),
+        Goal("4 hosts: wall / of the fastest tool", 0.5, to_fastest, "×"),
+    )
+
+
+PLOTTED = (OURS, SCRIPT, PYINFRA, ANSIBLE)

@@ -1,0 +1,122 @@
+"""A thousand hosts from one controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.cases.case import Table, Wanted
+from benchmarks.cases.ours import AUDIT, PLAN, ours
+from benchmarks.figures.goals import Goal
+from benchmarks.figures.statistics import Figures, divided
+from benchmarks.measuring.command import Command
+from benchmarks.peers.tools import AT_ONCE, SSH
+from benchmarks.places.places import Places
+from benchmarks.places.replay import Replaying
+
+NAME = "thousand"
+TITLE = "1,000 hosts from one controller"
+ABOUT = """\
+Loopback hosts: real sshds, real logins and channels, behind which the recorded answers of a provisioned lab host
+are replayed. The hosts work on the controller's own two cores, so the wall is that of both; the controller's
+processor time and memory are its own. Memory is the sum over all its processes. Flat means that a host costs as
+much between 100 and 1,000 hosts as between 1 and 100."""
+BOUND_S = 900.0
+TABLE = Table(traffic=False)
+SIZES = (1, 100, 1000)
+ROUNDS = 2
+LIMIT_MB, FLAT = 250, 1.1  #: our choice: 10 % is what rounds differ by
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The hosts, and their inventories by size."""
+
+    place: Replaying
+    inventories: dict[int, Path]
+    environment: dict[str, str]
+
+
+def estimate_s(wanted: Wanted) -> float:
+    """Two verbs, and sshds that cost 30 ms a host."""
+    return min(wanted.rounds, ROUNDS) * 3 * sum(2 + 0.04 * size for size in wanted.of(SIZES))
+
+
+@contextmanager
+def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
+    """An inventory for each size."""
+    place = places.replaying()
+    place.vary(())
+    inventories = {size: place.inventory(f"thousand-{size}", size) for size in wanted.of(SIZES)}
+    yield Ready(place, inventories, places.hosts().environment)
+
+
+def check(ready: Ready) -> str:
+    """Whether anything was asked that the recorded host was not asked."""
+    return ready.place.unknown()
+
+
+def facts(ready: Ready) -> dict[str, str]:
+    """The hosts are no machines."""
+    return {"hosts": "loopback hosts of a network namespace; 4 sshds; answers recorded from one provisioned lab host"}
+
+
+def commands(ready: Ready) -> Sequence[Command]:
+    """Every size, smallest first."""
+    return [command for size in ready.inventories for command in at(ready, size)]
+
+
+def at(ready: Ready, size: int) -> list[Command]:
+    """OpenSSH and our verbs at one size."""
+    words = (
+        "xargs",
+        "-P",
+        str(AT_ONCE),
+        "-I",
+        "@HOST@",
+        "ssh",
+        "-F",
+        str(ready.place.ssh_config(2301)),
+        "@HOST@",
+        "true",
+    )
+    hosts = "".join(f"{ready.place.address(number)}\n" for number in range(1, size + 1))
+    found = [
+        Command(SSH, size, words, stdin=hosts.encode()),
+        *(
+            ours(verb, size, "--inventory", str(ready.inventories[size]), "--hosts", "all", env=ready.environment)
+            for verb in (PLAN, AUDIT)
+        ),
+    ]
+    return [replace(command, netns=ready.place.netns, rounds=ROUNDS) for command in found]
+
+
+def memory_mb(contender: str) -> Callable[[Figures], float]:
+    """Of 1,000 hosts."""
+    return lambda found: found.median(contender, 1000, "rss_bytes") / 1e6
+
+
+def flatness(contender: str) -> Callable[[Figures], float]:
+    """How much more a host costs among 1,000 than among 100."""
+    return lambda found: divided(
+        found.per_added(contender, 100, 1000, "cpu_s"), found.per_added(contender, 1, 100, "cpu_s")
+    )
+
+
+def goals() -> Sequence[Goal]:
+    """Memory, and processor time that does not grow."""
+    return (
+        *(
+            Goal(f"1,000 hosts: memory of the controller, {verb.split()[1]}", LIMIT_MB, memory_mb(verb), " MB")
+            for verb in (PLAN, AUDIT)
+        ),
+        *(
+            Goal(f"CPU for each added host, 100 to 1,000 / 1 to 100: {verb.split()[1]}", FLAT, flatness(verb), "×")
+            for verb in (PLAN, AUDIT)
+        ),
+    )
+
+
+PLOTTED = (SSH, PLAN, AUDIT)
