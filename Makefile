@@ -6,7 +6,7 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup programs demo docs test unit lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces proof first-hour pictures beside fuzz clean
+.PHONY: help setup programs demo docs test unit lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces proof first-hour pictures beside fuzz bench clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -22,6 +22,7 @@ help:
 	@echo "make first-hour   a new user's commands on a host with nothing but Python; nine minutes"
 	@echo "make pictures  every verb in a real terminal of 80 and 120 columns, on hosts in every state; build/pictures/index.html"
 	@echo "make distributions   Debian 11 and Debian 12 from bare to bare, ten minutes; writes the table of docs/lab.md"
+	@echo "make bench     beside ssh, pyinfra, Ansible, nginx, rsync: an hour and a half, quiet cores, root (CASES=plan HOSTS=1,10 FORCE=1)"
 	@echo "make beside    372 configurations of ssh_config and known_hosts beside the answer of ssh; a minute, no root"
 	@echo "make docs      the documentation site, in site/; seconds"
 	@echo "make unit      lint, types and unit tests only: six to ten minutes"
@@ -49,7 +50,7 @@ lint: setup
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache
-	find hostwright roles lab -name '*.sh' ! -path '*/installer/*' -exec $(VENV)/bin/shellcheck {} +
+	find hostwright roles lab benchmarks -name '*.sh' ! -path '*/installer/*' -exec $(VENV)/bin/shellcheck {} +
 	cat lab/vendor/src/driver/installer/*.sh | $(VENV)/bin/shellcheck -S warning -e SC1007 -  # parts of one program
 
 # Unit tests talk to an sshd of their own: with apt, as root, where this machine has none.
@@ -118,6 +119,15 @@ pictures: setup
 # A third of them is part of make unit.
 beside: programs
 	HOSTWRIGHT_BESIDE=all $(VENV)/bin/python -m pytest tests/unit/transport/beside
+
+# Without CASES and HOSTS the figures go into docs/performance, and the page is made anew; with them they do with KEEP=1.
+CASES ?=
+HOSTS ?=
+WITHOUT ?=
+ROUNDS_OF_BENCH := $(if $(filter command line environment,$(origin ROUNDS)),--rounds $(ROUNDS))
+bench: setup
+	$(SUDO) $(VENV)/bin/python -m benchmarks run --cases "$(CASES)" --hosts "$(HOSTS)" $(ROUNDS_OF_BENCH) \
+	  --without "$(WITHOUT)" $(if $(FORCE),--force) $(if $(KEEP),--keep)
 
 distributions: setup
 	$(SUDO) $(VENV)/bin/python -m tests.lab.distributions

@@ -25,6 +25,8 @@ ELSEWHERE = {
     "make test": "this test is a part of it",
     "make setup": "makes the environment in which this test runs; `make test` begins with it",
     "make unit": "`make test` begins with it",
+    "make bench": "measures for an hour and a half on a quiet machine; tests/unit/benchmarks holds what it decides",
+    "make bench CASES=plan HOSTS=1,10": "likewise, for minutes",
     "make docs": "tests/unit/test_docs_site.py builds the site",
     "pip install hostwright": "tests/unit/test_package.py builds this checkout's package, installs it and makes a site",
     "hostwright init ~/fleet": "likewise",

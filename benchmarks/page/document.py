@@ -1,0 +1,105 @@
+"""The generated part of ``docs/performance.md``. Pure: the same figures give the same text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.cases.case import Case
+from benchmarks.figures.record import CaseRecord, Conditions
+from benchmarks.measuring.command import PROJECT
+from benchmarks.page import tables
+
+FOLDER = PROJECT / "docs/performance"
+FIGURES = FOLDER / "figures.json"
+PAGE = PROJECT / "docs/performance.md"
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+
+
+def plot_of(name: str) -> Path:
+    """The picture of a case."""
+    return FOLDER / f"{name}.svg"
+
+
+def digest(record: CaseRecord) -> str:
+    """What a picture says that it was drawn from."""
+    text = json.dumps([one.to_json() for one in record.samples], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def replaced(page: str, text: str) -> str:
+    """The page with another generated part. Raises ``ValueError`` where it has no place for one."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{PAGE.name} has no {BEGIN} … {END}")
+    return f"{before}{BEGIN}\n{text}{END}{after}"
+
+
+def render(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> str:
+    """Everything between the marks."""
+    measured = [(case, records[case.NAME]) for case in cases if case.NAME in records]
+    parts = [*_summary(measured), *_conditions(measured)]
+    for case, record in measured:
+        parts += _section(case, record)
+    return "".join(f"{part}\n\n" for part in ["", *parts])[1:]
+
+
+def _summary(measured: Sequence[tuple[Case, CaseRecord]]) -> Iterator[str]:
+    every = [(case, one) for case, record in measured for one in tables.verdicts(case, record.figures)]
+    reached = sum(one.verdict == "reached" for _, one in every)
+    yield f"{reached} of {len(every)} goals are reached."
+    if warning := warned(measured):
+        yield f"> {warning}"
+    rows = [[case.TITLE, one.goal.what, one.goal.wanted, one.shown, f"**{one.verdict}**"] for case, one in every]
+    yield tables.markdown(["case", "figure", "to reach", "measured", "verdict"], rows)
+
+
+def warned(measured: Sequence[tuple[Case, CaseRecord]]) -> str:
+    """What has to be said before any figure is read; empty: nothing."""
+    loaded = [case.NAME for case, record in measured if not record.conditions.quiet]
+    if not loaded:
+        return ""
+    most = max(record.conditions.load_before[0] for _, record in measured)
+    return (
+        f"**Not figures to quote.** The machine was loaded with other work (up to {most:.1f} before a run began), "
+        f"and so walls, and verdicts on them, only show that the benchmark works: {', '.join(loaded)}."
+    )
+
+
+def _conditions(measured: Sequence[tuple[Case, CaseRecord]]) -> Iterator[str]:
+    by_conditions: dict[str, tuple[Conditions, list[str]]] = {}
+    for case, record in measured:
+        key = json.dumps(record.to_json()["conditions"], sort_keys=True)
+        by_conditions.setdefault(key, (record.conditions, []))[1].append(case.NAME)
+    yield "## Machine and versions"
+    for conditions, names in by_conditions.values():
+        load = ", ".join(f"{one:.2f}" for one in conditions.load_before)
+        yield "\n".join(
+            [
+                f"{', '.join(names)}: {conditions.at}, commit {conditions.commit}, load before {load}.",
+                "",
+                *tables.lines(conditions.machine.items()),
+                *tables.lines([("versions", _joined(conditions.versions))]),
+            ]
+        )
+
+
+def _joined(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def _section(case: Case, record: CaseRecord) -> Iterator[str]:
+    yield f"## {case.TITLE}"
+    yield case.ABOUT
+    yield tables.goals(tables.verdicts(case, record.figures))
+    if case.PLOTTED and record.samples:
+        yield f"![{case.TITLE}: wall](performance/{plot_of(case.NAME).name})"
+    yield tables.samples(case.TABLE, record.figures)
+    minutes = f"{record.took_s / 60:.0f} min"
+    facts = [("rounds", f"{record.rounds}, alternated; {minutes} in all"), *record.facts.items()]
+    facts += [("not measured", f"{name}: {why}") for name, why in record.failed.items()]
+    facts += [("cut short", record.cut)] if record.cut else []
+    yield "\n".join(tables.lines(facts))

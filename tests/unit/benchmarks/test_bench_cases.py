@@ -1,0 +1,158 @@
+"""What cases decide: the files that they make up, and what a peer's work is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import estimate_s, left, shown
+from benchmarks.cases import clientfiles, copying, hung, listing, plan, provision
+from benchmarks.cases.all import CASES, named
+from benchmarks.cases.case import Case, Wanted
+from benchmarks.cases.ours import AUDIT, PLAN, all_green, probe_script
+from benchmarks.figures.sample import Sample
+from benchmarks.figures.statistics import Figures
+from benchmarks.measuring.command import PROJECT, Command
+from benchmarks.measuring.controlgroup import used
+from benchmarks.measuring.machine import fields, quiet, too_loaded
+from benchmarks.page import tables
+from benchmarks.places.places import Places
+from hostwright.inventory import load
+
+
+def test_an_inventory_of_ini_has_every_host(tmp_path: Path) -> None:
+    (tmp_path / "hosts.ini").write_text(listing.inventory(250))
+    read = load(tmp_path / "hosts.ini")
+    assert len(read.hosts) == 250
+    assert {group for group in read.groups if group.startswith("rack")} == {"rack000", "rack001", "rack002"}
+    assert len(read.groups["row0"].hosts) == 250
+
+
+def test_names_are_read_from_both_listings() -> None:
+    assert listing.names_of_ours('{"hosts": [{"host": "a"}, {"host": "b"}]}') == {"a", "b"}
+    assert listing.names_of_theirs('{"_meta": {"hostvars": {"a": {}}}}') == {"a"}
+
+
+def test_files_of_an_operator_have_the_lines_that_they_should() -> None:
+    assert len(clientfiles.others(10_000)) == 10_000
+    assert len({line.split()[2] for line in clientfiles.others(500)}) == 500
+    assert "".join(clientfiles.stanzas(1_000)).count("Host node") == 1_000
+
+
+def test_the_last_end_counts() -> None:
+    assert hung.last("12.5\n14.25\n13\n") == 14.25
+
+
+GREEN = "gpu[01-24] (24 hosts)  as desired: nothing to do\n24 hosts: as desired, nothing to do\n"
+
+
+@pytest.mark.parametrize(
+    ("contender", "size", "status", "printed", "good"),
+    [
+        (PLAN, 24, 0, GREEN, True),
+        (PLAN, 4, 0, GREEN, False),
+        (PLAN, 24, 3, GREEN, False),
+        (PLAN, 1, 0, "1 host: as desired, nothing to do\n", True),
+        (PLAN, 24, 0, "24 hosts: 2 to change", False),
+        (AUDIT, 24, 0, "24 hosts against lab, 9.7 s: 24 as desired\n", True),
+        (AUDIT, 24, 0, "24 hosts against lab, 9.7 s: 23 as desired, 1 drifted\n", False),
+    ],
+)
+def test_a_look_counts_only_if_every_host_is_green(
+    contender: str, size: int, status: int, printed: str, good: bool
+) -> None:
+    assert (all_green(contender, size, status, printed) == "") is good
+
+
+def test_the_probe_program_alone_is_what_was_sent(tmp_path: Path) -> None:
+    script = probe_script([(b"/bin/sh -c 'a b'", b"program")], tmp_path)
+    assert (tmp_path / "sent-0").read_bytes() == b"program"
+    assert script == f"""ssh -F "$1" "$2" '/bin/sh -c '"'"'a b'"'"'' <{tmp_path}/sent-0 >/dev/null 2>&1 || exit"""
+
+
+def document(*changes: tuple[str, str, str], errors: Sequence[str] = ()) -> str:
+    roles = [{"role": role, "changes": [{"what": what, "have": have}]} for role, what, have in changes]
+    return json.dumps({"plans": [{"host": "bare01", "roles": roles}], "errors": list(errors)})
+
+
+def test_what_others_left_out_is_named() -> None:
+    own = (
+        ("driver", "NVIDIA driver", "files not recorded"),
+        ("cudnn", "files of cudnn 8.1.0.77", "no record of its files"),
+        ("tensorflow", "venv /opt/tensorflow-2.9", "a directory"),
+    )
+    assert provision.remaining(document(), {}) == ""
+    assert provision.remaining(document(*own), provision.OWN_RECORDS) == ""
+    assert provision.remaining(document(own[0]), {}) == "bare01: driver: NVIDIA driver: files not recorded"
+    missing = ("driver", "NVIDIA kernel module", "nvidia-uvm not loaded")
+    assert "nvidia-uvm not loaded" in provision.remaining(document(*own, missing), provision.OWN_RECORDS)
+    assert provision.remaining(document(errors=["bare01: refuses"]), {}) == "bare01: refuses"
+
+
+def test_what_a_role_without_records_wants_to_change_is_missing() -> None:
+    text = document(("base", "packages dkms", "dkms absent"))
+    assert provision.remaining(text, provision.OWN_RECORDS) == "bare01: base: packages dkms: dkms absent"
+
+
+def test_the_fastest_tool_on_four_hosts_is_what_counts() -> None:
+    walls = {"hostwright provision": 60.0, "pyinfra": 150.0, "Ansible, pipelining": 300.0}
+    found = Figures(tuple(Sample(name, 4, "", 0, wall_s, 1.0) for name, wall_s in walls.items()))
+    assert provision.to_fastest(found) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.NAME)
+def test_every_case_has_goals_that_nothing_reaches_without_samples(case: Case) -> None:
+    assert case.goals()
+    assert {one.verdict for one in tables.verdicts(case, Figures(()))} == {"not measured"}
+    assert case.TITLE and case.ABOUT.strip().endswith(".")
+
+
+def test_cases_are_named() -> None:
+    assert named("") == CASES
+    assert named("copy, plan") == (copying, plan)
+    with pytest.raises(ValueError, match="no case pla; there are plan, "):
+        named("pla")
+
+
+def test_contenders_are_left_out_by_a_word_of_their_name() -> None:
+    commands = [
+        Command(name, 1, ()) for name in ("ssh true", "Ansible, pipelining", "Ansible, Mitogen", "hostwright plan")
+    ]
+    assert [one.contender for one in left(commands, "ansible, ssh")] == ["hostwright plan"]
+    assert left(commands, "") == commands
+
+
+def test_what_went_wrong_is_shown_without_places_of_this_machine(tmp_path: Path) -> None:
+    why = f"{tmp_path}/site is no site:\n  {PROJECT}/tasks.py {Path.home()}/.ssh " + "x" * 500
+    with ExitStack() as stack:
+        found = shown(why, Places(tmp_path, stack, print))
+    assert found.startswith("WORK/site is no site: ./tasks.py ~/.ssh xxx")
+    assert found.endswith("xxx") and len(found) <= 303
+
+
+def test_all_of_it_takes_less_than_ninety_minutes() -> None:
+    assert estimate_s(CASES, Wanted()) < 90 * 60
+
+
+def test_a_loaded_machine_is_refused() -> None:
+    assert quiet(0.5, 2) and not quiet(0.51, 2)
+    assert too_loaded(0.1, 2) == ""
+    assert too_loaded(7.5, 2).startswith(
+        "the load of this machine is 7.50, and figures mean little above 0.50 (2 cores)"
+    )
+
+
+def test_facts_of_the_machine_are_read_from_its_files() -> None:
+    assert fields('model name\t: AMD EPYC\nmodel name\t: other\nMemTotal:  24684084 kB\nPRETTY_NAME="Debian"\n') == {
+        "model name": "AMD EPYC", "MemTotal": "24684084 kB", "PRETTY_NAME": "Debian",
+    }  # fmt: skip
+
+
+def test_processor_time_is_read_from_both_kinds_of_control_groups() -> None:
+    assert used("123456789\n", None) == 123456789
+    assert used("usage_usec 5000\nuser_usec 4000\n", "usage_usec") == 5000
+    assert used("nr_periods 0\n", "usage_usec") is None
