@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +52,5 @@ class Command:
     timeout_s: float = LONG_S
     before: Callable[[], None] = nothing  #: makes the state that it begins from; is not measured
     check: Callable[[Done], str] = ended_well  #: empty if it did the work, else a sentence that says what it did not
-    mark: re.Pattern[str] | None = None  #: the time of the last line that this finds is a value, ``mark_s``
     counted: Callable[[Done], Mapping[str, float]] | None = None  #: further values
     rounds: int = 0  #: fewer than the run's; 0: as many

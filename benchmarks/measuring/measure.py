@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import subprocess
 import tempfile
 import threading
@@ -48,15 +47,14 @@ def _run(command: Command, round_: int, group: ControlGroup, err: IO[bytes]) -> 
             start_new_session=True,
         )  # fmt: skip
         assert process.stdout is not None  # noqa: S101 - it is a pipe
-        reader = _Reader(process.stdout, command.mark, began_s)
+        reader = _Reader(process.stdout)
         reader.start()
         status = _wait(process, command.timeout_s)
         wall_s = time.perf_counter() - began_s
         reader.join(REST_S)
-    extra = {"mark_s": reader.mark_s} if reader.mark_s else {}
     gone = through(command.cable).since(traffic) if traffic else {}
     sample = Sample(
-        command.contender, command.size, command.variant, round_, wall_s, group.cpu_s, *memory.most, extra=extra, **gone
+        command.contender, command.size, command.variant, round_, wall_s, group.cpu_s, *memory.most, extra={}, **gone
     )
     err.seek(0)
     return Done(
@@ -67,16 +65,14 @@ def _run(command: Command, round_: int, group: ControlGroup, err: IO[bytes]) -> 
 class _Reader(threading.Thread):
     """Reads what a process prints, also while something that it left behind holds the other end open."""
 
-    def __init__(self, stream: IO[bytes], mark: re.Pattern[str] | None, began_s: float):
+    def __init__(self, stream: IO[bytes]):
         super().__init__(daemon=True)
-        self._stream, self._mark, self._began_s = stream, mark, began_s
-        self.kept, self.mark_s = bytearray(), 0.0
+        self._stream = stream
+        self.kept = bytearray()
 
     def run(self) -> None:
         """Until the end."""
         for line in self._stream:
-            if self._mark and self._mark.search(line.decode(errors="replace")):
-                self.mark_s = time.perf_counter() - self._began_s
             self.kept += line[: max(0, OUTPUT_BYTES - len(self.kept))]
 
 

@@ -29,7 +29,7 @@ _CONNECT = """
 import socket, sys, time
 def shake():
     began_s = time.perf_counter()
-    socket.create_connection((sys.argv[1], 22), timeout=10).close()
+    socket.create_connection((sys.argv[1], int(sys.argv[3])), timeout=10).close()
     return time.perf_counter() - began_s
 shake()
 print(min(shake() for _ in range(int(sys.argv[2]))))
@@ -97,9 +97,9 @@ def long_cable(desk: Desk, round_trip_s: float) -> Iterator[str]:
     network.plug(desk.place)
 
 
-def round_trip_s(desk: Desk, address: str) -> float:
+def round_trip_s(desk: Desk, address: str, port: int = 22) -> float:
     """How long a TCP handshake with a host takes from the desk: one round trip."""
-    ask = [sys.executable, "-I", "-S", "-c", _CONNECT, address, str(_TRIES)]
+    ask = [sys.executable, "-I", "-S", "-c", _CONNECT, address, str(_TRIES), str(port)]
     return float(run(["nsenter", f"--net={desk.netns}", "--", *ask]))
 
 
