@@ -81,7 +81,7 @@ def run(given: argparse.Namespace) -> int:
     tell(f"{len(cases)} cases, about {estimate_s(cases, wanted) / 60:.0f} minutes on two quiet cores")
     ensure_programs(PACKAGES)
     now = conditions(versions())
-    whole = given.keep or (not given.cases and not wanted.sizes)
+    whole = given.keep or not (given.cases or given.without or wanted.sizes)
     target = FIGURES if whole else LAST
     failed = False
     with places(tell) as place:
