@@ -18,9 +18,9 @@ from types import TracebackType
 from typing import Self
 
 from hostwright.common.errors import HostwrightError, InputError
-from hostwright.rebuild.install.seeds.answering import Server, listen
-from hostwright.rebuild.install.seeds.places import peer_address, peer_name
 from hostwright.rebuild.install.seeds.rendering import Seed
+from hostwright.transport.serving.answering import Server, listen
+from hostwright.transport.serving.places import peer_address, peer_name
 
 TOKEN_BYTES = 24  #: of chance in a path: 192 bits
 STOP_POLL_S = 0.05  #: between two looks whether the server is to end

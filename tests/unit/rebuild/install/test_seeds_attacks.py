@@ -13,10 +13,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from hostwright.rebuild.install.seeds import answering, places
-from hostwright.rebuild.install.seeds.places import Places, peer_name
 from hostwright.rebuild.install.seeds.rendering import Seed
 from hostwright.rebuild.install.seeds.serving import SeedServer
+from hostwright.transport.serving import answering, places
+from hostwright.transport.serving.places import Places, peer_name
 
 HERE, HOST = "127.0.0.1", "127.0.7.7"
 PATIENCE_S = 20.0

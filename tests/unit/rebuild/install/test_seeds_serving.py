@@ -13,9 +13,9 @@ from contextlib import suppress
 import pytest
 
 from hostwright.common.errors import HostwrightError, InputError
-from hostwright.rebuild.install.seeds import answering
 from hostwright.rebuild.install.seeds.rendering import Seed
 from hostwright.rebuild.install.seeds.serving import SeedServer
+from hostwright.transport.serving import answering
 from tests.unit.support.seeds import KEYS
 
 SEED = Seed({"user-data": KEYS.private.reveal().encode(), "meta-data": b"{}\n"}, "autoinstall", "user-data")

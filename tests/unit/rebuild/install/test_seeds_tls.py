@@ -18,12 +18,12 @@ import requests
 
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.rebuild.install import serving
-from hostwright.rebuild.install.seeds import answering
 from hostwright.rebuild.install.seeds.rendering import Seed, render_seed
 from hostwright.rebuild.install.seeds.serving import SeedServer
 from hostwright.rebuild.install.serving import SeedServers
 from hostwright.rebuild.install.tls import authority as authorities
 from hostwright.rebuild.install.tls.authority import Authority, open_authority, subject_hash
+from hostwright.transport.serving import answering
 from tests.unit.rebuild.install.test_seeds_attacks import (
     HERE,
     HOST,

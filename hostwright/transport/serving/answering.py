@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import h11
 
 from hostwright.common.errors import HostwrightError, InputError
-from hostwright.rebuild.install.seeds.places import Places, hang_up
+from hostwright.transport.serving.places import Places, hang_up
 
 REQUESTS_AT_ONCE = 64  #: an installer fetches one file after the other; further connections are closed at once
 REQUESTS_BY_PEER = 8  #: of these; there may be several installers behind one address

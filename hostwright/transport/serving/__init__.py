@@ -1,0 +1,1 @@
+"""What hosts fetch from this machine over HTTP while something works on them: their seeds, the files of their stack."""
