@@ -1,4 +1,4 @@
-"""Requests to a seed server, each in a thread of its own: who gets a place, what a request may be, and one answer.
+"""Requests over HTTP, each in a thread of its own: who gets a place, what a request may be, and one answer.
 
 h11 says what a request is; whatever it or RFC 9112 does not take is given no file. Nothing that a peer claims of itself
 counts (``Forwarded``, ``X-Forwarded-For``, PROXY lines): a peer is the address that its connection comes from.
@@ -10,10 +10,12 @@ import errno
 import socket
 import ssl
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from socketserver import BaseRequestHandler, TCPServer, ThreadingMixIn
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 import h11
@@ -21,43 +23,84 @@ import h11
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.transport.serving.places import Places, hang_up
 
-REQUESTS_AT_ONCE = 64  #: an installer fetches one file after the other; further connections are closed at once
-REQUESTS_BY_PEER = 8  #: of these; there may be several installers behind one address
+REQUESTS_AT_ONCE = 64  #: a host fetches one file after the other; further connections are closed at once
+REQUESTS_BY_PEER = 8  #: of these; there may be several hosts behind one address
 STRANGERS_AT_ONCE = 8  #: of peers that may fetch nothing here, who are told so
-REQUEST_TIMEOUT_S = 15.0  #: without a byte from or to an installer
-REQUEST_LONGEST_S = 60.0  #: for all of a request; the files have a few kilobytes
+REQUEST_TIMEOUT_S = 15.0  #: without a byte from or to a peer
+REQUEST_LONGEST_S = 60.0  #: for all of a request and a short answer
+PIECE_BYTES = 8 * 1024 * 1024  #: of a file, which is sent in such pieces
+PIECE_LONGEST_S = 64.0  #: for each of them: 1 Mbit/s
 REQUEST_BYTES = 8192  #: of one request with its headers; wget's has 150, cloud-init's 200
 READ_BYTES = 4096  #: at once
 VERSIONS = (b"1.0", b"1.1")
 TYPE = b"text/plain; charset=utf-8"
 
 
-class Seeds(Protocol):
-    """What is served: see ``SeedServer``."""
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A GET or HEAD: its path, the address that it comes from, and its headers, by their names in small letters.
+
+    A header that stands there more than once has no value.
+    """
+
+    path: str
+    peer: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """``size`` bytes of an open file from ``offset`` on. Whoever answers with it closes the file in ``Answer.over``."""
+
+    file: BinaryIO
+    offset: int
+    size: int
+
+
+def _unheard(_taken: int, _whole: bool) -> None:
+    """Nobody asks what came of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request gets. ``over`` is called once, when nothing more is sent: with the bytes of ``content`` that were
+    taken, and whether the peer asked for it and got it whole."""
+
+    status: HTTPStatus
+    content: bytes | FilePart = b""
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    over: Callable[[int, bool], None] = _unheard
+
+    @property
+    def size(self) -> int:
+        """The bytes of the content."""
+        return self.content.size if isinstance(self.content, FilePart) else len(self.content)
+
+
+class Served(Protocol):
+    """What is served."""
 
     def expects(self, peer: str, /) -> bool:
-        """Whether there is a seed that this peer may fetch."""
+        """Whether there is something that this peer may fetch."""
 
-    def answer(self, path: str, peer: str, /) -> tuple[HTTPStatus, str, str, bytes]:
-        """What a request gets: status, and where it is 200 the host, the file's name and its content."""
-
-    def sent(self, host: str, name: str, peer: str, /) -> None:
-        """Note that a file was sent as a whole, and to whom."""
+    def answer(self, request: Request, /) -> Answer:
+        """What a request gets."""
 
     def failed(self, peer: str, reason: str, /) -> None:
         """Note that a peer did not come to its request, because TLS failed for this reason."""
 
 
-def listen(address: str, port: int, seeds: Seeds, tls: ssl.SSLContext | None) -> Server:
-    """A server at this address. Raises ``InputError`` for one that is not this machine's, and ``HostwrightError``."""
+def listen(what: str, address: str, port: int, served: Served, tls: ssl.SSLContext | None = None) -> Server:
+    """A server at this address; ``what`` it serves stands in sentences. Raises ``InputError`` for an address that is
+    not this machine's, and ``HostwrightError``."""
     where = f"{address}:{port}"
     try:
-        return Server(address, port, seeds, tls)
+        return Server(address, port, served, tls)
     except OSError as error:
         if error.errno == errno.EADDRNOTAVAIL:
-            raise InputError(f"seeds cannot be served at {where}: this machine does not have that address") from error
+            raise InputError(f"{what} cannot be served at {where}: this machine does not have that address") from error
         reason = "something else uses that port" if error.errno == errno.EADDRINUSE else str(error.strerror or error)
-        raise HostwrightError(f"seeds cannot be served at {where}: {reason}; free it, or name another") from error
+        raise HostwrightError(f"{what} cannot be served at {where}: {reason}; free it, or name another") from error
 
 
 class Server(ThreadingMixIn, TCPServer):
@@ -68,9 +111,9 @@ class Server(ThreadingMixIn, TCPServer):
     allow_reuse_address = True
     request_queue_size = REQUESTS_AT_ONCE
 
-    def __init__(self, address: str, port: int, seeds: Seeds, tls: ssl.SSLContext | None = None):
+    def __init__(self, address: str, port: int, served: Served, tls: ssl.SSLContext | None = None):
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        self.seeds, self.tls = seeds, tls
+        self.served, self.tls = served, tls
         self.expected = Places(REQUESTS_AT_ONCE, REQUESTS_BY_PEER)
         self.strangers = Places(STRANGERS_AT_ONCE, STRANGERS_AT_ONCE)
         super().__init__((address, port), Handler)
@@ -84,7 +127,7 @@ class Server(ThreadingMixIn, TCPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread of its own, where the peer gets a place; otherwise close the connection."""
-        places = self.expected if self.seeds.expects(client_address[0]) else self.strangers
+        places = self.expected if self.served.expects(client_address[0]) else self.strangers
         if not places.take(request, client_address[0]):
             self.shutdown_request(request)
             return
@@ -95,19 +138,27 @@ class Server(ThreadingMixIn, TCPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer within the time that a request may take, and make room for another one."""
-        end = threading.Timer(REQUEST_LONGEST_S, hang_up, (request,))
-        end.daemon = True
-        end.start()
+        """Answer, and make room for another one."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            end.cancel()
             for places in (self.expected, self.strangers):
                 places.leave(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing: an installer that goes away in the middle asks again, and paths are secrets."""
+        """Print nothing: a host that goes away in the middle asks again, and paths are secrets."""
+
+
+@contextmanager
+def _within(seconds: float, connection: socket.socket) -> Iterator[None]:
+    """The block's time on a connection, which is ended in the middle when that is over."""
+    end = threading.Timer(seconds, hang_up, (connection,))
+    end.daemon = True
+    end.start()
+    try:
+        yield
+    finally:
+        end.cancel()
 
 
 class Handler(BaseRequestHandler):
@@ -118,22 +169,48 @@ class Handler(BaseRequestHandler):
     def handle(self) -> None:
         """Read the request, answer it, and close the connection."""
         self.request.settimeout(REQUEST_TIMEOUT_S)
-        if self.server.tls is not None and not self._shook_hands():
+        with _within(REQUEST_LONGEST_S, self.request):
+            answer, body = self._answered()
+        if answer is None:
             return
+        taken = 0
+        try:
+            if body and isinstance(answer.content, FilePart):
+                taken = self._send_file(answer.content)
+            elif body:
+                taken = answer.size
+        finally:
+            answer.over(taken, body and taken == answer.size)
+
+    def _answered(self) -> tuple[Answer | None, bool]:
+        """Read the request, and send its answer but for a file; the answer, and whether its content was asked for.
+
+        ``None`` where nothing of it could be sent.
+        """
+        if self.server.tls is not None and not self._shook_hands():
+            return None, False
         parser = h11.Connection(h11.SERVER, max_incomplete_event_size=REQUEST_BYTES)
         try:
             request = self._read(parser)
         except h11.RemoteProtocolError as error:
-            self._send(parser, HTTPStatus(error.error_status_hint), b"", body=False)
-            return
-        if request is not None:
-            self._answer(parser, request)
+            request, answer = None, Answer(HTTPStatus(error.error_status_hint))
+        else:
+            if request is None:
+                return None, False
+            answer = self._answer(request)
+        body = request is not None and request.method == b"GET"
+        try:
+            self._send(parser, answer, body=body)
+        except BaseException:
+            answer.over(0, False)
+            raise
+        return answer, body
 
     def _shook_hands(self) -> bool:
         try:
             self.request.do_handshake()
         except ssl.SSLError as error:  # OpenSSL's own word for it, nothing that the peer wrote
-            self.server.seeds.failed(self.client_address[0], error.reason or "TLS failed")
+            self.server.served.failed(self.client_address[0], error.reason or "TLS failed")
             return False
         return True
 
@@ -154,29 +231,46 @@ class Handler(BaseRequestHandler):
                 raise h11.RemoteProtocolError("the request is too long", error_status_hint=431)
             parser.receive_data(content)
 
-    def _answer(self, parser: h11.Connection, request: h11.Request) -> None:
+    def _answer(self, request: h11.Request) -> Answer:
         if request.http_version not in VERSIONS:
-            self._send(parser, HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, b"", body=False)
-            return
+            return Answer(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
         if request.method not in (b"GET", b"HEAD"):
-            self._send(parser, HTTPStatus.NOT_IMPLEMENTED, b"", body=False)
-            return
-        peer, body = self.client_address[0], request.method == b"GET"
-        status, host, name, content = self.server.seeds.answer(_path(request.target.decode("ascii")), peer)
-        self._send(parser, status, content, body=body)
-        if body and status == HTTPStatus.OK:
-            self.server.seeds.sent(host, name, peer)
+            return Answer(HTTPStatus.NOT_IMPLEMENTED)
+        headers: dict[str, str] = {}
+        for name, value in request.headers:
+            key = name.decode("ascii")
+            headers[key] = "" if key in headers else value.decode("latin-1")
+        return self.server.served.answer(
+            Request(_path(request.target.decode("ascii")), self.client_address[0], headers)
+        )
 
-    def _send(self, parser: h11.Connection, status: HTTPStatus, content: bytes, *, body: bool) -> None:
-        """One answer, after which the connection is closed."""
+    def _send(self, parser: h11.Connection, answer: Answer, *, body: bool) -> None:
+        """One answer, after which the connection is closed; a file is sent behind it."""
         headers = [
-            (b"Content-Type", TYPE), (b"Content-Length", str(len(content)).encode()), (b"Cache-Control", b"no-store"),
-            (b"Connection", b"close"),
+            (b"Content-Type", TYPE), (b"Content-Length", str(answer.size).encode()), (b"Cache-Control", b"no-store"),
+            (b"Connection", b"close"), *answer.headers,
         ]  # fmt: skip
         with suppress(h11.LocalProtocolError):  # nothing may be said any more
-            response = h11.Response(status_code=status, headers=headers, reason=status.phrase)
+            response = h11.Response(status_code=answer.status, headers=headers, reason=answer.status.phrase)
             head = parser.send(response) or b""
-            self.request.sendall(head + (content if body else b""))
+            short = answer.content if body and isinstance(answer.content, bytes) else b""
+            self.request.sendall(head + short)
+
+    def _send_file(self, part: FilePart) -> int:
+        """Send a file in pieces, each in its time; the bytes that were taken."""
+        done = 0
+        with suppress(OSError):  # the peer went away or was too slow
+            while done < part.size:
+                at, size = part.offset + done, min(PIECE_BYTES, part.size - done)
+                try:
+                    with _within(PIECE_LONGEST_S, self.request):
+                        self.request.sendfile(part.file, at, size)
+                finally:
+                    sent = part.file.tell() - at
+                    done += max(sent, 0)
+                if sent < size:  # it is shorter than it was
+                    break
+        return done
 
 
 def _path(target: str) -> str:

@@ -13,13 +13,14 @@ import secrets
 import ssl
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from types import TracebackType
 from typing import Self
 
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.rebuild.install.seeds.rendering import Seed
-from hostwright.transport.serving.answering import Server, listen
+from hostwright.transport.serving.answering import Answer, Request, Server, listen
 from hostwright.transport.serving.places import peer_address, peer_name
 
 TOKEN_BYTES = 24  #: of chance in a path: 192 bits
@@ -61,7 +62,7 @@ class SeedServer:
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        self._server = listen(self._address, self._port, self, self._tls)
+        self._server = listen("seeds", self._address, self._port, self, self._tls)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(STOP_POLL_S,), name="seeds", daemon=True
         )
@@ -141,25 +142,27 @@ class SeedServer:
         with self._changed:
             return any(kept.admits(peer) for kept in self._hosts.values() if kept.seed)
 
-    def answer(self, path: str, peer: str) -> tuple[HTTPStatus, str, str, bytes]:
-        """What a request gets: status, and where it is 200 the host, the file's name and its content."""
-        folder, _, name = path.removeprefix("/").rpartition("/")
+    def answer(self, request: Request) -> Answer:
+        """What a request gets: the file where this peer may fetch it."""
+        folder, _, name = request.path.removeprefix("/").rpartition("/")
         with self._changed:
             for host, published in self._hosts.items():
                 if not secrets.compare_digest(published.path.encode(), folder.encode("utf-8", "replace")):
                     continue
-                if not published.admits(peer):
+                if not published.admits(request.peer):
                     if len(published.refused) < REMEMBERED:
-                        published.refused.add(str(peer_address(peer)))
-                    return HTTPStatus.FORBIDDEN, "", "", b""
+                        published.refused.add(str(peer_address(request.peer)))
+                    return Answer(HTTPStatus.FORBIDDEN)
                 content = published.seed.files.get(name) if published.seed else None
-                return (HTTPStatus.NOT_FOUND, "", "", b"") if content is None else (HTTPStatus.OK, host, name, content)
-        return HTTPStatus.NOT_FOUND, "", "", b""
+                if content is None:
+                    break
+                return Answer(HTTPStatus.OK, content, over=partial(self._sent, host, name, request.peer))
+        return Answer(HTTPStatus.NOT_FOUND)
 
-    def sent(self, host: str, name: str, peer: str) -> None:
-        """Note that a file was sent as a whole, and to whom."""
+    def _sent(self, host: str, name: str, peer: str, _taken: int, whole: bool) -> None:
+        """Note whether a file was sent as a whole, and to whom."""
         with self._changed:
-            if host in self._hosts:
+            if whole and host in self._hosts:
                 self._hosts[host].fetched.add(name)
                 self._hosts[host].fetcher = self._hosts[host].fetcher or peer_name(peer)
                 self._changed.notify_all()
