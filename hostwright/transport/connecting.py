@@ -14,7 +14,7 @@ from paramiko.ssh_exception import IncompatiblePeer
 
 from hostwright.common.errors import HostError, ProtocolError, Unreachable
 from hostwright.common.userpaths import expanded
-from hostwright.transport.exchange import Allowance, Deadline, Target
+from hostwright.transport.exchange import Allowance, Deadline, Ends, Target
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.negotiating import make_transport, wanted
 from hostwright.transport.identity.policy import HostKeyCheck
@@ -59,7 +59,9 @@ class Opening:
         with self.way() as (via, leases):
             connection = self._connect(self.endpoint, via, jump=False)
             kept = leases.pop_all()
-        return SshSession(self._host, str(self.endpoint), connection, kept.close, self.allowance)
+        session = SshSession(self._host, str(self.endpoint), connection, kept.close, self.allowance)
+        session.ends = Ends.of(connection.transport.sock, self.endpoint.address)
+        return session
 
     @contextmanager
     def way(self) -> Iterator[tuple[fabric.Connection | None, ExitStack]]:

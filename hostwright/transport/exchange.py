@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from hostwright.common.secret import Secret
 
@@ -88,6 +90,46 @@ class Output:
     stderr: bytes
     truncated: bool
     duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Where a connection begins and ends: ``local`` is the address of this machine from which it goes out, ``remote``
+    the address or the name by which other hosts may reach the host. Each is empty where nothing is known of it.
+    """
+
+    local: str = ""
+    remote: str = ""
+
+    @classmethod
+    def of(cls, sock: object, address: str) -> Self:
+        """Those of a connection to ``address``; one over a jump host or a ``ProxyCommand`` has no local end.
+
+        >>> Ends.of(None, "gpu01.rack3"), Ends.of(None, "localhost")
+        (Ends(local='', remote='gpu01.rack3'), Ends(local='', remote=''))
+        """
+        if isinstance(sock, socket.socket) and sock.family in (socket.AF_INET, socket.AF_INET6):
+            return cls(plain_address(sock.getsockname()[0]), plain_address(sock.getpeername()[0]))
+        literal = plain_address(address)
+        if literal:
+            return cls(remote="" if ipaddress.ip_address(literal).is_loopback else literal)
+        named = all(char.isalnum() or char in ".-_" for char in address) and address.isascii()
+        return cls(remote=address if named and address.partition(".")[0] != "localhost" else "")
+
+
+def plain_address(text: str) -> str:
+    """An IP address as everybody writes it; empty for any other text, and for one that means another machine on each
+    link (``fe80::1``) or none.
+
+    >>> [plain_address(text) for text in ("::ffff:10.0.0.7", "FD00::0:5", "fe80::1%eth0", "0.0.0.0", "gpu01")]
+    ['10.0.0.7', 'fd00::5', '', '', '']
+    """
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return ""
+    address = getattr(address, "ipv4_mapped", None) or address
+    return "" if address.is_link_local or address.is_unspecified or address.is_multicast else str(address)
 
 
 class Deadline:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.common.errors import HostError, ProtocolError, Unreachable
 from hostwright.common.text import printable
-from hostwright.transport.exchange import UNKNOWN_STATUS, Allowance, Deadline, Output, Target
+from hostwright.transport.exchange import UNKNOWN_STATUS, Allowance, Deadline, Ends, Output, Target
 from hostwright.transport.frame import NOISE_CAP_BYTES, Frame
 from hostwright.transport.streams import Channel, Exchange, Readable
 
@@ -45,6 +45,7 @@ class Session(ABC):
     ):
         self.host = host
         self.endpoint = endpoint  #: ``user@address:port`` as finally resolved
+        self.ends = Ends()
         self.execs = 0  #: commands begun so far
         self.noise = b""  #: the beginning of what the login shell prints before a command; see ``frame``
         self.noise_note = ""  #: what ``login.startfiles`` has found out about it
