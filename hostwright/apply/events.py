@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from hostwright.apply.jobs.scripting import Progress
 from hostwright.common.errors import Finding
@@ -40,14 +40,24 @@ class Observed(Event):
     facts: Facts | None = None
 
 
+FROM_HERE, OVER_SSH, VENDOR, PEER = "controller", "ssh", "vendor", "peer "  #: sources; the last one before a name
+
+
 @dataclass(frozen=True, slots=True)
 class Delivering(Event):
-    """A file of the stack is being sent to the host: bytes that have arrived, and bytes in total."""
+    """A file of the stack is on its way to the host: bytes that have arrived, and bytes in total.
+
+    ``source`` is where it comes from: ``peer NAME`` (another host), ``controller`` (this machine, by HTTP), ``ssh``
+    (this machine, over the connection) or ``vendor``. Once the file is there, ``sent`` has the bytes that came from
+    each source.
+    """
 
     role: str
     artifact: str
     done_bytes: int
     total_bytes: int
+    source: str = ""
+    sent: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

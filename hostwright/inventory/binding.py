@@ -31,9 +31,10 @@ OWN_VARIABLES = "hostwright_own_variables"  #: names that look like a role's but
 OURS = "hostwright_"  #: how names begin that are nobody else's
 #: the variables of no role: those with our prefix, by what stands behind it
 KNOWN = (
-    *("become_password", "bmc", "connect_timeout", "drain", "drain_on", "drain_timeout", "gpu_model", "gpus"),
-    *("host_keys", "install", "known_hosts", "own_variables", "password", "plan_key", "plan_signers", "prove_max_loss"),
-    *("reboot_timeout", "reinstall", "roles", "secrets", "stack", "sudo", "undrain"),
+    *("become_password", "bmc", "connect_timeout", "drain", "drain_on", "drain_timeout", "files_address", "files_port"),
+    *("gpu_model", "gpus", "host_keys", "install", "known_hosts", "own_variables", "password", "peer_group"),
+    *("peer_port", "peer_rate", "peer_uploads", "plan_key", "plan_signers", "prove_max_loss", "reboot_timeout"),
+    *("reinstall", "roles", "secrets", "stack", "sudo", "undrain"),
 )
 #: and the commands that print the secrets among them
 COMMANDS = tuple(f"{name}{SUFFIX}" for name in KNOWN if name.endswith("password"))

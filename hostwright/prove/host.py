@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from hostwright.apply.events import Emit, Note, Observed
 from hostwright.apply.host.connection import HostConnection
@@ -18,7 +17,7 @@ from hostwright.apply.locking.runlock import HostLock
 from hostwright.audit.hardware.expected import GPUS, read_expected_gpus, read_expected_models
 from hostwright.audit.judging.judging import cards_of
 from hostwright.audit.judging.look import Look, Unread
-from hostwright.common.errors import ArtifactError, Locked, NotAnswered, ProtocolError
+from hostwright.common.errors import Locked, NotAnswered, ProtocolError
 from hostwright.common.text import count, short
 from hostwright.common.untrusted import whole
 from hostwright.plan import probing
@@ -34,7 +33,6 @@ from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.job import ProgramEnd, ended, job_plan
 from hostwright.prove.judging import judged
 from hostwright.prove.model import Expected, Measurements, Outcome, Proof, ProofResult, Watch
-from hostwright.stack.stack import Artifact
 from hostwright.transport.root.rootshell import RootShell
 
 PART = "proofs"  #: the module of a role's folder that has some
@@ -92,7 +90,7 @@ class HostProve:
         self._member, self._emit, self._holder = member, emit, holder
         self._proofs, self._later = tuple(proofs), tuple(later)
         self._connection = HostConnection(member.name, connect, emit=emit)
-        self._runner = JobRunner(self._connection, emit, _no_files, run.id, run.operator)
+        self._runner = JobRunner(self._connection, emit, run.id, run.operator)
         self._lock: HostLock | None = None
 
     def close(self) -> None:
@@ -249,7 +247,3 @@ def ended_result(proof: Proof, end: ProgramEnd, expected: Expected) -> ProofResu
     if end.status != 0 and not printed.errors:
         return replace(base, outcome="failed", sentence=f"its program ended with status {end.status}{said}")
     return base
-
-
-def _no_files(artifact: Artifact) -> Path:
-    raise ArtifactError(f"a proof takes no file of the stack, and was asked for {artifact.name}")

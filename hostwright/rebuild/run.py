@@ -9,10 +9,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.events import Emit, Event, HostEnded, Note
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.apply.locking import locallocks
-from hostwright.apply.rollout.applying import LEFT_RUNNING, THE_SAME, Accept, Work, stop_gently
+from hostwright.apply.rollout.applying import LEFT_RUNNING, THE_SAME, Accept, Work, handout_for, stop_gently
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import ChangeOptions, RunOptions
 from hostwright.apply.rollout.recording import Audience, recorded
@@ -114,7 +115,10 @@ def rebuild(
                 audience=audience, options=options, shown=False, left=f"{NOTHING_CHANGED} (run {{run}})",
             )
         )  # fmt: skip
-        run = _Run(roster, members, connections, change, recording.run, recording.emit, stopping, servers, accept)
+        handout = stack.enter_context(handout_for(recording.run.id, members, recording.emit))
+        run = _Run(
+            roster, members, connections, change, recording.run, recording.emit, stopping, servers, accept, handout
+        )
         rebuilds = run.rebuilds(start)
         decisions = run.decide(rebuilds)
         decided(decisions)
@@ -127,7 +131,7 @@ def rebuild(
                     limits=limits,
                     emit=recording.emit,
                     stop=connections.close,
-                    gently=lambda: stop_gently(stopping, recording.emit, "rebuild"),
+                    gently=lambda: stop_gently(stopping, recording.emit, "rebuild", handout),
                     silent=recording.silence.hosts,
                     result=lambda done: ENDED[done.outcome],
                 )
@@ -159,6 +163,7 @@ class _Run:
     stopping: threading.Event
     servers: SeedServers
     accept: Accept | None = None
+    handout: Handout | None = None
 
     @property
     def records(self) -> Records:
@@ -185,7 +190,17 @@ class _Run:
         roster, connections = self.roster, self.connections
         change = dataclasses.replace(self.change, yes=True)  # a rebuild is asked for from any state, whatever was there
         by_name, accept = self.members.by_name, self.accept
-        work = Work(roster, by_name, connections, self.run, self.emit, self.stopping, change, accept=accept)
+        work = Work(
+            roster,
+            by_name,
+            connections,
+            self.run,
+            self.emit,
+            self.stopping,
+            change,
+            accept=accept,
+            handout=self.handout,
+        )
         ways = _ways(member)
         return Tools(
             member=member,

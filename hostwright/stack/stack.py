@@ -24,7 +24,8 @@ class Artifact(StackPart):
     """One file of the stack: where it comes from and what it must be.
 
     ``sha256`` and ``size`` (bytes) are absent where nobody has published them: then the first download pins them.
-    ``stand_in`` marks a file that is not the vendor's; every report mentions it.
+    ``stand_in`` marks a file that is not the vendor's; every report mentions it. A ``private`` one goes to hosts over
+    SSH alone, never by HTTP.
     """
 
     name: Name
@@ -33,6 +34,7 @@ class Artifact(StackPart):
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     size: Annotated[int, Field(gt=0)] | None = None
     stand_in: bool = False
+    private: bool = False
 
 
 class Requirements(StackPart):

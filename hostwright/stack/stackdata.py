@@ -29,10 +29,11 @@ def plain(stack: BaseModel) -> dict[str, Any]:
 
 
 def digest_of(data: Mapping[str, Any]) -> str:
-    """The digest of a stack's plain data. It does not depend on the order of keys, on files' addresses, or on the
-    default roles: a host's record names its roles."""
+    """The digest of a stack's plain data. It does not depend on the order of keys, on files' addresses or ways, or on
+    the default roles: a host's record names its roles."""
     kept = {key: value for key, value in data.items() if key not in {"description", "roles"}}
     kept["artifacts"] = {
-        name: {key: artifact[key] for key in artifact if key != "urls"} for name, artifact in data["artifacts"].items()
+        name: {key: artifact[key] for key in artifact if key not in {"urls", "private"}}
+        for name, artifact in data["artifacts"].items()
     }
     return hash_of({"schema": SCHEMA, "stack": kept})

@@ -7,14 +7,15 @@ import io
 import os
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from hostwright.apply.delivery.pushing import deliver
+from hostwright.apply.delivery.looking import Found, StoredFile, look
+from hostwright.apply.delivery.pushing import push
 from hostwright.common.errors import BecomeError, Unreachable
 from hostwright.common.secret import Secret
 from hostwright.stack.store.hostcache import host_path
@@ -193,9 +194,17 @@ def cache(server: Sshd) -> Iterator[Path]:
     subprocess.run(["rm", "-rf", path], check=True)
 
 
+def deliver(shell: RootShell, item: StoredFile, cache: Path, progress: Callable[[int], None] = lambda _: None) -> None:
+    missing = list[Found]()
+    look(shell, [item], begun=lambda *_: None, found=missing.append, cache=str(cache))
+    for found in missing:
+        if not found.there:
+            push(shell, found, progress=progress, cache=str(cache))
+
+
 def bring(session: Session, source: Path, cache: Path, password: str | None) -> Path:
-    secret = None if password is None else Secret(password)
-    deliver(RootShell(session, secret), [(ARTIFACT, source)], progress=lambda *_: None, cache=str(cache))
+    shell = RootShell(session, None if password is None else Secret(password))
+    deliver(shell, StoredFile.of(ARTIFACT, source), cache)
     return Path(host_path(ARTIFACT, str(cache)))
 
 
@@ -230,18 +239,19 @@ def test_a_connection_that_breaks_is_gone_on_with(source: Path, cache: Path, ser
     with big.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     artifact = Artifact("big", "big", (), digest, None)
+    item = StoredFile.of(artifact, big)
     with running() as other:
 
-        def progress(_: object, done: int, total: int) -> None:
+        def progress(done: int) -> None:
             told.append(done)
-            if done > total // 2 and other.process is not None and other.process.poll() is None:
+            if done > item.size // 2 and other.process is not None and other.process.poll() is None:
                 other.stop()
 
         with connect(other.target(), options()) as session, pytest.raises(Unreachable):
-            deliver(RootShell(session), [(artifact, big)], progress=progress, cache=str(cache))
+            deliver(RootShell(session), item, cache, progress)
     told.clear()
     with connect(server.target(), options()) as session:
-        deliver(RootShell(session), [(artifact, big)], progress=lambda _, done, __: told.append(done), cache=str(cache))
+        deliver(RootShell(session), item, cache, told.append)
     assert told[0] > 30_000_000
     with Path(host_path(artifact, str(cache))).open("rb") as file:
         assert hashlib.file_digest(file, "sha256").hexdigest() == digest

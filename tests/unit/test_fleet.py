@@ -34,7 +34,7 @@ def fleet(folder: Path, **variables: Any) -> Fleet:
 
 
 WRONG = {
-    "artifacts": "pull",
+    "artifacts": "fetch",
     "hostwright_drain": ["a", "list"],
     "hostwright_reboot_timeout": "soon",
     "hostwright_bmc_usr": "admin",
@@ -67,7 +67,7 @@ def test_a_host_without_variables_has_defaults(tmp_path: Path) -> None:
     member = fleet(tmp_path).members("gpu02")[0]
     assert read_means(member.host) == Means(None, None, None, "", None)
     usual = read_apply_variables(member.host)
-    assert (usual.direct, usual.hooks, usual.reboot_timeout_s) == (False, None, 1800)
+    assert (usual.files.way, usual.hooks, usual.reboot_timeout_s) == ("pull", None, 1800)
 
 
 def test_mistakes_are_collected_without_repetition() -> None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from hostwright.apply import events
+from hostwright.apply.delivery.delivery import Delivery, in_order
 from hostwright.apply.disturb import draining
 from hostwright.apply.disturb.rebooting import reboot
 from hostwright.apply.host.alone import AloneFailures
@@ -69,8 +70,9 @@ class HostApply:
         self._emit = settings.emit
         self._connection = HostConnection(desired.host, connect, emit=settings.emit, patience=settings.patience)
         run = settings.run
+        self._delivery = Delivery(self._connection, settings.emit, settings.means, desired.stack)
         self._runner = JobRunner(
-            self._connection, self._emit, settings.locate, run.id, run.operator, settings.direct, settings.retry_rules
+            self._connection, self._emit, run.id, run.operator, self._delivery, settings.retry_rules
         )
         self._records = HostRecords(self._connection, desired, run)
         self._facts = Facts({})
@@ -89,10 +91,12 @@ class HostApply:
         return self._desired.host
 
     def close(self) -> None:
-        """Give the lock back and close the connection."""
+        """Give the lock back and close the connection, unless others fetch files from the host over it."""
+        kept = self._delivery.close()
         if self._lock is not None:
             self._lock.release()
-        self._connection.close()
+        if not kept:
+            self._connection.close()
 
     def probe(self) -> Facts:
         """The facts of the host, over one exec channel. Raises ``HostError``."""
@@ -189,6 +193,7 @@ class HostApply:
             if plan.empty:
                 return self._done(first, plan)
             self._check(plan)
+            self._delivery.start(in_order(plan, self._desired.stack))
             self._drain(plan)
             lost_before = self._lost
             self._apply(plan)
@@ -252,7 +257,7 @@ class HostApply:
         decision = self._decide(plan)
         if decision.refusal:
             raise Refused(self.name, decision.refusal)
-        self._runner.check_files([self._desired.stack.artifacts[name] for name in plan.artifacts])
+        self._delivery.check([self._desired.stack.artifacts[name] for name in plan.artifacts])
 
     def _go_on(self, plan: Plan) -> None:
         """Raise ``Stopped`` where nothing new shall be begun."""
@@ -331,6 +336,7 @@ class HostApply:
             lambda name: self._run_role(plan, busy[name]),
             skipped=lambda name, after: self._emit(events.Note(self.name, f"{name} not tried: {after} failed")),
         )
+        ended = list(dict.fromkeys(ended))  # roles that waited for the same file have the same error
         lost = [error for error in ended if isinstance(error, JobLost)]
         stopped = [error for error in ended if isinstance(error, Stopped)]
         bad = [error for error in ended if error not in lost and error not in stopped]
@@ -375,6 +381,7 @@ class HostApply:
         self._check(plan)
         self._drain(plan)
         self._lock_host()
+        self._delivery.pause()
         reason = plan.reboot
         shell, seconds = reboot(
             self._connection.shell,

@@ -9,17 +9,15 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 
 from hostwright.apply import events
-from hostwright.apply.delivery.fetching import fetch_script
-from hostwright.apply.delivery.pushing import deliver
+from hostwright.apply.delivery.delivery import Delivery
 from hostwright.apply.events import Emit
 from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.host.explaining import last_line, units_named
 from hostwright.apply.jobs import jobs, scripting, transient
 from hostwright.apply.jobs.scripting import LogReader
-from hostwright.common.errors import FailedStep, Finding, HostError, StepFailed
+from hostwright.common.errors import ArtifactError, FailedStep, Finding, HostError, StepFailed
 from hostwright.plan import probing
 from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import RetryRule, RolePlan, RoleResult, StepResult
@@ -32,7 +30,6 @@ TAIL_LINES = 15  #: of a failed step's output, shown to the operator
 JOB_TIMEOUT_S = 6 * 3600.0  #: our choice, for one watch; the steps have their own, shorter limits on the host
 WATCH_IDLE_S = 8.0  #: a watch gives a sign of life every 2 s (watch.sh): after four that are missing it is dead
 START_TIMEOUT_S = 120.0
-FETCH_TIMEOUT_S = 2 * 3600.0  #: a 2.5 GB file at 3 Mbit/s
 WATCH_CAP_BYTES = 16 << 20  #: of a log, which ends at 12 MiB and, from there on, at 128 KiB a try
 STEP_MORE_BYTES = 2 << 20  #: for each step: 16 tries
 
@@ -43,28 +40,21 @@ class JobLost(HostError):
 
 @dataclass(frozen=True, slots=True)
 class JobRunner:
-    """Runs jobs on one host. ``locate`` gives an artifact's file on this machine, or raises ``ArtifactError``;
-    ``direct`` lets the host fetch for itself what has an http(s) URL; ``retry_rules`` say which failures are retried.
+    """Runs jobs on one host. ``delivery`` brings their files; without it, they take none. ``retry_rules`` say which
+    failures are retried.
     """
 
     connection: HostConnection
     emit: Emit
-    locate: Callable[[Artifact], Path]
     run_id: str
     operator: str = ""
-    direct: bool = False
+    delivery: Delivery | None = None
     retry_rules: Callable[[], tuple[RetryRule, ...]] = tuple
 
     @property
     def host(self) -> str:
         """The host's inventory name."""
         return self.connection.host
-
-    def check_files(self, artifacts: Sequence[Artifact]) -> None:
-        """Raise ``ArtifactError`` where a file that the host will need is not on this machine."""
-        for artifact in artifacts:
-            if not self._fetches(artifact):
-                self.locate(artifact)
 
     def run(self, plan: RolePlan, artifacts: Sequence[Artifact]) -> RoleResult:
         """Deliver the files, run the role's steps as a job, and return its result, a failed one too.
@@ -125,26 +115,10 @@ class JobRunner:
         return jobs.status_in(output.stderr, nonce)
 
     def _deliver(self, role: str, artifacts: Sequence[Artifact]) -> None:
-        for artifact in filter(self._fetches, artifacts):
-            self.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
-            failure = f"{role}: it cannot fetch {artifact.file}"
-            self.connection.run(fetch_script(artifact), timeout_s=FETCH_TIMEOUT_S, failure=failure, steady=True)
-        pushed = [(artifact, self.locate(artifact)) for artifact in artifacts if not self._fetches(artifact)]
-        if pushed:
-            self.connection.use(
-                lambda shell: deliver(
-                    shell,
-                    pushed,
-                    progress=lambda artifact, done, total: self.emit(
-                        events.Delivering(self.host, role, artifact.file, done, total)
-                    ),
-                ),
-                steady=True,
-            )
-
-    def _fetches(self, artifact: Artifact) -> bool:
-        """Whether the host gets this file from its vendor by itself."""
-        return self.direct and any(url.startswith(("http://", "https://")) for url in artifact.urls)
+        if self.delivery is not None:
+            self.delivery.wait(artifacts)
+        elif artifacts:
+            raise ArtifactError(f"{role} takes no file of the stack here, and was asked for {artifacts[0].name}")
 
 
 def _own_lines(result: RoleResult, prefix: str) -> Iterator[str]:

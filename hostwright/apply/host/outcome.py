@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hostwright.apply.delivery.bringing import DeliveryMeans
+from hostwright.apply.delivery.sources.settings import PUSHED, FileSettings
 from hostwright.apply.host.connection import Patience
 from hostwright.common.errors import Unanswered
 
 if TYPE_CHECKING:
+    from hostwright.apply.delivery.sources.handout import Handout
     from hostwright.apply.disturb.draining import Hooks
     from hostwright.apply.events import Emit
     from hostwright.common.errors import Acceptance, Examination, Finding
@@ -43,7 +46,9 @@ class Settings:
     reboot_timeout_s: float = 1800.0  #: bare metal takes up to half an hour through its firmware
     allow_reboot: bool = True
     local: bool = False  #: the host is this machine, which is never rebooted from itself
-    direct: bool = False  #: hosts fetch what has an http(s) URL from the vendor, instead of receiving it over SSH
+    files: FileSettings = PUSHED  #: how the host gets its files
+    private: Collection[str] = ()  #: the names of artifacts that no stack pins: they go over SSH alone
+    handout: Handout | None = None  #: of the run's files to all of its hosts; without it, nothing is fetched by HTTP
     hooks: Hooks | None = None  #: what takes work off the host and lets it back
     drain: bool = False  #: drain a host that is in use, and wait for it
     force: bool = False  #: disturb running work
@@ -70,6 +75,11 @@ class Settings:
     #: Raises ``NotAccepted`` where that does not hold
     accept: Callable[[Holder | None], tuple[Acceptance, ...]] | None = None
     patience: Patience = field(default_factory=Patience)
+
+    @property
+    def means(self) -> DeliveryMeans:
+        """What delivering the host's files needs to know."""
+        return DeliveryMeans(self.locate, self.files, self.private, self.handout)
 
     @property
     def reboots(self) -> bool:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hostwright.apply.delivery.sources.settings import FileSettings, read_file_settings
 from hostwright.apply.disturb.draining import Hooks, read_hooks
 from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.apply.signing import read_signing
-from hostwright.common.errors import InputError, Mistakes
+from hostwright.common.errors import Mistakes
 from hostwright.inventory import Host
-
-ARTIFACTS = "artifacts"
-DIRECT = "direct"
-WAYS = ("push", DIRECT)
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyVariables:
     """The variables of one host that applying a plan reads."""
 
-    direct: bool  #: whether the host fetches the stack's files from their vendors itself (``artifacts: direct``)
+    files: FileSettings  #: how the host gets its files, and what it does for others with them
     hooks: Hooks | None  #: what takes work off the host and lets it back, where the inventory names it
     reboot_timeout_s: float  #: how long the host may take to come back (``hostwright_reboot_timeout``)
 
@@ -28,7 +25,7 @@ def read_apply_variables(host: Host) -> ApplyVariables:
     """The variables of a host. Raises ``InputErrors`` with every mistake, each with its place."""
     mistakes = Mistakes()
     with mistakes:
-        direct = _direct(host)
+        files = read_file_settings(host)
     with mistakes:
         hooks = read_hooks(host)
     with mistakes:
@@ -36,12 +33,4 @@ def read_apply_variables(host: Host) -> ApplyVariables:
     with mistakes:
         read_signing(host)
     mistakes.refuse()
-    return ApplyVariables(direct, hooks, reboot_timeout_s)
-
-
-def _direct(host: Host) -> bool:
-    how = host.get(ARTIFACTS, WAYS[0])
-    if how not in WAYS:
-        origin = host.vars[ARTIFACTS].origin.exact
-        raise InputError(f"{ARTIFACTS}: found {how!r}, expected push (over SSH) or direct (from the vendor)", origin)
-    return bool(how == DIRECT)
+    return ApplyVariables(files, hooks, reboot_timeout_s)

@@ -12,8 +12,9 @@ Every record has ``kind``, ``t`` (seconds since the run began) and ``at`` (UTC, 
 of the inventory's path, by which its runs are found again), ``options`` as given, ``masked`` (the options in which a
 secret was masked), ``operator``, ``commit``, ``inventory_commit``, ``version``, ``argv``, ``pid`` and ``began``. Then
 come the events, each named after its class in ``hostwright.apply.events``, with its fields: ``observed`` (the plan,
-and the facts' file), ``role started``, ``attached``, ``delivering`` (once, when done), ``role finished`` (every step
-with status, seconds, tries, output), ``retrying``, ``rebooted``, ``note``, ``silent``, ``host ended``. The last is
+and the facts' file), ``role started``, ``attached``, ``delivering`` (once, when done, with the bytes that came from
+each source), ``role finished`` (every step with status, seconds, tries, output), ``retrying``, ``rebooted``,
+``note``, ``silent``, ``host ended``. The last is
 ``run ended`` with ``status``, ``how`` (ended, interrupted or crashed), ``sentence``, ``results`` (hosts counted by
 result) and ``bytes``. A schema may gain fields and kinds; readers ignore what they do not know.
 

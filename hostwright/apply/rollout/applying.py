@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from hostwright.apply.delivery.sources.handout import Handout
+from hostwright.apply.delivery.sources.settings import read_file_settings
 from hostwright.apply.events import Emit, HostEnded, Note
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Outcome, Settings, worst
@@ -56,6 +58,7 @@ class Work:
     files: Mapping[str, Path] = field(default_factory=dict)  #: of artifacts that no stack has, by their names
     accept: Accept | None = None  #: what else is asked of each host that is as desired
     verb: str = ""  #: of which this is the work
+    handout: Handout | None = None  #: of the run's files to its hosts
     clean: Callable[[str], str] = str  #: masks secrets in what a host printed
 
     def __call__(self, name: str) -> Outcome:
@@ -86,7 +89,9 @@ class Work:
             reboot_timeout_s=variables.reboot_timeout_s,
             allow_reboot=not self.change.no_reboot,
             local=member.host.local,
-            direct=variables.direct,
+            files=variables.files,
+            private=self.files.keys(),
+            handout=self.handout,
             hooks=variables.hooks,
             drain=self.change.drain,
             force=self.roster.force,
@@ -134,7 +139,10 @@ def apply_goal(
     limits = change.rollout.limits(len(members))
     given = RunOptions.of(roster, members, change).recorded(**(options or {}))
     left = LEFT_RUNNING % AGAIN.get(verb, THE_SAME)
-    with recorded(verb, roster, members, connections, audience=audience, options=given, left=left) as recording:
+    with (
+        recorded(verb, roster, members, connections, audience=audience, options=given, left=left) as recording,
+        handout_for(recording.run.id, members, recording.emit) as handout,
+    ):
         stopping = threading.Event()
         work = Work(
             roster,
@@ -150,6 +158,7 @@ def apply_goal(
             files or {},
             accept,
             verb,
+            handout,
             recording.journal.redactor.text,
         )
         try:
@@ -159,7 +168,7 @@ def apply_goal(
                 limits=limits,
                 emit=recording.emit,
                 stop=connections.close,
-                gently=lambda: stop_gently(stopping, recording.emit, verb),
+                gently=lambda: stop_gently(stopping, recording.emit, verb, handout),
                 silent=recording.silence.hosts,
             )
         except Interrupted as stop:
@@ -170,10 +179,18 @@ def apply_goal(
     return RunResults(recording.run.id, results, status)
 
 
-def stop_gently(stopping: threading.Event, emit: Emit, verb: str) -> None:
-    """Begin nothing new, and say so."""
+def stop_gently(stopping: threading.Event, emit: Emit, verb: str, handout: Handout | None = None) -> None:
+    """Begin nothing new, and say so; files that are on their way are left as they are, and continued next time."""
     stopping.set()
     emit(Note("", STOPPING % AGAIN.get(verb, THE_SAME)))
+    if handout is not None:
+        threading.Thread(target=handout.stop, name="stop-files", daemon=True).start()
+
+
+def handout_for(run: str, members: Members, emit: Emit) -> Handout:
+    """Hands out the files of a run to those of its hosts that get them by HTTP."""
+    settings = {member.name: read_file_settings(member.host) for member in members if not member.host.local}
+    return Handout(run, {name: one for name, one in settings.items() if one.way == "pull"}, emit)
 
 
 def status_of(results: Results[Outcome]) -> int:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from pathlib import Path
 
 from hostwright.apply import events
 from hostwright.apply.events import Emit
@@ -92,7 +91,7 @@ class _Following:
     def _follow(self, job: RunningJob) -> None:
         host = self._connection.host
         self._emit(events.RoleStarted(host, job.role, len(job.steps), job.id))
-        runner = JobRunner(self._connection, self._emit, locate=lambda _: Path(), run_id=self._run)
+        runner = JobRunner(self._connection, self._emit, self._run)
         try:
             with guarded(host):
                 self._status[job.role] = runner.follow(job.id, job.role, job.steps, job.nonce).status

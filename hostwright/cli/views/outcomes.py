@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from hostwright.apply.delivery.sources.settings import ARTIFACTS, DIRECT
 from hostwright.apply.events import RESULTS
-from hostwright.apply.host.variables import ARTIFACTS, DIRECT
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
 from hostwright.cli.console import Hanging

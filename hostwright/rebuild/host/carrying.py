@@ -177,7 +177,7 @@ class HostRebuild:
     def _require_files(self) -> None:
         """Before anything is taken away: all files for reprovisioning it are here. Raises ``ArtifactError``."""
         for artifact in self._tools.member.artifacts:
-            if not self._tools.settings.direct:
+            if self._tools.settings.files.way != "direct":
                 self._tools.settings.locate(artifact)
 
     def _clean(self) -> None:

@@ -50,7 +50,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """``size`` bytes of an open file from ``offset`` on. Whoever answers with it closes the file in ``Answer.over``."""
+    """``size`` bytes of an open file from ``offset`` on. Whoever answers with it closes the file in ``Reply.over``."""
 
     file: BinaryIO
     offset: int
@@ -62,7 +62,7 @@ def _unheard(_taken: int, _whole: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Reply:
     """What a request gets. ``over`` is called once, when nothing more is sent: with the bytes of ``content`` that were
     taken, and whether the peer asked for it and got it whole."""
 
@@ -83,7 +83,7 @@ class Served(Protocol):
     def expects(self, peer: str, /) -> bool:
         """Whether there is something that this peer may fetch."""
 
-    def answer(self, request: Request, /) -> Answer:
+    def answer(self, request: Request, /) -> Reply:
         """What a request gets."""
 
     def failed(self, peer: str, reason: str, /) -> None:
@@ -126,7 +126,7 @@ class Server(ThreadingMixIn, TCPServer):
         return connection, peer
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own, where the peer gets a place; otherwise close the connection."""
+        """Reply in a thread of its own, where the peer gets a place; otherwise close the connection."""
         places = self.expected if self.served.expects(client_address[0]) else self.strangers
         if not places.take(request, client_address[0]):
             self.shutdown_request(request)
@@ -138,7 +138,7 @@ class Server(ThreadingMixIn, TCPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and make room for another one."""
+        """Reply, and make room for another one."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -182,7 +182,7 @@ class Handler(BaseRequestHandler):
         finally:
             answer.over(taken, body and taken == answer.size)
 
-    def _answered(self) -> tuple[Answer | None, bool]:
+    def _answered(self) -> tuple[Reply | None, bool]:
         """Read the request, and send its answer but for a file; the answer, and whether its content was asked for.
 
         ``None`` where nothing of it could be sent.
@@ -193,7 +193,7 @@ class Handler(BaseRequestHandler):
         try:
             request = self._read(parser)
         except h11.RemoteProtocolError as error:
-            request, answer = None, Answer(HTTPStatus(error.error_status_hint))
+            request, answer = None, Reply(HTTPStatus(error.error_status_hint))
         else:
             if request is None:
                 return None, False
@@ -231,11 +231,11 @@ class Handler(BaseRequestHandler):
                 raise h11.RemoteProtocolError("the request is too long", error_status_hint=431)
             parser.receive_data(content)
 
-    def _answer(self, request: h11.Request) -> Answer:
+    def _answer(self, request: h11.Request) -> Reply:
         if request.http_version not in VERSIONS:
-            return Answer(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
+            return Reply(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
         if request.method not in (b"GET", b"HEAD"):
-            return Answer(HTTPStatus.NOT_IMPLEMENTED)
+            return Reply(HTTPStatus.NOT_IMPLEMENTED)
         headers: dict[str, str] = {}
         for name, value in request.headers:
             key = name.decode("ascii")
@@ -244,7 +244,7 @@ class Handler(BaseRequestHandler):
             Request(_path(request.target.decode("ascii")), self.client_address[0], headers)
         )
 
-    def _send(self, parser: h11.Connection, answer: Answer, *, body: bool) -> None:
+    def _send(self, parser: h11.Connection, answer: Reply, *, body: bool) -> None:
         """One answer, after which the connection is closed; a file is sent behind it."""
         headers = [
             (b"Content-Type", TYPE), (b"Content-Length", str(answer.size).encode()), (b"Cache-Control", b"no-store"),

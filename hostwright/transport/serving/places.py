@@ -61,6 +61,12 @@ class Places:
         with self._lock:
             self._taken.pop(connection, None)
 
+    def clear(self) -> None:
+        """End all connections in the middle."""
+        with self._lock:
+            for connection in self._taken:
+                hang_up(connection)
+
     @property
     def taken(self) -> int:
         """How many places are taken."""

@@ -37,10 +37,22 @@ OWN: Mapping[str, Mapping[str, str]] = {
         "stack": "the [stack](../operators/stacks.md) of the host; without it, the site's or the standard default",
         "hostwright_stack": "the same, and it wins: for inventories in which `stack` means something else",
         "hostwright_roles": "the roles of the host in place of those that its stack names",
-        "artifacts": "`direct`: the host [downloads the stack's files itself](../operators/files.md); `push` "
-        "(default): this machine sends them",
         "hostwright_own_variables": "names of your own variables that look like a role's, and need no note",
         "hostwright_secrets": "names of your own variables that are secrets, and are never shown",
+    },
+    "How a host gets its files": {
+        "artifacts": "`pull` (default): the host [fetches the stack's files](../operators/files.md) by HTTP from this "
+        "machine or from another host; `push`: this machine sends them over SSH; `direct`: the host downloads them "
+        "from their vendors",
+        "hostwright_files_address": "the address of this machine that the host fetches from, where it is not the one "
+        "from which its SSH connection comes",
+        "hostwright_files_port": "the TCP port for that, or a range such as `8470-8479` (default: any that is free)",
+        "hostwright_peer_group": "a name, such as a rack's: hosts fetch from those of their group (default: all hosts "
+        "of the run are one)",
+        "hostwright_peer_uploads": "how many other hosts may fetch from the host at a time (default: 2); `0`: it "
+        "serves none",
+        "hostwright_peer_rate": "how many megabytes a second it sends them at most, together (default: no limit)",
+        "hostwright_peer_port": "the TCP port at which it serves them, or a range (default: any that is free)",
     },
     "How a host is reached": {
         "hostwright_known_hosts": "a file with the host's key, in place of `~/.ssh/known_hosts` and the system's",

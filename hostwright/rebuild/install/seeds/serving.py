@@ -20,7 +20,7 @@ from typing import Self
 
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.rebuild.install.seeds.rendering import Seed
-from hostwright.transport.serving.answering import Answer, Request, Server, listen
+from hostwright.transport.serving.answering import Reply, Request, Server, listen
 from hostwright.transport.serving.places import peer_address, peer_name
 
 TOKEN_BYTES = 24  #: of chance in a path: 192 bits
@@ -142,7 +142,7 @@ class SeedServer:
         with self._changed:
             return any(kept.admits(peer) for kept in self._hosts.values() if kept.seed)
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Reply:
         """What a request gets: the file where this peer may fetch it."""
         folder, _, name = request.path.removeprefix("/").rpartition("/")
         with self._changed:
@@ -152,12 +152,12 @@ class SeedServer:
                 if not published.admits(request.peer):
                     if len(published.refused) < REMEMBERED:
                         published.refused.add(str(peer_address(request.peer)))
-                    return Answer(HTTPStatus.FORBIDDEN)
+                    return Reply(HTTPStatus.FORBIDDEN)
                 content = published.seed.files.get(name) if published.seed else None
                 if content is None:
                     break
-                return Answer(HTTPStatus.OK, content, over=partial(self._sent, host, name, request.peer))
-        return Answer(HTTPStatus.NOT_FOUND)
+                return Reply(HTTPStatus.OK, content, over=partial(self._sent, host, name, request.peer))
+        return Reply(HTTPStatus.NOT_FOUND)
 
     def _sent(self, host: str, name: str, peer: str, _taken: int, whole: bool) -> None:
         """Note whether a file was sent as a whole, and to whom."""

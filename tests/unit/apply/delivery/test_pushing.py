@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from hostwright.apply.delivery import pushing
 from hostwright.apply.delivery.fetching import fetch_script
-from hostwright.apply.delivery.pushing import deliver, missing_script
+from hostwright.apply.delivery.looking import Found, StoredFile, look, missing_script
+from hostwright.apply.delivery.pushing import push
 from hostwright.common.errors import ArtifactError, HostError, ProtocolError
 from hostwright.stack.store.hostcache import CACHE, host_path
 from hostwright.transport import Output
@@ -71,7 +72,10 @@ class Here:
             done = subprocess.run(
                 ["/bin/sh", "-c", command], input=stdin, capture_output=True, env=environment, check=False, timeout=60
             )
-        return Output(done.returncode, done.stdout, done.stderr, False, 0.0)
+        on_stdout = _.get("on_stdout")
+        if on_stdout:
+            on_stdout(done.stdout)
+        return Output(done.returncode, b"" if on_stdout else done.stdout, done.stderr, False, 0.0)
 
 
 @contextmanager
@@ -84,12 +88,18 @@ def places(name: str = "driver.run", content: bytes = CONTENT) -> Iterator[tuple
         yield path, f"{folder}/host cache"
 
 
-def send(here: Here, path: Path, cache: str, artifact: Artifact, told: list[tuple[int, int]] | None = None) -> Path:
-    def progress(_: Any, done: int, total: int) -> None:
-        if told is not None:
-            told.append((done, total))
+def deliver(here: Any, files: list[tuple[Artifact, Path]], cache: str, told: list[int]) -> None:
+    """Ask what is there, and send what is missing."""
+    shell, missing = RootShell(here), list[Found]()
+    items = [StoredFile.of(artifact, path) for artifact, path in files]
+    look(shell, items, begun=lambda *_: None, found=missing.append, cache=cache)
+    for found in missing:
+        if not found.there:
+            push(shell, found, progress=told.append, cache=cache)
 
-    deliver(RootShell(here), [(artifact, path)], progress=progress, cache=cache)  # type: ignore[arg-type]
+
+def send(here: Here, path: Path, cache: str, artifact: Artifact, told: list[int] | None = None) -> Path:
+    deliver(here, [(artifact, path)], cache, [] if told is None else told)
     return Path(host_path(artifact, cache))
 
 
@@ -101,7 +111,7 @@ def part(cache: str, artifact: Artifact, content: bytes) -> Path:
 
 
 def test_a_file_arrives_once_with_its_modes() -> None:
-    told: list[tuple[int, int]] = []
+    told: list[int] = []
     here, artifact = Here(), Artifact()
     with places() as (path, cache):
         final = send(here, path, cache, artifact, told)
@@ -110,7 +120,7 @@ def test_a_file_arrives_once_with_its_modes() -> None:
         assert stat.S_IMODE(final.parent.stat().st_mode) == 0o755
         assert [one.name for one in final.parent.iterdir()] == ["driver.run"]
         assert here.execs == 2
-        assert told[-1] == (len(CONTENT), len(CONTENT))
+        assert told[-1] == len(CONTENT)
         send(here, path, cache, artifact)
         assert here.execs == 3
         assert len(here.sent) == 1
@@ -122,10 +132,10 @@ def test_several_files_are_looked_for_in_one_exec() -> None:
     second = Artifact("second.deb", hashlib.sha256(other).hexdigest(), "second")
     with places() as (path, cache):
         (path.parent / "second.deb").write_bytes(other)
-        both = [(Artifact(), path), (second, path.parent / "second.deb"), (Artifact(), path)]
-        deliver(RootShell(here), both, progress=lambda *_: None, cache=cache)  # type: ignore[arg-type]
+        both = [(Artifact(), path), (second, path.parent / "second.deb")]
+        deliver(here, both, cache, [])
         assert here.execs == 3
-        deliver(RootShell(here), both, progress=lambda *_: None, cache=cache)  # type: ignore[arg-type]
+        deliver(here, both, cache, [])
         assert here.execs == 4
         assert Path(host_path(second, cache)).read_bytes() == other
 
@@ -253,14 +263,6 @@ def test_the_leftover_of_a_broken_connection_does_no_harm() -> None:
         assert Path(host_path(artifact, cache)).read_bytes() == CONTENT
 
 
-def test_no_room_is_said_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pushing, "_ROOM_BYTES", 10**18)
-    here = Here()
-    with places() as (path, cache), pytest.raises(HostError, match="are free: make room"):
-        send(here, path, cache, Artifact())
-    assert here.execs == 1
-
-
 def test_a_place_that_cannot_be_used_is_named() -> None:
     with places() as (path, cache):
         Path(cache).write_text("a file")
@@ -268,13 +270,46 @@ def test_a_place_that_cannot_be_used_is_named() -> None:
             send(Here(), path, cache, Artifact())
 
 
-def test_an_answer_that_makes_no_sense_is_refused() -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"there\nrubbish\n", b"", b"free 5\n", b"0 there\nfree 5\n", b"free 5\n1 there\n", b"free 5\n0 part x\n",
+        b"free 5\n0 there\n0 there\n", b"free 5\nfree 5\n0 there\n", b"free 5\n0 there", b"free -5\n0 there\n",
+        b"free 5\n" + b"0" * 999, b"free 5\n-0 there\n", b"via\nfree 5\nvia\n0 there\n",
+        b"free 5\n0 part 99999999999999999999\n",
+    ],
+)  # fmt: skip
+def test_an_answer_that_makes_no_sense_is_refused(said: bytes) -> None:
     class Liar(Here):
-        def run(self, *_: Any, **__: Any) -> Output:
-            return Output(0, b"there\nrubbish\n", b"", False, 0.0)
+        def run(self, *_: Any, **given: Any) -> Output:
+            for place in range(0, len(said), 3):
+                given["on_stdout"](said[place : place + 3])
+            return Output(0, b"", b"", False, 0.0)
 
     with places() as (path, cache), pytest.raises(ProtocolError, match="cannot be parsed"):
         send(Liar(), path, cache, Artifact())
+
+
+@pytest.mark.parametrize(
+    ("said", "seen"),
+    [
+        ("via 10.0.0.9 40000 10.0.0.1 22", "10.0.0.9"), ("via ::ffff:10.0.0.9 1 ::ffff:10.0.0.1 22", "10.0.0.9"),
+        ("via", ""), ("via 10.0.0.9", ""), ("via $(id) 1 2 3", ""), ("via fe80::1%eth0 1 fe80::2 22", ""),
+    ],
+)  # fmt: skip
+def test_a_host_says_whence_it_sees_the_connection_come(said: str, seen: str) -> None:
+    heard: list[tuple[str, int]] = []
+
+    class Sshd(Here):
+        def run(self, *_: Any, **given: Any) -> Output:
+            given["on_stdout"](f"{said}\nfree 5\n0 there\n".encode())
+            return Output(0, b"", b"", False, 0.0)
+
+    with places() as (path, cache):
+        shell = RootShell(Sshd())  # type: ignore[arg-type]
+        found = lambda one: None  # noqa: E731
+        look(shell, [StoredFile.of(Artifact(), path)], begun=lambda *told: heard.append(told), found=found, cache=cache)
+    assert heard == [(seen, 5 * 1024)]
 
 
 def test_without_a_checksum_or_a_file_nothing_is_sent(tmp_path: Path) -> None:
@@ -302,8 +337,8 @@ def test_one_program_probes_for_all_and_tells_what_is_free(tmp_path: Path) -> No
     (tmp_path / begun[0] / "z.part").write_bytes(b"12345")
     script = missing_script([whole, absent, begun], str(tmp_path))
     done = subprocess.run(["/bin/sh"], input=script, capture_output=True, text=True, check=True)
-    *states, free = done.stdout.splitlines()
-    assert states == ["there", "part 0", "part 5"]
+    free, *states = done.stdout.splitlines()
+    assert states == ["1 part 0", "0 there", "2 part 5"]  # what is missing first; the last one was damaged
     assert re.fullmatch("free [0-9]+", free)
     assert done.stderr == ""
 
@@ -326,5 +361,5 @@ def test_a_file_that_was_damaged_on_the_host_is_not_there(tmp_path: Path):
         (folder / "cuda.deb").write_bytes(damaged)
         script = missing_script([(sha256, "cuda.deb")], str(tmp_path))
         done = subprocess.run(["/bin/sh"], input=script, capture_output=True, text=True, check=True)
-        assert done.stdout.splitlines()[0] == said
+        assert done.stdout.splitlines()[1] == f"0 {said}"
         assert (folder / "cuda.deb").exists() == (said == "there")

@@ -1,0 +1,211 @@
+"""The files of one plan on their way to a host: one thread asks the host what it has, another one brings the rest."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hostwright.apply.delivery.bringing import Bringer, DeliveryMeans
+from hostwright.apply.delivery.looking import Found, StoredFile, look
+from hostwright.common.errors import HostError, HostwrightError, Stopped, Unreachable
+from hostwright.common.text import count, shown_bytes
+from hostwright.common.untrusted import guarded
+
+if TYPE_CHECKING:
+    from hostwright.apply.events import Emit
+    from hostwright.apply.host.connection import HostConnection
+    from hostwright.stack.stack import Artifact
+
+ROOM_BYTES = 64 * 1024 * 1024  #: free space that is left to the host
+END_S = 5.0  #: our choice: how long transfers may take to end once nobody wants them
+
+
+@dataclass(frozen=True, slots=True)
+class WantedFile:
+    """A file that a role needs."""
+
+    role: str
+    artifact: Artifact
+
+
+@dataclass(eq=False)
+class _File:
+    """One file: where it stands. ``urgent``: somebody waits for it."""
+
+    wanted: WantedFile
+    order: int
+    served: bool
+    item: StoredFile | None = None
+    found: Found | None = None
+    urgent: bool = False
+    error: HostwrightError | None = None
+    settled: threading.Event = field(default_factory=threading.Event)
+
+    def settle(self, error: HostwrightError | None = None) -> None:
+        """It is there, or never will be."""
+        if not self.settled.is_set():
+            self.error = error
+            self.settled.set()
+
+    @property
+    def missing_bytes(self) -> int:
+        """How much is still to come."""
+        return self.item.size - (self.found.start if self.found else 0) if self.item else 0
+
+
+class Batch:
+    """Brings files to a host until all are there or ``end``."""
+
+    def __init__(self, connection: HostConnection, emit: Emit, means: DeliveryMeans, wanted: Sequence[WantedFile]):
+        self._host, self._means = connection.host, means
+        self._bringer = Bringer(connection, emit, means)
+        self._files: dict[str, _File] = {}  #: by the names of artifacts; two may be the same file
+        self._queue: list[_File] = []
+        self._looking = False
+        self._free = 0
+        self._change = threading.Condition()
+        self._threads: list[threading.Thread] = []
+        for one in wanted:
+            self._add(one)
+
+    def begin(self) -> None:
+        """Start the work."""
+        asked = list(dict.fromkeys(file for file in self._files.values() if file.item))
+        self._looking = bool(asked)
+        if asked:
+            self._run("look", lambda: self._look(asked))
+        if asked or self._queue:
+            self._run("files", self._bring_all)
+
+    def wait(self, artifacts: Sequence[Artifact]) -> None:
+        """Wait until these files are there; what is waited for comes before what is not. Raises what went wrong with
+        the first that cannot come."""
+        files = [self._files[artifact.name] for artifact in artifacts]
+        with self._change:
+            for file in files:
+                file.urgent = True
+        for file in files:
+            file.settled.wait()
+            if file.error is not None:
+                raise file.error
+
+    def cut(self) -> None:
+        """Begin nothing more, and let what is under way end."""
+        self._lose(Stopped(self._host, "stopped before all of its files had arrived"))
+
+    def end(self) -> None:
+        """The same, and wait a moment for it."""
+        self.cut()
+        for thread in self._threads:
+            thread.join(END_S)
+
+    def _add(self, wanted: WantedFile) -> None:
+        """Find a file on this machine, or let the host fetch it from its vendor."""
+        artifact = wanted.artifact
+        file = _File(wanted, len(self._files), self._means.served(self._host, artifact))
+        if self._means.fetches(artifact):
+            self._queue.append(file)
+        else:
+            try:
+                file.item = StoredFile.of(artifact, self._means.locate(artifact))
+            except HostwrightError as error:
+                file.settle(error)
+        same = (one for one in self._files.values() if file.item and one.item and one.item.key == file.item.key)
+        self._files[artifact.name] = next(same, file)
+
+    def _run(self, what: str, work: Callable[[], None]) -> None:
+        def guard() -> None:
+            try:
+                with guarded(self._host):
+                    work()
+            except HostwrightError as error:
+                self._lose(error)
+
+        thread = threading.Thread(target=guard, name=f"{what}-{self._host}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _lose(self, error: HostwrightError) -> None:
+        """Nothing more comes: all that is not settled has this error."""
+        self._bringer.stop()
+        for file in self._files.values():
+            file.settle(error)
+        with self._change:
+            self._looking = False
+            self._queue.clear()
+            self._change.notify_all()
+
+    def _look(self, asked: Sequence[_File]) -> None:
+        """Ask the host what it has; what is missing is queued as soon as it is known."""
+        by_item = {file.item: file for file in asked if file.item}
+        self._bringer.use(
+            lambda shell: look(
+                shell,
+                tuple(by_item),
+                begun=self._note_begun,
+                found=lambda one: self._learn(by_item[one.item], one),
+                cache=self._means.cache,
+            )
+        )
+        with self._change:
+            self._looking = False
+            self._change.notify_all()
+
+    def _note_begun(self, seen: str, free: int) -> None:
+        with self._change:
+            self._bringer.seen, self._free = seen, free
+
+    def _learn(self, file: _File, found: Found) -> None:
+        """The host has said what it has of a file; twice, where its connection was lost in between."""
+        with self._change:
+            if file.found is not None:
+                return
+            file.found = found
+            if not found.there and not file.settled.is_set():
+                self._queue.append(file)
+                self._change.notify_all()
+        if found.there:
+            file.settle()
+            if file.served and self._means.handout:
+                self._means.handout.sources.has(self._host, found.item.sha256)
+
+    def _bring_all(self) -> None:
+        while (file := self._next()) is not None:
+            try:
+                with guarded(self._host):
+                    self._bring(file)
+            except (Stopped, Unreachable):
+                raise  # for all files, not only for this one
+            except HostwrightError as error:
+                file.settle(error)
+            else:
+                file.settle()
+
+    def _next(self) -> _File | None:
+        """The file that is brought next; ``None`` when there will be none."""
+        with self._change:
+            self._change.wait_for(lambda: self._queue or not self._looking)
+            if not self._queue:
+                return None
+            self._queue.sort(key=lambda file: (not file.urgent, file.order))
+            return self._queue.pop(0)
+
+    def _bring(self, file: _File) -> None:
+        if file.found is None:
+            self._bringer.fetch(file.wanted.artifact, file.wanted.role)
+            return
+        with self._change:
+            coming = [file, *(other for other in self._queue if other.item)]
+            if file.missing_bytes + ROOM_BYTES > self._free:
+                wanted = sum(other.missing_bytes for other in coming)
+                raise _no_room(self._host, self._means.cache, wanted, len(coming), self._free)
+            self._free -= file.missing_bytes
+        self._bringer.bring(file.found, file.wanted.role, served=file.served)
+
+
+def _no_room(host: str, cache: str, wanted: int, files: int, free: int) -> HostError:
+    """The error for a host whose disk is too small for what is still to come."""
+    of = count(files, "file")
+    return HostError(host, f"{cache} needs {shown_bytes(wanted)} for {of}, and {shown_bytes(free)} are free: make room")

@@ -1,0 +1,300 @@
+"""One file to one host, by whichever way works: from another host, from this machine, over SSH, or from its vendor.
+
+What has arrived stays on the host as a part, and the next source continues it. A file is right by its sum alone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from hostwright.apply import events
+from hostwright.apply.delivery.fetching import fetch_script
+from hostwright.apply.delivery.looking import Found, look
+from hostwright.apply.delivery.pulling import Grant, Pulled, pull
+from hostwright.apply.delivery.pushing import damaged, push
+from hostwright.apply.delivery.sources.accounts import CONTROLLER, Ticket
+from hostwright.apply.delivery.sources.heldinput import HeldInput
+from hostwright.apply.delivery.sources.settings import DIRECT, PUSHED, FileSettings
+from hostwright.common.errors import Stopped, Unreachable
+from hostwright.stack.store.hostcache import CACHE
+
+if TYPE_CHECKING:
+    from hostwright.apply.delivery.sources.handout import Handout
+    from hostwright.apply.events import Emit
+    from hostwright.apply.host.connection import HostConnection
+    from hostwright.stack.stack import Artifact
+    from hostwright.transport.root.rootshell import RootShell
+
+SMALL_BYTES = 1_000_000  #: our choice: a smaller file is pushed before another source is found
+SERVED_TRIES = 3  #: how often a host fetches from this machine before the file is pushed
+WRONG_TRIES = 3  #: how often a file may arrive with another sum from this machine alone
+FETCH_TIMEOUT_S = 2 * 3600.0  #: from a vendor: a 2.5 GB file at 3 Mbit/s
+_UNTRIED = ("perl", "gone")  #: words that say nothing of whether a source could be reached
+TOLD = 20  #: how often a transfer tells how far it is, at most
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryMeans:
+    """``locate`` gives an artifact's file on this machine or raises ``ArtifactError``; ``private`` are the names of
+    artifacts that no stack pins; without ``handout``, nothing is fetched by HTTP."""
+
+    locate: Callable[[Artifact], Path]
+    settings: FileSettings = PUSHED
+    private: Collection[str] = ()
+    handout: Handout | None = None
+    cache: str = CACHE  #: the folder of the files on the host
+
+    def fetches(self, artifact: Artifact) -> bool:
+        """Whether the host gets this file from its vendor by itself."""
+        return self.settings.way == DIRECT and any(url.startswith(("http://", "https://")) for url in artifact.urls)
+
+    def served(self, host: str, artifact: Artifact) -> bool:
+        """Whether the host may get this file by HTTP from this machine and from others."""
+        if self.settings.way != "pull" or self.handout is None or not self.handout.takes(host):
+            return False
+        return not artifact.private and artifact.name not in self.private
+
+
+@dataclass
+class Bringer:
+    """Brings files to one host, one at a time."""
+
+    connection: HostConnection
+    emit: Emit
+    means: DeliveryMeans
+    seen: str = ""  #: the address from which the host sees our connection come, as it says
+    stopped: threading.Event = field(default_factory=threading.Event)
+    _input: HeldInput | None = None
+    _ticket: Ticket | None = None
+
+    @property
+    def host(self) -> str:
+        """The host's inventory name."""
+        return self.connection.host
+
+    def stop(self) -> None:
+        """End what is under way, and begin nothing more."""
+        self.stopped.set()
+        held, ticket, handout = self._input, self._ticket, self.means.handout
+        if held:
+            held.end()
+        if ticket and handout:
+            handout.sources.cancel(ticket)
+
+    def fetch(self, artifact: Artifact, role: str) -> None:
+        """Let the host fetch a file from its vendor. Raises ``HostError``, and ``Stopped``."""
+        self.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
+        failure = f"{role}: it cannot fetch {artifact.file}"
+        script = fetch_script(artifact, self.means.cache)
+        self.use(lambda shell: shell.run(script, timeout_s=FETCH_TIMEOUT_S, failure=failure))
+        size = artifact.size or 0
+        self.emit(events.Delivering(self.host, role, artifact.file, size, size, events.VENDOR, {events.VENDOR: size}))
+
+    def bring(self, found: Found, role: str, *, served: bool) -> None:
+        """Bring a file that the host does not have. Raises ``HostError``, ``ArtifactError`` and ``Stopped``."""
+        transfer = _Transfer(self, found, role)
+        if served and found.item.size >= SMALL_BYTES:
+            transfer.from_sources()
+        else:
+            transfer.over_ssh()
+        transfer.tell_end()
+
+    def use(self, work: Callable[[RootShell], T]) -> T:
+        """``HostConnection.use``, which ends with ``Stopped`` and opens no connection more once all is stopped."""
+
+        def unless_stopped(shell: RootShell) -> T:
+            self.check()
+            try:
+                return work(shell)
+            except Unreachable as error:
+                self.check(error)
+                raise
+
+        return self.connection.use(unless_stopped, steady=True)
+
+    def check(self, error: Exception | None = None) -> None:
+        """Raise ``Stopped`` where nothing more shall be done."""
+        if self.stopped.is_set():
+            raise Stopped(self.host, "stopped before all of its files had arrived") from error
+
+
+class _Transfer:
+    """One file on its way to one host, from however many sources."""
+
+    def __init__(self, bringer: Bringer, found: Found, role: str):
+        self._bringer, self._item, self._role = bringer, found.item, role
+        self._at = found.start
+        self._sent: dict[str, int] = {}  #: bytes that came from each source
+        self._parts: list[str] = []  #: the peers that gave what the part is made of
+        self._told = -1
+        self._wrong = 0
+        self._cache = bringer.means.cache
+
+    def from_sources(self) -> None:
+        """From whomever the handout says, until the file is there."""
+        handout = self._handout
+        there = False
+        while not there:
+            try:
+                there = self._from_one(handout, self._await(handout))
+            finally:
+                handout.tidy()
+
+    def over_ssh(self) -> None:
+        """Send it over the SSH connection; what a lost one brought is continued over the next."""
+        before, found = self._at, [Found(self._item, there=False, start=self._at)]
+
+        def send(shell: RootShell) -> None:
+            if not found:
+                look(shell, [self._item], begun=lambda *_: None, found=found.append, cache=self._cache)
+            one = found.pop()
+            if not one.there:
+                push(shell, one, progress=self._progress(events.OVER_SSH), cache=self._cache)
+
+        self._bringer.use(send)
+        self._note(events.OVER_SSH, before, self._item.size)
+
+    def tell_end(self) -> None:
+        """Tell that it is there, and where it came from."""
+        size, source = self._item.size, next(reversed(self._sent), "")
+        self._emit(source, size, dict(self._sent))
+
+    @property
+    def _handout(self) -> Handout:
+        if self._bringer.means.handout is None:
+            raise ValueError("without a handout nothing is fetched by HTTP")
+        return self._bringer.means.handout
+
+    def _await(self, handout: Handout) -> Ticket:
+        bringer = self._bringer
+        bringer.check()
+        ticket = bringer._ticket = handout.sources.ask(bringer.host, self._item.sha256)
+        if bringer.stopped.is_set():
+            handout.sources.cancel(ticket)
+        if not ticket.settled.is_set():
+            bringer.emit(events.Waiting(bringer.host, f"another host that has {self._item.file}"))
+        handout.await_source(ticket)
+        bringer._ticket = None
+        if ticket.source is None:
+            raise Stopped(bringer.host, f"stopped before {self._item.file} had arrived")
+        return ticket
+
+    def _from_one(self, handout: Handout, ticket: Ticket) -> bool:
+        """Take the file from the source of a ticket, as far as that goes; whether it is there."""
+        try:
+            if ticket.source == CONTROLLER:
+                self._from_here(handout)
+                pulled = Pulled("done")
+            else:
+                pulled = self._from_peer(handout, str(ticket.source))
+        except BaseException:
+            handout.sources.ended(ticket)
+            raise
+        if pulled.verdict == "done":
+            handout.sources.done(ticket)
+            return True
+        self._blame(handout, ticket, pulled)
+        return False
+
+    def _blame(self, handout: Handout, ticket: Ticket, pulled: Pulled) -> None:
+        if pulled.verdict != "wrong" and handout.peer_grant(str(ticket.source)) is None:
+            handout.sources.ended(ticket)  # it serves no longer, which is no fault
+            return
+        handout.sources.failed(ticket, connect=pulled.word == "connect")
+        if pulled.verdict == "wrong":
+            self._begin_anew(handout, pulled)
+
+    def _begin_anew(self, handout: Handout, pulled: Pulled) -> None:
+        """The file has another sum, and the host has removed it. It is this machine's or the host's fault only where no
+        other host gave a part of it."""
+        handout.sources.blame(self._bringer.host, self._parts)
+        self._wrong += not self._parts
+        self._parts, self._at = [], 0
+        if self._wrong >= WRONG_TRIES:
+            how = f"arrived damaged {WRONG_TRIES} times (sha256 {pulled.why} instead of {self._item.sha256})"
+            raise damaged(self._bringer.host, self._item, how)
+
+    def _from_peer(self, handout: Handout, peer: str) -> Pulled:
+        before = self._at
+        pulled = self._bringer.use(lambda shell: self._pull(shell, handout.peer_grant(peer), events.PEER + peer))
+        if self._at > before or pulled.verdict == "wrong":
+            self._parts.append(peer)
+        return pulled
+
+    def _from_here(self, handout: Handout) -> None:
+        """From this machine: by HTTP where the host can reach it, else over SSH."""
+        for _ in range(SERVED_TRIES):
+            pulled = self._bringer.use(lambda shell: self._served(shell, handout))
+            if pulled.verdict == "done":
+                return
+            if pulled.verdict == "wrong":
+                self._begin_anew(handout, pulled)
+            if pulled.word in ("connect", "perl", "gone"):
+                break
+        self.over_ssh()
+
+    def _served(self, shell: RootShell, handout: Handout) -> Pulled:
+        host = self._bringer.host
+        grant = handout.grant(host, self._item, shell.session.ends, self._bringer.seen)
+        try:
+            pulled = self._pull(shell, grant, events.FROM_HERE)
+        finally:
+            if grant:
+                handout.server.withdraw(grant)
+        if grant and pulled.word not in _UNTRIED:
+            handout.reached(host, grant, well=pulled.word != "connect")
+        return pulled
+
+    def _pull(self, shell: RootShell, grant: Grant | None, source: str) -> Pulled:
+        """Let the host fetch it; what came is noted, and told where it was not all."""
+        bringer, before = self._bringer, self._at
+        if grant is None:
+            return Pulled("failed", "gone", done_bytes=before)
+        held = bringer._input = HeldInput(grant.token)
+        self._told = -1
+        try:
+            bringer.check()
+            progress = self._progress(source)
+            pulled = pull(shell, self._item, grant, held, start=before, progress=progress, cache=self._cache)
+        finally:
+            bringer._input = None
+        self._at = max(before, pulled.done_bytes)
+        self._note(source, before, self._at)
+        if pulled.verdict == "called off":
+            sentence = f"the program that fetches {self._item.file} was ended on it"
+            raise Unreachable(bringer.host, sentence, passing=True)
+        if pulled.word == "perl":
+            self._handout.sources.alone(bringer.host)
+        if pulled.verdict != "done":
+            self._tell(source, pulled)
+        return pulled
+
+    def _tell(self, source: str, pulled: Pulled) -> None:
+        why = pulled.why or pulled.word if pulled.verdict == "failed" else "the file had another sum"
+        place = "this machine" if source == events.FROM_HERE else source.removeprefix(events.PEER)
+        text = f"{self._role}: {self._item.file} did not come from {place} ({why}); it comes from elsewhere"
+        self._bringer.emit(events.Note(self._bringer.host, text))
+
+    def _progress(self, source: str) -> Callable[[int], None]:
+        def tell(done: int) -> None:
+            self._bringer.check()
+            step = done * TOLD // max(self._item.size, 1)
+            if step != self._told and done < self._item.size:
+                self._told = step
+                self._emit(source, done)
+
+        return tell
+
+    def _emit(self, source: str, done: int, sent: dict[str, int] | None = None) -> None:
+        item, bringer = self._item, self._bringer
+        bringer.emit(events.Delivering(bringer.host, self._role, item.file, done, item.size, source, sent or {}))
+
+    def _note(self, source: str, before: int, after: int) -> None:
+        if after > before:
+            self._sent[source] = self._sent.pop(source, 0) + after - before

@@ -1,0 +1,101 @@
+"""The files of one host's plan: brought beside the jobs of its roles, each of which waits for its own.
+
+A host is asked once what it has; what is missing comes one file after the other, in the order of need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from hostwright.apply.delivery.batch import Batch, WantedFile
+from hostwright.apply.delivery.bringing import SMALL_BYTES, DeliveryMeans
+from hostwright.stack.store.hostcache import host_path
+
+if TYPE_CHECKING:
+    from hostwright.apply.events import Emit
+    from hostwright.apply.host.connection import HostConnection
+    from hostwright.plan.model import Plan
+    from hostwright.stack.stack import Artifact, Stack
+
+
+def in_order(plan: Plan, stack: Stack) -> tuple[WantedFile, ...]:
+    """The files of a plan in the order in which they will be needed, each once, for the first role that needs it.
+
+    Roles with steps come before those that are only known later, those that wait for fewer others before the rest, and
+    of these the ones for which more others wait. Small files hold up nothing, and come first of all.
+    """
+    busy = {role.role for role in plan.roles if role.steps}
+    waiting = {name: sum(name in role.needs for role in plan.roles) for name in busy}
+    roles = sorted(
+        plan.roles,
+        key=lambda role: (role.role not in busy, len(busy.intersection(role.needs)), -waiting.get(role.role, 0)),
+    )
+    wanted: dict[str, WantedFile] = {}
+    for role in roles:
+        for name in role.artifacts:
+            wanted.setdefault(name, WantedFile(role.role, stack.artifacts[name]))
+    return tuple(sorted(wanted.values(), key=lambda one: (one.artifact.size or SMALL_BYTES) >= SMALL_BYTES))
+
+
+class Delivery:
+    """Brings files to one host, for as long as a run works on it. Callable from any thread."""
+
+    def __init__(self, connection: HostConnection, emit: Emit, means: DeliveryMeans, stack: Stack | None = None):
+        self._connection, self._emit, self._means = connection, emit, means
+        self._batch: Batch | None = None
+        self._over = False
+        handout = means.handout
+        if handout and stack:
+            served = [one for one in stack.artifacts.values() if one.sha256 and means.served(connection.host, one)]
+            handout.enter(connection.host, connection, [host_path(one, means.cache) for one in served], self.stop)
+
+    def check(self, artifacts: Iterable[Artifact]) -> None:
+        """Raise ``ArtifactError`` where a file that the host will need is not on this machine."""
+        for artifact in artifacts:
+            if not self._means.fetches(artifact):
+                self._means.locate(artifact)
+
+    def start(self, wanted: Sequence[WantedFile]) -> None:
+        """Begin to bring these files, in this order; what was begun before and has not ended is not brought."""
+        self.halt()
+        if self._means.handout:
+            self._means.handout.resume(self._connection.host)
+        batch = self._batch = Batch(self._connection, self._emit, self._means, wanted)
+        if self._over:
+            batch.end()
+        batch.begin()
+
+    def wait(self, artifacts: Sequence[Artifact]) -> None:
+        """Wait until these files are on the host. Raises ``HostError``, ``ArtifactError``, and ``Stopped``."""
+        if artifacts:
+            if self._batch is None:
+                raise ValueError("no files were begun")
+            self._batch.wait(artifacts)
+
+    def halt(self) -> None:
+        """Bring nothing more for now: the host is about to go down, or another plan comes."""
+        batch, self._batch = self._batch, None
+        if batch:
+            batch.end()
+
+    def pause(self) -> None:
+        """The host is about to go down: bring it nothing, and send nobody to it."""
+        self.halt()
+        if self._means.handout:
+            self._means.handout.pause(self._connection.host)
+
+    def stop(self) -> None:
+        """Bring nothing any more; who waits is told."""
+        self._over = True
+        batch = self._batch
+        if batch:
+            batch.cut()
+
+    def close(self) -> bool:
+        """The run on the host is over. Whether its connection is still needed, and closed by the handout: others fetch
+        from the host, where a program serves that ends with it."""
+        self._over = True
+        self.halt()
+        handout = self._means.handout
+        return handout is not None and handout.leave(self._connection.host)

@@ -1,0 +1,155 @@
+"""What a host has of the files that it needs, and the files themselves as they are on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hostwright.common.errors import ArtifactError, ProtocolError
+from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import whole
+from hostwright.stack.store.artifacts import AnyArtifact
+from hostwright.stack.store.hostcache import CACHE
+from hostwright.transport.exchange import plain_address
+
+if TYPE_CHECKING:
+    from hostwright.transport.root.rootshell import RootShell
+
+PROBE_TIMEOUT_S = 60.0
+SLOWEST_DISK_BYTES_PER_S = 20e6  #: our estimate of a worn-out disk
+LINE_BYTES = 150  #: of its answer; a longer one is not ours
+_SEEN = "printf 'via %s\\n' \"${SSH_CONNECTION-}\""  #: where the login user's connection comes from, as sshd says
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One file to be delivered: the artifact, and what stands for it on this machine."""
+
+    artifact: AnyArtifact
+    path: Path
+    sha256: str
+    size: int
+
+    @classmethod
+    def of(cls, artifact: AnyArtifact, path: Path) -> StoredFile:
+        """An artifact with its file. Raises ``ArtifactError`` where it has no checksum or the file cannot be read."""
+        if artifact.sha256 is None:
+            raise ArtifactError(f"{artifact.name}: no checksum of {artifact.file} is known yet: run invoke mirror")
+        try:
+            return cls(artifact, path, artifact.sha256, path.stat().st_size)
+        except OSError as error:
+            raise ArtifactError(f"{artifact.name}: {path}: {error.strerror}: run invoke mirror") from error
+
+    @property
+    def file(self) -> str:
+        """Its name."""
+        return self.artifact.file
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What makes it the same file on a host: checksum and name."""
+        return self.sha256, self.file
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the host has of one file: all of it, or how many bytes."""
+
+    item: StoredFile
+    there: bool
+    start: int = 0
+
+
+def missing_script(files: Sequence[tuple[str, str]], cache: str = CACHE) -> str:
+    """A root program that says what is free, and of each (sha256, file name) whether it is there or how long its part
+    is. It removes a file that does not have its sum."""
+    return sh_file(__file__, "missing.sh", cache=cache, files=tuple(f"{sha256}/{name}" for sha256, name in files))
+
+
+def look(
+    shell: RootShell,
+    items: Sequence[StoredFile],
+    *,
+    begun: Callable[[str, int], None],
+    found: Callable[[Found], None],
+    cache: str = CACHE,
+) -> None:
+    """Tell what the host has of each file, each as soon as that is known: one exec.
+
+    ``begun`` is called first, with the address from which the host sees this connection come (empty: it does not say),
+    and the bytes that are free there; ``found`` first for those that are missing, and for the others when they have
+    been read. Raises ``HostError``, and ``ProtocolError`` for an answer that is none.
+    """
+    reader = _Reader(shell.host, items, begun, found, cache)
+    output = shell.attempt(
+        missing_script([(item.sha256, item.file) for item in items], cache),
+        as_user=_SEEN,
+        timeout_s=PROBE_TIMEOUT_S + sum(item.size for item in items) / SLOWEST_DISK_BYTES_PER_S,
+        cap_bytes=LINE_BYTES * (len(items) + 2),
+        on_stdout=reader.feed,
+    )
+    if output.status != 0:
+        raise shell.failed(f"{cache} cannot be used", output)
+    reader.finish()
+
+
+class _Reader:
+    """Reads the answer, line by line."""
+
+    def __init__(
+        self,
+        host: str,
+        items: Sequence[StoredFile],
+        begun: Callable[[str, int], None],
+        found: Callable[[Found], None],
+        cache: str,
+    ):
+        self._host, self._items, self._cache = host, items, cache
+        self._tell_begun, self._found = begun, found
+        self._seen = ""
+        self._rest = b""
+        self._left = set(range(len(items)))
+        self._begun = False
+
+    def feed(self, data: bytes) -> None:
+        """Take a piece of the answer."""
+        *lines, rest = (self._rest + data).split(b"\n")
+        self._rest = rest[: LINE_BYTES + 1]
+        for line in lines:
+            self._take(line.decode("ascii", "replace").split())
+        if len(self._rest) > LINE_BYTES:
+            raise self._failure()
+
+    def finish(self) -> None:
+        """The answer is over."""
+        if self._left or self._rest or not self._begun:
+            raise self._failure()
+
+    def _take(self, words: list[str]) -> None:
+        match words:
+            case ["via", *ends] if not self._begun:
+                self._seen = plain_address(ends[0]) if len(ends) == 4 else ""
+            case ["free", kib] if not self._begun and (number := whole(kib)) is not None:
+                self._begun = True
+                self._tell_begun(self._seen, number * 1024)
+            case [index, "there"] if self._begun:
+                self._found(Found(self._next(index), there=True))
+            case [index, "part", size] if self._begun and (part := whole(size)) is not None:
+                item = self._next(index)
+                # a part that is longer than the file is of no use
+                self._found(Found(item, there=False, start=part if part <= item.size else 0))
+            case _:
+                raise self._failure()
+
+    def _next(self, text: str) -> StoredFile:
+        """The file of that number, which was not spoken of before."""
+        index = whole(text)
+        if index not in self._left:
+            raise self._failure()
+        self._left.remove(index)
+        return self._items[index]
+
+    def _failure(self) -> ProtocolError:
+        return ProtocolError(self._host, f"its answer about {self._cache} cannot be parsed")

@@ -1,0 +1,153 @@
+"""A file of the stack that the host fetches by HTTP: from this machine, or from another host of the run.
+
+Which of them gives it, and by which token, comes over SSH, and so does the sum that the file must have: whoever stands
+in between can read a vendor's public file, and spoil it, which is found out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hostwright.apply.delivery.looking import PROBE_TIMEOUT_S, StoredFile
+from hostwright.apply.delivery.pushing import SLOWEST_BYTES_PER_S
+from hostwright.apply.delivery.sources.heldinput import HeldInput
+from hostwright.common.errors import HostError, ProtocolError
+from hostwright.common.quoting import sh_file
+from hostwright.common.text import short
+from hostwright.common.untrusted import whole
+from hostwright.stack.store.hostcache import CACHE
+
+if TYPE_CHECKING:
+    from hostwright.transport.root.rootshell import RootShell
+
+_IDLE_S = 40.0  #: a host prints a line every 5 s at least, while it fetches and while it reads what it has
+_CAP_BYTES = 1 << 20  #: of its output: a line each second for twelve hours
+_LINE_BYTES = 300
+_OWN_TROUBLE = ("disk", "full", "locked")  #: words that say that the host itself is to blame
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The right to fetch one file: where, and by which token."""
+
+    address: str
+    port: int
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """How a transfer ended: ``done``, ``wrong`` (its sum), ``failed`` (a ``word``, and ``why``) or ``called off``.
+
+    ``start`` and ``done_bytes`` are what the host had of the file before and afterwards, as it says itself.
+    """
+
+    verdict: str
+    word: str = ""
+    why: str = ""
+    start: int = 0
+    done_bytes: int = 0
+
+
+@cache
+def program() -> str:
+    """The program by which a host fetches, without the comment at its head."""
+    return perl(Path(__file__).with_name("pull.pl"))
+
+
+def perl(path: Path) -> str:
+    """A Perl program without the comment at its head."""
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    head = next(number for number, line in enumerate(lines) if not line.startswith("#"))
+    return "".join(lines[head:])
+
+
+def pull_script(item: StoredFile, grant: Grant, cache: str = CACHE) -> str:
+    """A root program that fetches a file; the first line of its standard input is the token."""
+    return sh_file(
+        __file__,
+        "pull.sh",
+        program=program(),
+        folder=f"{cache}/{item.sha256}",
+        file=item.file,
+        sum=item.sha256,
+        size=item.size,
+        address=grant.address,
+        port=grant.port,
+    )
+
+
+def pull(
+    shell: RootShell,
+    item: StoredFile,
+    grant: Grant,
+    lifeline: HeldInput,
+    *,
+    start: int = 0,
+    progress: Callable[[int], None],
+    cache: str = CACHE,
+) -> Pulled:
+    """Let the host fetch a file. ``lifeline`` begins with the token; its end calls it off. ``start`` is what it has.
+
+    Raises ``HostError`` where the host itself is the trouble (it cannot write, its disk is full), ``ProtocolError``,
+    ``Unreachable`` (look again), and what ``progress`` raises.
+    """
+    reader = _Reader(shell.host, item, start, progress)
+    timeout_s = PROBE_TIMEOUT_S + 2 * item.size / SLOWEST_BYTES_PER_S
+    try:
+        output = shell.stream(
+            pull_script(item, grant, cache), stdin=lifeline, timeout_s=timeout_s, idle_s=_IDLE_S,
+            cap_bytes=_CAP_BYTES, on_stdout=reader.feed,
+        )  # fmt: skip
+    finally:
+        lifeline.end()
+    if output.status != 0:
+        raise shell.failed(f"{item.file} cannot be written to {cache}", output)
+    pulled = reader.pulled()
+    if pulled.word in _OWN_TROUBLE:
+        raise HostError(shell.host, f"{item.file} cannot be written to {cache}: {pulled.why}")
+    return pulled
+
+
+class _Reader:
+    """Reads what the program on the host prints; only numbers that can be are believed."""
+
+    def __init__(self, host: str, item: StoredFile, start: int, progress: Callable[[int], None]):
+        self._host, self._item, self._progress = host, item, progress
+        self._start = self._at = start
+        self._rest = b""
+        self._last: list[str] = []
+
+    def feed(self, data: bytes) -> None:
+        """Take a piece of its output."""
+        *lines, rest = (self._rest + data).split(b"\n")
+        self._rest = rest[:_LINE_BYTES]
+        for line in lines:
+            self._take(line[:_LINE_BYTES].decode("utf-8", "replace").split(maxsplit=2))
+
+    def _take(self, words: list[str]) -> None:
+        match words:
+            case ["alive"] | []:
+                return
+            case ["at", number] if (at := whole(number)) is not None:
+                self._at = max(self._at, min(at, self._item.size))
+                self._progress(self._at)
+            case _:
+                self._last = words
+
+    def pulled(self) -> Pulled:
+        """How it ended, by its last line."""
+        match self._last:
+            case ["done"]:
+                return Pulled("done", start=self._start, done_bytes=self._item.size)
+            case ["wrong", found]:
+                return Pulled("wrong", why=short(found), start=self._start)
+            case ["failed", word, *why]:
+                return Pulled("failed", short(word), short(" ".join(why)), self._start, self._at)
+            case ["called", "off"]:
+                return Pulled("called off", start=self._start, done_bytes=self._at)
+        raise ProtocolError(self._host, f"how it fetched {self._item.file} cannot be parsed")

@@ -1,0 +1,252 @@
+"""The files of one run, handed out to all of its hosts: this machine's server, the hosts that serve, who decides."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from hostwright.apply.delivery.pulling import Grant
+from hostwright.apply.delivery.sources.accounts import Ticket
+from hostwright.apply.delivery.sources.fileserver import FileServer
+from hostwright.apply.delivery.sources.ledger import Peer
+from hostwright.apply.delivery.sources.peers import PeerServer
+from hostwright.apply.delivery.sources.settings import FileSettings
+from hostwright.apply.delivery.sources.sources import PATIENCE_S, FileSources
+from hostwright.apply.events import Note
+from hostwright.common.errors import HostwrightError
+
+if TYPE_CHECKING:
+    from hostwright.apply.delivery.looking import StoredFile
+    from hostwright.apply.events import Emit
+    from hostwright.apply.host.connection import HostConnection
+    from hostwright.transport.exchange import Ends
+
+KEPT = 8  #: our choice: connections of hosts whose run is over that are kept while others fetch from them
+UNREACHED = 3  #: hosts that must fail to reach an address of this machine, before any did, until nobody tries
+
+
+@dataclass(eq=False)
+class _Member:
+    """A host while the run works on it, and after that for as long as others fetch from it."""
+
+    connection: HostConnection
+    files: Sequence[str]
+    end: Callable[[], None]
+    server: PeerServer | None = None
+    grant: Grant | None = None  #: how others fetch from it; while it serves
+    kept: bool = False
+    down: bool = False  #: whether it serves nothing for now, since it reboots
+    cannot: bool = False  #: whether it cannot serve at all
+
+
+@dataclass(eq=False)
+class _Reach:
+    """Which hosts could reach an address of this machine, and which could not."""
+
+    reached: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
+
+
+class Handout:
+    """Hands out files for the time of a run; a context manager, callable from any thread.
+
+    ``settings`` are those of all hosts of the run; the ones that take no part (their files are pushed or come from
+    vendors, or the host is this machine) are not in it.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        settings: Mapping[str, FileSettings],
+        emit: Emit = lambda _: None,
+        *,
+        patience_s: float = PATIENCE_S,
+    ):
+        self._run, self._settings, self._emit, self._patience_s = run, dict(settings), emit, patience_s
+        self.server = FileServer()
+        self.sources = FileSources({name: Peer(one.group, one.uploads) for name, one in settings.items()}, self._begin)
+        self._members: dict[str, _Member] = {}
+        self._reach: dict[str, _Reach] = {}
+        self._lock = threading.Lock()
+        self._stopped = False
+        self._told: frozenset[str] = frozenset()  #: what was said of this machine's server
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Serve nothing any more, here and on hosts."""
+        self.stop()
+        self.server.close()
+        with self._lock:
+            members = list(self._members.values())
+        for member in members:
+            self._close(member)
+
+    def takes(self, host: str) -> bool:
+        """Whether the host takes part."""
+        return host in self._settings
+
+    def enter(self, host: str, connection: HostConnection, files: Sequence[str], end: Callable[[], None]) -> None:
+        """A host begins to take files. ``files`` are the paths of those that it may hand on once it has them; ``end``
+        is called when nobody gets anything any more."""
+        with self._lock:
+            before = self._members.get(host)
+            self._members[host] = _Member(connection, files, end)
+            stopped = self._stopped
+        if before:
+            self._close(before)
+        if self.takes(host):
+            self.sources.join(host)
+        if stopped:
+            end()
+
+    def stop(self) -> None:
+        """Hand out nothing new: those who wait are told, and so are those who take something now."""
+        with self._lock:
+            self._stopped = True
+            members = list(self._members.values())
+        self.sources.stop()
+        for member in members:
+            member.end()
+
+    def await_source(self, ticket: Ticket) -> None:
+        """Wait until it is decided whence a file comes; after a long time, not for other hosts any more."""
+        if not ticket.settled.wait(self._patience_s):
+            self.sources.hurry(ticket)
+            ticket.settled.wait()
+
+    def grant(self, host: str, item: StoredFile, ends: Ends, seen: str) -> Grant | None:
+        """The right to fetch a file from this machine; ``None`` where the host cannot, as far as is known.
+
+        ``ends`` are those of the host's connection, ``seen`` the address from which the host says that it comes (empty:
+        it does not say). Where the two differ there is something in between that no connection back would pass.
+        """
+        settings = self._settings[host]
+        address = settings.address or ends.local
+        if not address or (not settings.address and seen not in ("", address)):
+            return None
+        with self._lock:
+            reach = self._reach.setdefault(address, _Reach())
+            if host in reach.failed or (not reach.reached and len(reach.failed) >= UNREACHED):
+                return None
+        try:
+            return self.server.grant(item, address, settings.ports, ends.remote)
+        except HostwrightError as error:
+            self._tell(str(error))
+            return None
+
+    def reached(self, host: str, grant: Grant, *, well: bool) -> None:
+        """Note whether the host could reach this machine there."""
+        with self._lock:
+            reach = self._reach.setdefault(grant.address, _Reach())
+            (reach.reached if well else reach.failed).add(host)
+
+    def _tell(self, trouble: str) -> None:
+        """Say once why nothing can be served here."""
+        with self._lock:
+            told, self._told = trouble in self._told, self._told | {trouble}
+        if not (told or self._stopped):
+            self._emit(Note("", f"{trouble}; files go over SSH instead"))
+
+    def peer_grant(self, peer: str) -> Grant | None:
+        """How a file is fetched from another host; ``None`` where it serves no longer."""
+        with self._lock:
+            member = self._members.get(peer)
+            return member.grant if member else None
+
+    def pause(self, host: str) -> None:
+        """The host goes down: it serves nothing until ``resume``."""
+        with self._lock:
+            member = self._members.get(host)
+            if member is None or not self.takes(host):
+                return
+            member.down = True
+        self.sources.unable(host)
+        if member.server:
+            member.server.stop()
+
+    def resume(self, host: str) -> None:
+        """The host is back."""
+        with self._lock:
+            member = self._members.get(host)
+            if member is None or not member.down:
+                return
+            member.down = False
+        if not member.cannot:
+            self.sources.able(host)
+
+    def leave(self, host: str) -> bool:
+        """The run on a host is over; whether its connection is kept for a while, since others fetch from the host."""
+        with self._lock:
+            member = self._members.get(host)
+            kept = sum(other.kept for other in self._members.values())
+        if member is None:
+            return False
+        if not self.takes(host):
+            with self._lock:
+                self._members.pop(host, None)
+            return False
+        if not self._stopped and kept < KEPT and member.grant and self.sources.needed(host):
+            member.kept = True
+            self.tidy()
+            return True
+        self._forget(host, member)
+        return False
+
+    def tidy(self) -> None:
+        """Let go of kept hosts from which nobody fetches any more."""
+        with self._lock:
+            kept = [(host, member) for host, member in self._members.items() if member.kept]
+        for host, member in kept:
+            if not self.sources.needed(host):
+                self._forget(host, member)
+                self._close(member)
+
+    def _forget(self, host: str, member: _Member) -> None:
+        with self._lock:
+            self._members.pop(host, None)
+        self.sources.leave(host)
+        if member.server:
+            member.server.stop()
+
+    def _close(self, member: _Member) -> None:
+        if member.server:
+            member.server.stop()
+        if member.kept:
+            member.connection.close()
+
+    def _begin(self, host: str) -> None:
+        """Let a host serve, in a thread of its own: it lasts as long as the server."""
+        threading.Thread(target=self._serve, args=(host,), name=f"serve-{host}", daemon=True).start()
+
+    def _serve(self, host: str) -> None:
+        with self._lock:
+            member = self._members.get(host)
+            if member is None or member.down or self._stopped:
+                return
+            name = f"hostwright-files-{self._run}-{secrets.token_hex(2)}"
+            server = member.server = PeerServer(host, member.files, self._settings[host], name)
+
+        def begun(grant: Grant) -> None:
+            member.grant = grant
+            if not member.down:
+                self.sources.serving(host)
+
+        with suppress(HostwrightError):
+            server.run(member.connection.shell, begun)
+        member.cannot, member.server = member.grant is None, None
+        with self._lock:
+            current = self._members.get(host) is member
+        if current:
+            self.sources.unable(host)
+        member.grant = None
+        if current and not (member.cannot or member.down):
+            self.sources.able(host)  # its connection was lost, or nobody asked for so long
