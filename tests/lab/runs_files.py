@@ -1,0 +1,38 @@
+"""A run that only brings a file to hosts: in a process of its own, so that a test may kill it.
+
+``python -m tests.lab.runs_files INVENTORY FILE SHA256`` prints each event of a file, and at last ``ended STATUS``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from hostwright.apply import events
+from hostwright.apply.rollout.goals import OnlyStates
+from hostwright.apply.rollout.recording import Audience
+from hostwright.fleet import Fleet
+from hostwright.resources.files.archives import Delivered
+from hostwright.stack.stack import Artifact
+
+PLACE = "/opt/hostwright-blob"  #: where the file is to be on the hosts
+
+
+def main(inventory: str, path: str, sha256: str) -> int:
+    """Bring the file to all hosts of an inventory; the exit status of the run."""
+    artifact = Artifact(name="blob", file="blob.bin", sha256=sha256, size=Path(path).stat().st_size)
+    fleet = Fleet.load(Path(inventory))
+    members = fleet.members("all", ["base"])
+
+    def tell(event: events.Event) -> None:
+        if isinstance(event, events.Delivering | events.Note | events.HostEnded):
+            print(event, flush=True)
+
+    goal = OnlyStates("base", (Delivered(PLACE, artifact),), {"blob": artifact})
+    ended = fleet.reach("provision", members, goal, audience=Audience.of(tell))
+    print(f"ended {ended.status} run {ended.run}", flush=True)
+    return ended.status
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
