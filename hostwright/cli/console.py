@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextvars import copy_context
 from typing import Any, Self
 
 from rich.cells import chop_cells
@@ -154,13 +155,14 @@ class Adviser(Console):
 
     def __init__(self, *, stderr: bool):
         super().__init__(stderr=stderr, highlight=False, theme=THEME)
+        self._call = copy_context()  # what is known of the call, also where a host's own thread prints
         self._bounded = on_terminal(self)
         if not self._bounded:
             self.width = UNBOUNDED
 
     def print(self, *objects: Any, **how: Any) -> None:
         """As rich's; lines that may not be wrapped, those with commands, are not cut off either."""
-        shown = [self._complete(one) for one in objects]
+        shown = self._call.copy().run(lambda: [self._complete(one) for one in objects])
         if len(shown) == 1 and isinstance(shown[0], Hanging) and "end" not in how:
             shown = [Group(*shown)]  # of a text by itself rich makes another one, which hangs no more
         super().print(*shown, **{"crop": False, **how})

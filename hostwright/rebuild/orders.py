@@ -225,7 +225,7 @@ def refuse(host: str, facts: Facts, at_work: AtWork, order: str, now: datetime) 
         raise Locked(host, forbidden)
     run = locks.living(facts, locks.holder("power", host, now))
     if run is not None:
-        raise Locked(host, f"{locks.held_by(run)}; or --force")
+        raise Locked(host, f"{locks.held_by(run)}, or give --force")
     left = usage.jobs_left(facts)
     if left:
         raise Refused(host, f"{left}: wait until that has ended, or give --force to {_words(order)} it")

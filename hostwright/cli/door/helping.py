@@ -14,6 +14,7 @@ from invoke import Collection, Task
 from invoke.parser import ParserContext
 from invoke.util import helpline
 
+from hostwright.cli.door.advice import completed
 from hostwright.cli.door.words import bare_option
 
 _OURS = "hostwright.cli.tasks."
@@ -54,7 +55,8 @@ def of_verb(name: str, task: Task[Any], context: ParserContext) -> str:
     words = {"hosts": " [HOST …]", "host": " [HOST]", "run": " [RUN]"}.get(bare.name or "", "") if bare else ""
     needed = "".join(f" {each.name.upper()}" for each in context.positional_args if each.name)
     text, examples = split(task)
-    tuples = [(flag, said or "") for flag, said in context.help_tuples()]
+    text = completed(text)
+    tuples = [(flag, completed(said or "")) for flag, said in context.help_tuples()]
     lines = [f"Usage: hostwright {name}{needed}{words}{' [--options]' if tuples else ''}", ""]
     lines += [*textwrap.wrap(text, shutil.get_terminal_size().columns - 1), ""] if text else []
     if examples:

@@ -13,6 +13,7 @@ from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.apply.jobs.scripting import Progress
 from hostwright.apply.rollout.silence import CONTACT
+from hostwright.cli.door import advice
 from hostwright.common.durations import Clock
 from hostwright.common.text import count, one_line
 
@@ -49,7 +50,7 @@ class Plain:
         with self._lock:
             if line and not self._said(event, line):
                 self._last_lines[event.host] = line
-                self._print(f"{event.host}  {line}" if event.host else line)
+                self._print(advice.of_host(f"{event.host}  {line}", event.host) if event.host else line)
 
     def _said(self, event: Event, line: str) -> bool:
         """Whether a line was there already: two probes with the same answer are one, and so is all of a transfer."""

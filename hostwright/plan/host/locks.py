@@ -184,9 +184,10 @@ def held_by(held: Holder | None) -> str:
     """The sentence for whoever is turned away by a run's lock."""
     if held is None:
         return "another run works on it, and does not say whose it is: try again in a moment"
+    machine = held.owner.rpartition("@")[2]
     return (
-        f"{held}; the lock ends with that run, which is process {held.pid} there, or {held.lapses_s:g} s after its "
-        "last sign of life: wait for it, or end that run"
+        f"{held}: wait until that run ends (`invoke runs.follow` shows what it does), or end it: it is process "
+        f"{held.pid} on {machine}"
     )
 
 

@@ -22,6 +22,7 @@ from hostwright.common.errors import (
     ArtifactError,
     HostError,
     HostwrightError,
+    Locked,
     NotAccepted,
     Refused,
     StepFailed,
@@ -361,10 +362,11 @@ def test_an_installation_that_fails_locks_and_looks_no_further(start, tmp_path: 
 
 
 def test_a_locked_host_is_not_touched(start):
+    """It is locked, which is another result than failed; there is nothing to record."""
     world = World([answers(differs=("cuda",))], facts=LOCKED)
-    record = start(world)
-    assert (record.outcome, record.ways, world.done) == ("failed", (), [])
-    assert "locked by bo@desk" in record.sentence
+    with pytest.raises(Locked, match="locked by bo@desk"):
+        start(world)
+    assert world.done == []
 
 
 def test_a_locked_host_is_not_even_drained_when_its_hardware_is_broken(start):

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
+from hostwright.cli.door import advice
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next, show_stand_ins
 from hostwright.common.text import count, printable, shown_seconds
 from hostwright.fleet import Member
@@ -130,7 +131,10 @@ def rebuilds_table(rebuilds: tuple[Rebuild, ...]) -> RenderableType:
         outcome = Text(rebuild.outcome, style=STYLES[rebuild.outcome])
         table.add_row(Text(rebuild.host), outcome, rebuild.way, shown_seconds(rebuild.total_s), phases)
     sentences = [
-        Text(f"{rebuild.host}: {printable(rebuild.sentence)}", style=STYLES[rebuild.outcome])
+        Text(
+            advice.of_host(f"{rebuild.host}: {printable(rebuild.sentence)}", rebuild.host),
+            style=STYLES[rebuild.outcome],
+        )
         for rebuild in rebuilds
         if rebuild.sentence
     ]

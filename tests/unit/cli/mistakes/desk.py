@@ -7,7 +7,8 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,7 +93,27 @@ class Desk:
             start_new_session=True,
         )
         assert "Traceback" not in done.stdout + done.stderr, done.stderr
+        if program == "hostwright":  # commands are advised as this user types them
+            assert "`invoke " not in done.stdout + done.stderr, done.stderr
         return Said(done.returncode, done.stdout, done.stderr)
+
+    @contextmanager
+    def at_work(self, line: str, *, env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+        """The same while the verb works, in another terminal: what it prints is in its ``stdout``."""
+        with subprocess.Popen(
+            [sys.executable, "-m", "hostwright", *shlex.split(line)],
+            cwd=self.site,
+            env=self.environment(env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def environment(self, more: Mapping[str, str]) -> dict[str, str]:
         """Of this process, without what says anything about a site."""

@@ -1,0 +1,129 @@
+"""Hosts that can be changed, for who sits at the desk: one sshd, and behind each address directories of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import pwd
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.lab.sshd import Sshd, running
+from tests.unit.cli.mistakes.desk import Desk
+
+ROOT = os.getuid() == 0
+PLACES = ("/mnt", "/run", "/var/lib")  #: where runs and the role below write; each host has its own
+HELLO, GO = "/mnt/hello", "/mnt/go"
+ROLE = f'''"""A file, and then something that takes as long as another file is not there."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.plan.model import Probe, Resource
+from hostwright.plan.roles.role import Wanted, role
+from hostwright.resources.conditions import Script
+from hostwright.resources.files.files import File
+
+
+@dataclass(frozen=True)
+class Hello:
+    """What a host is told."""
+
+    text: str = "hello"
+    slowly: bool = False
+
+
+@role()
+def hello(v: Hello, host: Wanted) -> Iterator[Resource]:
+    """Says hello."""
+    yield File("{HELLO}", v.text + "\\n")
+    if v.slowly:
+        yield Script("patience", "there", Probe("test -e {GO} || {{ echo absent; exit 1; }}"),
+                     "until [ -e {GO} ]; do sleep 0.1; done")
+'''  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rack:
+    """The hosts: the sshd before them, and the process that holds each one's directories."""
+
+    sshd: Sshd
+    kept: dict[str, int]
+
+    def on(self, host: str, script: str) -> str:
+        """What a script prints on a host, without SSH."""
+        command = [*_enter(self.kept[host]), "/bin/sh", "-c", script]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def _enter(pid: int) -> tuple[str, ...]:
+    return ("nsenter", *(() if ROOT else ("-U", "--preserve-credentials")), "-m", "-t", str(pid))
+
+
+@contextmanager
+def _directories() -> Iterator[int]:
+    """A process with directories of its own in the places that a run writes to."""
+    mounts = "; ".join(f"mount -t tmpfs tmpfs {place}" for place in PLACES)
+    unshare = ("unshare", *(() if ROOT else ("--map-root-user",)), "-m")
+    command = [*unshare, "/bin/sh", "-ec", f"{mounts}; echo; exec sleep 3600"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"\n", "this machine lets nobody mount"
+            yield process.pid
+        finally:
+            process.kill()
+
+
+@contextmanager
+def rack(desk: Desk, *names: str) -> Iterator[Rack]:
+    """These hosts in the inventory of the desk's site, each with the role ``hello`` and no other."""
+    with ExitStack() as stack:
+        kept = {name: stack.enter_context(_directories()) for name in names}
+        sshd = stack.enter_context(running())
+        addresses = {name: f"127.0.79.{number}" for number, name in enumerate(names, 1)}
+        sshd.stop()
+        sshd.configure(*(f"ListenAddress {address}" for address in addresses.values()))
+        with sshd.config.open("a") as config:
+            config.writelines(_match(sshd, addresses[name], pid) for name, pid in kept.items())
+        sshd.start()
+        lines = (f"[{address}]:{sshd.port} {sshd.public_host_key}\n" for address in addresses.values())
+        sshd.known_hosts.write_text("".join(lines))
+        write_role(desk, ROLE)
+        desk.write("inventory/hosts.yml", json.dumps(_inventory(sshd, addresses)))
+        yield Rack(sshd, kept)
+
+
+def write_role(desk: Desk, text: str, artifacts: Sequence[str] = ()) -> None:
+    """The role ``hello`` of the site, and a stack that has it and no other."""
+    desk.write("roles/hello/__init__.py", text)
+    desk.write("tests/layers/test_hello.py", 'def test_hello(host):\n    """It says hello."""\n    assert host\n')
+    release = platform.freedesktop_os_release()
+    stack = {"distributions": {release["ID"]: [release["VERSION_ID"]]}, "roles": ["hello"], "artifacts": {}}
+    desk.write("inventory/stacks/hello.yml", json.dumps(stack))
+
+
+def _match(sshd: Sshd, address: str, pid: int) -> str:
+    script = Path(sshd.folder) / address
+    enter = " ".join(_enter(pid))
+    script.write_text(f'#!/bin/sh\nexec {enter} /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n')
+    script.chmod(0o755)
+    return f"Match LocalAddress {address}\n  ForceCommand {script}\n"
+
+
+def _inventory(sshd: Sshd, addresses: dict[str, str]) -> dict[str, object]:
+    shared = {
+        "stack": "hello",
+        "hostwright_roles": ["hello"],
+        "ansible_port": sshd.port,
+        "ansible_user": pwd.getpwuid(os.getuid()).pw_name,
+        "ansible_timeout": 120,  # a busy machine may take longer to log in than a healthy host does
+        "ansible_ssh_private_key_file": str(sshd.key),
+        "hostwright_known_hosts": str(sshd.known_hosts),
+    }
+    hosts = {name: {"ansible_host": address} for name, address in addresses.items()}
+    return {"all": {"hosts": hosts, "vars": shared}}
