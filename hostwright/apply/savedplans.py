@@ -19,6 +19,7 @@ from hostwright.apply import signing
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.signing import Signing
 from hostwright.common.errors import InputError
+from hostwright.common.machine import ANOTHER_FILE, refused, unread
 from hostwright.common.places import write_whole
 from hostwright.common.untrusted import json_object
 from hostwright.plan.model import Plan
@@ -53,7 +54,7 @@ def save(path: Path, plans: Iterable[Plan], redactor: Redactor, signed: Signing 
         if signature:
             write_whole(signing.signature_path(path), signature)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", str(path)) from error
+        raise InputError(f"cannot be written: {refused(error, ANOTHER_FILE)}", str(path)) from error
     signing.verify(path, content, signed.signers)
 
 
@@ -63,7 +64,7 @@ def load(path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", str(path)) from error
+        raise InputError(f"cannot be read: {unread(error)}", str(path)) from error
     signing.verify(path, text, signers)
     try:
         return _file_adapter().validate_json(text, strict=True).plans

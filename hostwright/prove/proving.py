@@ -32,10 +32,8 @@ from hostwright.prove.model import Level, Outcome, Proof, ProofResult
 from hostwright.prove.proofstore import PastFigure, ProofStore
 from hostwright.prove.variables import max_loss
 
-LEFT_PROVING = (
-    f"{NOTHING_CHANGED}. A proof that runs on a host goes on to its end there; "
-    "`invoke runs.show --run {run}` shows what was measured"
-)
+LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that runs on a host goes on to its end there"
+LEADS_ON = "; `invoke runs.show --run {run}` shows what was measured"
 #: How often a figure that is worse than others is measured again. Our choice: of 960 figures of equal hosts on a busy
 #: machine, one was worse both the first time and the second.
 MOST_AGAIN = 2
@@ -110,7 +108,7 @@ def prove(
         quick=options.level == "quick", proofs=list(options.names), baseline=options.baseline
     )
     with recorded(
-        "prove", roster, members, connections, audience=audience, options=given, left=LEFT_PROVING
+        "prove", roster, members, connections, audience=audience, options=given, left=LEFT_PROVING, record=LEADS_ON
     ) as recording:
         store = ProofStore(roster, members, connections.secrets, audience.warn)
         each = _Each(roster, members, connections, recording)
@@ -138,11 +136,11 @@ def prove(
         store.add(fleet, baseline=options.baseline)
         _record(recording, hosts, results)
         for stop in each.cut:
-            stop.ended = Proved(fleet, RunResults(recording.run.id, results, INTERRUPTED), store.past(fleet))
+            stop.ended = Proved(fleet, RunResults(recording.record, results, INTERRUPTED), store.past(fleet))
             raise stop
         status = exit_status(hosts, stopped=bool(results.stopped_because))
         recording.journal.end(status, sentence=results.stopped_because)
-    return Proved(fleet, RunResults(recording.run.id, results, status), store.past(fleet))
+    return Proved(fleet, RunResults(recording.record, results, status), store.past(fleet))
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,8 @@ ORDERS = ("on", "off", "cycle", "status")
 DISTURBING = ("off", "cycle")
 STARTING = ("on", "cycle")
 BOOTS = ("network", "media", "disk")
-LEFT_ORDERED = (
-    "interrupted. What a BMC was told it still does: `invoke power status` shows where that led; "
-    "`invoke runs.show --run {run}` shows what was done"
-)
+LEFT_ORDERED = "interrupted. What a BMC was told it still does: `invoke power status` shows where that led"
+LEADS_ON = "; `invoke runs.show --run {run}` shows what was done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +117,17 @@ def power(
             recording = stack.enter_context(
                 recorded(
                     "power", roster, members, connections,
-                    audience=audience, options=options, shown=False, left=LEFT_ORDERED,
+                    audience=audience, options=options, shown=False, left=LEFT_ORDERED, record=LEADS_ON,
                 )
             )  # fmt: skip
         try:
             results: Results[Powered] = on_each(tuple(by_name), carry_out, stop=connections.close)
         except Interrupted as stop:
-            stop.ended = RunResults(recording.run.id if recording else "", stop.results, INTERRUPTED)
+            stop.ended = RunResults(recording.record if recording else "", stop.results, INTERRUPTED)
             raise
         if recording is not None:
             _record(recording, results)
-    return RunResults(recording.run.id if recording else "", results, FAILED if results.errors else AS_DESIRED)
+    return RunResults(recording.record if recording else "", results, FAILED if results.errors else AS_DESIRED)
 
 
 def read_bmcs(members: Members) -> dict[str, Bmc]:

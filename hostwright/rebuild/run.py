@@ -112,7 +112,7 @@ def rebuild(
         recording = stack.enter_context(
             recorded(
                 "rebuild", roster, members, connections,
-                audience=audience, options=options, shown=False, left=f"{NOTHING_CHANGED} (run {{run}})",
+                audience=audience, options=options, shown=False, left=NOTHING_CHANGED, record=" (run {run})",
             )
         )  # fmt: skip
         handout = stack.enter_context(handout_for(recording.run.id, members, recording.emit))
@@ -137,13 +137,13 @@ def rebuild(
                 )
         except Interrupted as stop:
             errors = (*decisions.errors, *stop.results.errors)
-            stop.ended = Rebuilt(recording.run.id, decisions.of, stop.results, errors, INTERRUPTED)
+            stop.ended = Rebuilt(recording.record, decisions.of, stop.results, errors, INTERRUPTED)
             raise
         errors = (*decisions.errors, *results.errors)
         bad = errors or results.untouched or any(ENDED[done.outcome] == "failed" for done in results.values)
         status = FAILED if bad else AS_DESIRED
         recording.journal.end(status, sentence=results.stopped_because)
-    return Rebuilt(recording.run.id, decisions.of, results, errors, status)
+    return Rebuilt(recording.record, decisions.of, results, errors, status)
 
 
 def _nobody_hears(_event: Event) -> None:

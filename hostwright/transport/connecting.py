@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import logging
 import socket
@@ -26,6 +27,19 @@ from hostwright.transport.routing.jumps import Lease
 from hostwright.transport.routing.sshconfig import Endpoint
 from hostwright.transport.session import SshSession
 
+ONLINE = "is this machine online?"
+_IS_IT_ON = "is it powered on, is its address right"
+_CURES = {
+    errno.ENETUNREACH: ONLINE,
+    errno.ENETDOWN: ONLINE,
+    errno.EADDRNOTAVAIL: ONLINE,
+    errno.EHOSTUNREACH: f"{_IS_IT_ON}?",
+}
+#: where to look for a name that cannot be resolved
+_OF_HOST = "is ansible_host right in the inventory?"
+_NO_ADDRESS_ONLINE = "is this machine online, and has the host an address in the inventory (ansible_host)?"
+_NO_ADDRESS = "set its address in the inventory (ansible_host), or make the name known to this machine"
+_OF_JUMP = "is it right in the inventory (ansible_ssh_common_args) or in ssh_config?"
 #: Exceptions that may occur before the login, on the way to a server or from the server itself.
 FAILURES = (OSError, EOFError, paramiko.SSHException)
 
@@ -118,15 +132,16 @@ class Opening:
             if sock is not None:
                 sock.close()
             if isinstance(error, FAILURES):
-                raise self.failed(error, endpoint) from error
+                raise self.failed(error, endpoint, jump=jump) from error
             raise
         return connection
 
-    def failed(self, error: Exception, endpoint: Endpoint) -> HostError:
+    def failed(self, error: Exception, endpoint: Endpoint, *, jump: bool = False) -> HostError:
         """One of ``FAILURES`` as a sentence for the operator."""
         if self.allowance.fault:
             return ProtocolError(self._host.name, f"{self.allowance.fault} ({endpoint})")
-        return Unreachable(self._host.name, _sentence(error, endpoint, self.deadline), passing=_passes(error))
+        where = _OF_JUMP if jump else _OF_HOST if self._host.address else _NO_ADDRESS
+        return Unreachable(self._host.name, _sentence(error, endpoint, self.deadline, where), passing=_passes(error))
 
     def dial(self, endpoint: Endpoint, via: fabric.Connection | None) -> socket.socket | paramiko.Channel:
         """A socket connected to the server. Raises one of ``FAILURES``."""
@@ -184,17 +199,21 @@ def _passes(error: Exception) -> bool:
     return not isinstance(error, IncompatiblePeer) and getattr(error, "errno", None) != socket.EAI_NONAME
 
 
-def _sentence(error: Exception, endpoint: Endpoint, deadline: Deadline) -> str:
-    """What went wrong on the way to one server."""
-    place, login = f"{endpoint.address}:{endpoint.port}", f"(login as {endpoint.user})"
+def _sentence(error: Exception, endpoint: Endpoint, deadline: Deadline, where: str) -> str:
+    """What went wrong on the way to one server, and what to look at; ``where`` says where its name stands."""
+    place, login = endpoint.place, f"(login as {endpoint.user})"
     if isinstance(error, socket.gaierror):
-        return f"the name {endpoint.address} cannot be resolved: {error.strerror}"
+        cure = where
+        if error.errno == socket.EAI_AGAIN:
+            cure = _NO_ADDRESS_ONLINE if where == _NO_ADDRESS else ONLINE
+        return f"the name {endpoint.address} cannot be resolved ({error.strerror or error}): {cure}"
     if deadline.passed() or isinstance(error, TimeoutError):
-        return f"no answer from {place} within {deadline.timeout_s:g} s {login}"
+        return f"no answer from {place} within {deadline.timeout_s:g} s {login}: {_IS_IT_ON}, and no firewall between?"
     if isinstance(error, ConnectionRefusedError):
         return f"{place} refuses the connection {login}: is sshd running there?"
     if isinstance(error, OSError):
-        return f"no connection to {place} {login}: {error.strerror or error}"
+        cure = _CURES.get(error.errno or 0, "")
+        return f"no connection to {place} {login}: {error.strerror or error}" + (f": {cure}" if cure else "")
     return f"no connection to {place} {login}: {_protocol_failure(error)}"
 
 

@@ -17,7 +17,7 @@ from hostwright.plan.member import Member, Members, Roster
 from hostwright.verify.checking import Checks
 from hostwright.verify.verdict import Verdict
 
-LEFT_SEEN = f"{NOTHING_CHANGED}; `invoke runs.show --run {{run}}` shows what was seen"
+LEADS_ON = "; `invoke runs.show --run {run}` shows what was seen"
 
 
 def verify(roster: Roster, members: Members, connections: Connections, audience: Audience) -> RunResults[Verdict]:
@@ -27,7 +27,14 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
     roles = dict.fromkeys(role for member in members for role in member.roles)
     with (
         recorded(
-            "verify", roster, members, connections, audience=audience, options=options, left=LEFT_SEEN
+            "verify",
+            roster,
+            members,
+            connections,
+            audience=audience,
+            options=options,
+            left=NOTHING_CHANGED,
+            record=LEADS_ON,
         ) as recording,
         Checks(roster, roles) as checks,
     ):
@@ -53,12 +60,12 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
             for left in (*stop.results.values, *stop.results.errors):
                 if left.host not in ended:
                     tell(left)
-            stop.ended = RunResults(recording.run.id, stop.results, INTERRUPTED)
+            stop.ended = RunResults(recording.record, stop.results, INTERRUPTED)
             raise
         good = not results.errors and all(verdict.passed for verdict in results.values)
         status = AS_DESIRED if good else FAILED
         recording.journal.end(status)
-    return RunResults(recording.run.id, results, status)
+    return RunResults(recording.record, results, status)
 
 
 def _examined(

@@ -27,7 +27,8 @@ from hostwright.plan.model import RoleResult, StepResult
 from hostwright.transport.root.rootshell import RootShell
 
 VERB = "run"
-LEFT_ENDED = "stopped; the commands were ended. `invoke runs.show --run {run} --steps` shows what they printed"
+LEFT_ENDED = "stopped; the commands were ended"
+LEADS_ON = ". `invoke runs.show --run {run} --steps` shows what they printed"
 MOST_BYTES = 1 << 20  #: our choice: kept of a command's output on one host
 ALL_BYTES = 256 << 20  #: our choice: and on all of them together, as they stand in memory
 LEAST_BYTES = 64 << 10  #: of one host in any case
@@ -52,7 +53,9 @@ def run_on_hosts(
     more = {"command": command.text, "root": command.root, "timeout_s": command.limit_s, **asdict(rollout)}
     options = RunOptions.of(roster, members).recorded(**more)
     with (
-        recorded(VERB, roster, members, connections, audience=audience, options=options, left=LEFT_ENDED) as recording,
+        recorded(
+            VERB, roster, members, connections, audience=audience, options=options, left=LEFT_ENDED, record=LEADS_ON
+        ) as recording,
         _Commands(roster, members, command, connections, recording) as commands,
     ):
         results = roll_out(
@@ -67,7 +70,7 @@ def run_on_hosts(
         )
         status = _status(results)
         recording.journal.end(status, records.INTERRUPTED if status == INTERRUPTED else records.ENDED)
-    return RunResults(recording.run.id, results, status)
+    return RunResults(recording.record, results, status)
 
 
 class _Commands:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import tempfile
@@ -11,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.common.errors import HostwrightError, InputError
+from hostwright.common.machine import ANOTHER_STATE, refused
 from hostwright.common.places import PRIVATE_DIR
 
+_FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  #: as the file system says it
 BUSY_S = 30.0  #: how long a writer waits for another; the first audit of a thousand hosts takes a few seconds to write
 
 
@@ -41,7 +44,7 @@ class SqliteFile:
         except sqlite3.Error as error:
             raise self._trouble(path, error) from error
         except OSError as error:
-            raise HostwrightError(f"{path}: cannot be used: {error.strerror or error}") from error
+            raise HostwrightError(f"{path}: cannot be used: {refused(error, ANOTHER_STATE)}") from error
         except InputError as error:
             raise InputError(str(error), str(path)) from error
         except (LookupError, TypeError, ValueError, OverflowError) as error:  # rows that Hostwright did not write
@@ -76,7 +79,7 @@ class SqliteFile:
         """What the operator should know and do. The lower byte of SQLite's code is the kind, the others are details."""
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:
             case sqlite3.SQLITE_FULL:
-                return HostwrightError(f"{path}: its disk is full; free some space, then try again")
+                return HostwrightError(f"{path}: {refused(_FULL, ANOTHER_STATE)}")
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                 return HostwrightError(f"{path}: another process has been writing to it for {BUSY_S:.0f} s; try again")
             case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_IOERR:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from shutil import rmtree
 from types import TracebackType
 from typing import Any, Self
 
@@ -35,6 +36,7 @@ from hostwright.apply.journal.records import (
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.journal.results import results_of
 from hostwright.common.errors import HostwrightError
+from hostwright.common.machine import ANOTHER_STATE, refused
 from hostwright.common.places import AFTER, BEFORE, FACTS, JOURNAL, PRIVATE_DIR, PRIVATE_FILE, facts_file, runs_dir
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Facts
@@ -63,6 +65,7 @@ class Journal:
         self._ended = False
         self._torn = False
         self._troubled = False
+        self._kept = False
         self._written = 0
         self._bytes = 0
         self._facts: dict[str, int] = {}  # file name to size
@@ -88,12 +91,20 @@ class Journal:
         except OSError as error:
             journal._trouble(error, runs_dir(root))
         journal._put(record_of_header(journal.header, journal.redactor), sync=True, cleaned=True)
+        if journal._troubled:
+            journal._forget()
+        journal._kept = not journal._troubled
         return journal
 
     @property
     def path(self) -> Path:
         """The journal's file."""
         return self._folder / JOURNAL
+
+    @property
+    def kept(self) -> bool:
+        """Whether there is a record of this run: its first record was written, whatever became of later ones."""
+        return self._kept
 
     def __call__(self, event: Event) -> None:
         """Record an event, if its kind is kept."""
@@ -162,6 +173,12 @@ class Journal:
             fcntl.flock(self._fd, fcntl.LOCK_EX)  # only a reader may hold it, briefly
         prune(root, spare=self.header.run)
 
+    def _forget(self) -> None:
+        """Leave nothing of a run whose first record cannot be written: nobody could tell whose it was."""
+        self.close()
+        if self._folder.name == self.header.run:
+            rmtree(self._folder, ignore_errors=True)
+
     def _keep_facts(self, host: str, facts: Facts) -> str:
         """Write a host's facts; return the file's name within the run's directory, or nothing."""
         if self._fd is None:
@@ -221,9 +238,10 @@ class Journal:
         with self._lock:
             told, self._troubled = self._troubled, True
         if not told:
+            less = "; `invoke runs` will not show all of it, and what is missing cannot be resumed"
             self._on_trouble(
-                f"the record of this run cannot be kept: {path}: {error.strerror or error}. The run goes on; "
-                "`invoke runs` will not show all of it, and what is missing cannot be resumed"
+                f"the record of this run cannot be kept: {path}: {refused(error, ANOTHER_STATE)}. The run goes on"
+                + (less if self._kept else " without one, and cannot be resumed")
             )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.errors import HostwrightError, InputError, Locked
+from hostwright.common.machine import ANOTHER_STATE, refused, unread
 from hostwright.common.places import PRIVATE_DIR, place_of, write_whole
 from hostwright.plan.host.locks import OperatorLock, forbids
 from hostwright.stack.store.artifacts import locked
@@ -43,7 +44,7 @@ def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime,
                 raise Locked(lock.host, why_not)
             write_whole(path, f"{lock.to_json()}\n".encode())
     except OSError as error:
-        raise HostwrightError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise HostwrightError(f"{path}: cannot be written: {refused(error, ANOTHER_STATE)}") from error
 
 
 def get(root: Path, inventory: str | Path, host: str) -> OperatorLock | None:
@@ -70,7 +71,7 @@ def take_off(
                 raise Locked(host, why_not)
             path.unlink(missing_ok=True)
     except OSError as error:
-        raise HostwrightError(f"{path}: cannot be removed: {error.strerror or error}") from error
+        raise HostwrightError(f"{path}: cannot be removed: {refused(error)}") from error
     return lock
 
 
@@ -105,7 +106,7 @@ def _read(path: Path) -> OperatorLock | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", str(path)) from error
+        raise InputError(f"cannot be read: {unread(error)}", str(path)) from error
     except ValidationError as error:
         raise InputError(
             "is a lock on a host and is damaged: find out whose it is by its time and owner, then remove it with "

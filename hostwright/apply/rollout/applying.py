@@ -172,11 +172,11 @@ def apply_goal(
                 silent=recording.silence.hosts,
             )
         except Interrupted as stop:
-            stop.ended = RunResults(recording.run.id, stop.results, INTERRUPTED)
+            stop.ended = RunResults(recording.record, stop.results, INTERRUPTED)
             raise
         status = status_of(results)
         recording.journal.end(status, sentence=results.stopped_because)
-    return RunResults(recording.run.id, results, status)
+    return RunResults(recording.record, results, status)
 
 
 def stop_gently(stopping: threading.Event, emit: Emit, verb: str, handout: Handout | None = None) -> None:

@@ -81,7 +81,8 @@ NOBODY = Audience()
 
 @dataclass(frozen=True, slots=True)
 class RunResults(Generic[T]):
-    """What came of a recorded run: its id in the journal, what became of each host, and the exit status."""
+    """What came of a run: its id in the journal (empty where it could not be recorded), what became of each host, and
+    the exit status."""
 
     run: str
     results: Results[T]
@@ -96,6 +97,7 @@ class Recording:
     emit: Emit
     silence: Silence
     journal: Journal
+    record: str  #: the run's id in the journal; empty where it could not be recorded
     view: Callable[[], AbstractContextManager[None]]  #: shows what happens while its context lasts
 
 
@@ -109,11 +111,13 @@ def recorded(
     audience: Audience,
     options: Mapping[str, Any],
     left: str,
+    record: str = "",
     shown: bool = True,
 ) -> Iterator[Recording]:
     """Record a run from its beginning to however it ends, and show it as it happens.
 
-    ``left`` is what an operator is told who ends it with Ctrl-C (``LEFT``); ``{run}`` in it stands for the run's id.
+    ``left`` is what an operator is told who ends it with Ctrl-C (``LEFT``), and ``record`` how that goes on where the
+    run is recorded; ``{run}`` in it stands for the run's id.
     Where ``shown`` is false, nothing is shown but within the recording's ``view``.
 
     A journal that cannot be written is a warning: no fleet shall stay broken because a disk here is full.
@@ -144,7 +148,8 @@ def recorded(
         header = journal.header
         notifier = Notifier(audience.notify, header, journal.redactor, audience.warn, roster.site.root)
         after.callback(lambda: notifier.end(journal.ending))
-        LEFT.set(left.format(run=header.run))
+        kept = header.run if journal.kept else ""
+        LEFT.set(left + (record.format(run=kept) if kept else ""))
 
         def tell(event: Event) -> None:
             journal(event)
@@ -154,4 +159,4 @@ def recorded(
 
         run = Run(header.run, header.operator, header.began, header.commit)
         with view() if shown else nullcontext(), Silence(tell) as silence:
-            yield Recording(run, silence, silence, journal, view)
+            yield Recording(run, silence, silence, journal, kept, view)

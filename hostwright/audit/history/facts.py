@@ -8,6 +8,7 @@ from pathlib import Path
 from hostwright.apply.journal.factfiles import load_facts, write_facts
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.common.errors import HostwrightError
+from hostwright.common.machine import ANOTHER_STATE, refused
 from hostwright.common.places import PRIVATE_DIR, facts_file, place_of
 from hostwright.plan.model import Facts
 
@@ -31,7 +32,7 @@ class FactStore:
                 folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
             write_facts(path, host, at.isoformat(timespec="seconds"), facts, redactor)
         except OSError as error:
-            raise HostwrightError(f"{path}: cannot be written: {error.strerror or error}") from error
+            raise HostwrightError(f"{path}: cannot be written: {refused(error, ANOTHER_STATE)}") from error
 
     def load(self, inventory: str | Path, host: str) -> tuple[Facts, datetime] | None:
         """A host's facts and when they were read (UTC); ``None`` for a host that was never read.

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import platform
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright import __version__
+from hostwright.common import machine
+from hostwright.common.errors import InputError
 from hostwright.common.places import PRIVATE_DIR, state_root, write_whole
 
 if TYPE_CHECKING:
@@ -27,16 +29,6 @@ REPORTS = "reports"  #: the folder of reports in the state directory
 HIDDEN = "***"
 #: options whose values are never written down: what people set with them may be a secret
 _VALUES_HIDDEN = ("--var", "--command", "--token")
-#: what is wrong with this machine, and not with the program; and what to do
-_MACHINE = {
-    errno.ENOSPC: "free some space there",
-    errno.EDQUOT: "free some space there, or ask for a larger quota",
-    errno.EROFS: "it is read-only: mount it writable, or set HOSTWRIGHT_STATE to a directory elsewhere",
-    errno.EACCES: "change its owner or mode, or set HOSTWRIGHT_STATE to a directory of yours",
-    errno.EPERM: "change its owner or mode, or set HOSTWRIGHT_STATE to a directory of yours",
-    errno.EMFILE: "raise the limit of open files (`ulimit -n 4096`), or take fewer hosts at a time",
-    errno.ENOMEM: "free some memory, or take fewer hosts at a time",
-}
 
 
 def sentence_of(error: Exception, words: Sequence[str] | None = None) -> str:
@@ -45,14 +37,21 @@ def sentence_of(error: Exception, words: Sequence[str] | None = None) -> str:
     What this machine refuses (a full disk, a read-only directory) is said as it is. Anything else is a mistake in
     Hostwright, or in a task or role of the site: a report is written, and the sentence says where.
     """
-    if isinstance(error, OSError) and error.errno in _MACHINE:
-        return f"{error.filename or 'what is printed'}: {os.strerror(error.errno)}: {_MACHINE[error.errno]}"
+    if isinstance(error, OSError) and machine.to_blame(error):
+        instead = machine.ANOTHER_STATE if _in_state(error.filename) else ""
+        return f"{error.filename or 'what is printed'}: {machine.refused(error, instead)}"
     what = f"Hostwright met something that it does not expect: {type(error).__name__} at {place_of(error)}"
     try:
         place = _write(error, sys.argv if words is None else words)
     except Exception as failed:  # noqa: BLE001 - whatever it is, the sentence must come
         return f"{what}; no report of it could be written: {type(failed).__name__}: {failed}"
     return f"{what}; {place} says more, without secrets: pass it on with a bug report"
+
+
+def _in_state(file: object) -> bool:
+    with suppress(InputError):  # there is no home directory, and so no state in it
+        return isinstance(file, str) and Path(file).is_relative_to(state_root())
+    return False
 
 
 def place_of(error: BaseException, file: Path | None = None) -> str:

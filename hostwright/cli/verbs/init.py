@@ -14,6 +14,7 @@ from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.common.errors import InputError
+from hostwright.common.machine import refused
 from hostwright.common.userpaths import expanded
 
 NEXT = """\
@@ -41,7 +42,8 @@ def init(directory: str) -> int:
             for target, source in sources.items():
                 _write(target, source)
         except OSError as error:
-            raise InputError(f"the site cannot be written: {error.strerror}", str(error.filename or root)) from error
+            sentence = f"the site cannot be written: {refused(error, 'name another directory')}"
+            raise InputError(sentence, str(error.filename or root)) from error
     text = NEXT.format(place=shlex.quote(str(root)))
     Console.print(console.make_console(), Text(text), soft_wrap=True)  # of the new site, not of this call
     return AS_DESIRED

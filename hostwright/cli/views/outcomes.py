@@ -131,7 +131,8 @@ def show_outcomes(
     )
     sums = ", ".join(f"{words[word]} {word}" for word in RESULTS if words[word])
     out.print(Text(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style="bold"))
-    out.print(Text(f"every step: invoke runs.show --run {run}", style="dim"))
+    if run:
+        out.print(Text(f"every step: invoke runs.show --run {run}", style="dim"))
     bad = [error.host for error in results.errors if result_of(error) in ("failed", "unreachable")]
     if bad:
         show_next(out, "doctor", bad, members)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -18,6 +19,7 @@ from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.reports.ages import Ages
 from hostwright.cli.arguments import CALL
 from hostwright.common.errors import InputError
+from hostwright.common.machine import ANOTHER_FILE, refused
 from hostwright.common.places import PRIVATE_DIR, PRIVATE_FILE, plain_name, write_whole
 from hostwright.common.quoting import sh
 
@@ -93,9 +95,18 @@ def check_files(files: Mapping[str, str], *, as_json: bool = False, watched: boo
         )
     for name, file in files.items():
         if file != STDOUT and not (folder := Path(file).absolute().parent).is_dir():
-            raise InputError(f"there is no directory {folder}", f"--{name}")
-        if file != STDOUT and not os.access(Path(file).absolute().parent, os.W_OK):
-            raise InputError(f"{Path(file).absolute().parent} cannot be written to", f"--{name}")
+            raise InputError(f"there is no directory {folder}: make it first, or {ANOTHER_FILE}", f"--{name}")
+        if file != STDOUT:
+            _require_writable(folder, name)
+
+
+def _require_writable(folder: Path, name: str) -> None:
+    if os.access(folder, os.W_OK):
+        return
+    read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+    number = errno.EROFS if read_only else errno.EACCES
+    why = refused(OSError(number, os.strerror(number)), ANOTHER_FILE)
+    raise InputError(f"{folder} cannot be written to: {why}", f"--{name}")
 
 
 def put(file: str, text: str, name: str) -> None:
@@ -113,9 +124,8 @@ def _check_folder(name: str) -> None:
     try:
         Path(name).mkdir(mode=PRIVATE_DIR, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{name} cannot be made a directory: {error.strerror}", f"--{CYCLONEDX}") from error
-    if not os.access(name, os.W_OK):
-        raise InputError(f"{name} cannot be written to", f"--{CYCLONEDX}")
+        raise InputError(f"{name} cannot be made a directory: {refused(error)}", f"--{CYCLONEDX}") from error
+    _require_writable(Path(name), CYCLONEDX)
 
 
 def _render(name: str, audit: FleetAudit, ages: Ages, memory: AuditStore, rules: Sequence[FailureRule]) -> str:
@@ -135,4 +145,4 @@ def _replace(path: Path, text: str, name: str) -> None:
     try:
         write_whole(path, text.encode(), stat.S_IMODE(path.stat().st_mode) if path.exists() else PRIVATE_FILE)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", f"--{name} {path}") from error
+        raise InputError(f"cannot be written: {refused(error, ANOTHER_FILE)}", f"--{name} {path}") from error

@@ -22,6 +22,7 @@ from functools import cached_property
 from pathlib import Path
 
 from hostwright.common.errors import InputError
+from hostwright.common.machine import unread
 from hostwright.common.secret import Secret
 
 HEADER = "$ANSIBLE_VAULT;"
@@ -77,7 +78,7 @@ def password_of(source: str) -> Secret:
         password = _printed(file).strip("\r\n") if program else file.read_text("utf-8").strip()  # as Ansible does
     except OSError as error:
         plain = f"; if it is no program, `chmod -x {source}`" if error.errno == errno.ENOEXEC else ""
-        raise InputError(f"cannot be read: {error.strerror}{plain}", f"{OPTION} {source}") from error
+        raise InputError(f"cannot be read: {unread(error)}{plain}", f"{OPTION} {source}") from error
     except UnicodeDecodeError as error:
         raise InputError("is not UTF-8 text", f"{OPTION} {source}") from error
     if not password:

@@ -19,6 +19,7 @@ from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.unquoted import number_as_written, text_as_written
 from hostwright.common.input.vault import OPTION, Vault
 from hostwright.common.input.yamlsize import MAX_VALUES, check_size
+from hostwright.common.machine import unread
 from hostwright.common.secret import Secret
 
 Where = tuple[str | int, ...]  #: keys and indices from the top of a document to a value
@@ -82,7 +83,7 @@ def read_text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", str(path)) from error
+        raise InputError(f"cannot be read: {unread(error)}", str(path)) from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise InputError("is not UTF-8 text; save it as UTF-8", f"{path}:{line}") from error

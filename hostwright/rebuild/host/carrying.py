@@ -79,8 +79,8 @@ class HostRebuild:
     def carry_out(self, decision: Decision) -> Rebuild:
         """Take the way that was decided, and those after it, to the end; the record of it.
 
-        A rebuild that fails raises nothing but ``Stopped``: its record says why. ``Locked`` is raised where a lock keeps
-        it from its first way: nothing was done then, and there is nothing to record.
+        A rebuild that fails raises nothing but ``Stopped``: its record says why. ``Locked`` is raised where a lock
+        keeps it from its first way: nothing was done then, and there is nothing to record.
         """
         try:
             outcome, sentence = self._carry_out(decision)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hostwright.common.errors import HostError
+from hostwright.common.machine import ANOTHER_STATE, refused
 from hostwright.common.places import plain_name, state_root, write_whole
 from hostwright.transport.identity.keys import HostKey
 
@@ -22,7 +23,8 @@ def remember(host: str, seeded: HostKey) -> None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(file, f"{seeded.line}\n".encode())
     except OSError as error:
-        raise HostError(host, f"{error.filename or file} cannot be written: {error.strerror or error}") from error
+        sentence = f"{error.filename or file} cannot be written: {refused(error, ANOTHER_STATE)}"
+        raise HostError(host, sentence) from error
 
 
 def recall(host: str) -> HostKey | None:

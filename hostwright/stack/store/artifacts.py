@@ -18,6 +18,7 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from hostwright.common.errors import ArtifactError, InputError
+from hostwright.common.machine import refused
 from hostwright.common.places import sync, write_whole
 from hostwright.common.text import count
 from hostwright.common.userpaths import expanded
@@ -165,7 +166,7 @@ def write_pin(path: Path, name: str, pin: Pin) -> None:
             text = _LOCK_HEADER + yaml.safe_dump({"artifacts": rows}, sort_keys=False, allow_unicode=True)
             write_whole(path, text.encode(), 0o644)
     except OSError as error:
-        raise ArtifactError(f"the checksum of {pin.file} cannot be pinned in {path}: {error.strerror}") from error
+        raise ArtifactError(f"the checksum of {pin.file} cannot be pinned in {path}: {refused(error)}") from error
 
 
 def settle(temporary: Path, final: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from hostwright.common.errors import ArtifactError
+from hostwright.common.machine import refused, unread
 
 if TYPE_CHECKING:
     import requests
@@ -19,11 +21,26 @@ _RETRIES = 3  #: of a request that a busy server refused or did not accept, afte
 _STALLS = 3  #: attempts in a row without a single new byte
 _BUSY = (429, 500, 502, 503, 504)
 
+ONLINE = "is this machine online, and does it need a proxy (https_proxy)?"
+PROXY = "is https_proxy right?"
+TRUST = "if your network inspects TLS, name its authority: REQUESTS_CA_BUNDLE=FILE"
+
 Tell = Callable[[int, int | None], None]  #: called with (bytes received, total if known)
 
 
 class _Again(Exception):
     """The transfer broke off, or the part is unusable; the text is the reason."""
+
+
+class Unreached(ArtifactError):
+    """No connection to a server, or to the proxy before it: the next file from there will fare alike.
+
+    ``who`` is the server or the proxy, ``why`` what happened, ``cure`` what to look at on this machine.
+    """
+
+    def __init__(self, who: str, why: str, cure: str):
+        super().__init__(f"{who} {why}: {cure}")
+        self.who, self.why, self.cure = who, why, cure
 
 
 def make_session() -> requests.Session:
@@ -87,6 +104,8 @@ def _attempt(session: requests.Session, url: str, part: Path, *, size: int | Non
             headers["If-Range"] = known
     try:
         response = session.get(url, headers=headers, stream=True, timeout=TIMEOUTS_S)
+    except (requests.ConnectionError, requests.Timeout) as error:
+        raise _unreached(session, url, error) from error
     except (requests.RequestException, UnicodeError) as error:
         raise ArtifactError(f"{url}: {_reason(error)}") from error
     with response:
@@ -143,7 +162,8 @@ def _copy(source: Path, part: Path, tell: Tell) -> None:
         with source.open("rb") as file:
             _append(part, 0, iter(lambda: file.read(CHUNK_BYTES), b""), total, tell)
     except OSError as error:
-        raise ArtifactError(f"{source}: {error.strerror}") from error
+        reading = error.filename == str(source)
+        raise ArtifactError(f"{source}: {unread(error) if reading else refused(error)}") from error
 
 
 def _check_room(part: Path, wanted: int) -> None:
@@ -169,12 +189,41 @@ def _length(part: Path) -> int:
     return part.stat().st_size if part.exists() else 0
 
 
+def _unreached(session: requests.Session, url: str, error: Exception) -> Unreached:
+    import requests
+
+    inner = _innermost(error)
+    why = (inner.strerror if isinstance(inner, OSError) else "") or str(inner) or type(inner).__name__
+    if isinstance(error, requests.exceptions.SSLError):
+        reason = getattr(inner, "verify_message", "") or why
+        return Unreached(_server(url), f"cannot be trusted ({reason})", TRUST)
+    settings = session.merge_environment_settings(url, {}, None, None, None)
+    proxy = requests.utils.select_proxy(url, settings["proxies"])
+    who = f"the proxy {_server(proxy)}" if proxy else _server(url)
+    if isinstance(inner, socket.gaierror):
+        why = f"cannot be resolved ({why})"
+    elif isinstance(error, requests.Timeout):
+        why = f"gave no answer within {TIMEOUTS_S[isinstance(error, requests.ReadTimeout)]:.0f} s"
+    else:
+        why = f"cannot be reached ({why})"
+    return Unreached(who, why, PROXY if proxy else ONLINE)
+
+
+def _server(url: str) -> str:
+    """The name of a server with its port, without what is before them: that may be a password."""
+    return urlsplit(url).netloc.rpartition("@")[2] or url
+
+
 def _reason(error: Exception) -> str:
-    """The innermost reason: requests wraps urllib3's error, which wraps the socket's."""
-    inner: BaseException = error
-    while inner.__cause__ is not None or inner.__context__ is not None:
-        inner = inner.__cause__ or inner.__context__ or inner
+    inner = _innermost(error)
     return str(inner) or type(inner).__name__
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """The innermost reason: requests wraps urllib3's error, which wraps the socket's."""
+    while error.__cause__ is not None or error.__context__ is not None:
+        error = error.__cause__ or error.__context__ or error
+    return error
 
 
 def discard(part: Path) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from hostwright.common.errors import ArtifactError, InputError
+from hostwright.common.machine import refused
+from hostwright.common.text import count
 from hostwright.stack.store.artifacts import (
     STORE_VARIABLE,
     AnyArtifact,
@@ -23,11 +25,13 @@ from hostwright.stack.store.artifacts import (
     sha256_of,
     write_pin,
 )
-from hostwright.stack.store.fetching import discard, fetch, make_session
+from hostwright.stack.store.fetching import Unreached, discard, fetch, make_session
 
 if TYPE_CHECKING:
     import requests
 
+ANOTHER = f"set {STORE_VARIABLE} to a directory elsewhere"
+ELSEWHERE = "Files that you have are taken with `invoke mirror --from DIR`"
 _INCOMING = "incoming"  #: the folder of the store in which files arrive
 
 
@@ -77,26 +81,44 @@ def mirror(
     run = _Run(store, lock, source_dir, progress)
     done: list[Mirrored] = []
     failures: list[str] = []
+    unreached: dict[str, Unreached] = {}
     for artifact in artifacts:
         try:
             done.append(run.obtain(artifact))
+        except Unreached as error:
+            progress.end(artifact.file, "failed")
+            unreached[artifact.name] = error
         except ArtifactError as error:
             progress.end(artifact.file, "failed")
             failures.append(f"{artifact.name}: {error}")
         except OSError as error:
             progress.end(artifact.file, "failed")
-            failures.append(f"{artifact.name}: {error.filename or artifact.file}: {error.strerror}")
+            failures.append(f"{artifact.name}: {error.filename or artifact.file}: {refused(error, ANOTHER)}")
+    failures += _of_unreached(unreached)
     if failures:
         raise ArtifactError("\n".join(failures))
     return done
+
+
+def _of_unreached(errors: Mapping[str, Unreached]) -> Iterator[str]:
+    """A sentence for all files that could not be downloaded for the same reason."""
+    alike: dict[tuple[str, str], dict[str, Unreached]] = {}
+    for name, error in errors.items():
+        alike.setdefault((error.why, error.cure), {})[name] = error
+    for (why, cure), files in alike.items():
+        *servers, last = dict.fromkeys(error.who for error in files.values())
+        who = f"{', '.join(servers)} and {last}" if servers else last
+        yield (
+            f"{count(len(files), 'file')} could not be downloaded, since {who} {why}: {cure} "
+            f"{ELSEWHERE} ({', '.join(files)})"
+        )
 
 
 def _require_writable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        cure = f"change its owner or mode, or set {STORE_VARIABLE} to a directory of yours"
-        raise ArtifactError(f"{folder.parent}: {error.strerror}: {cure}") from error
+        raise ArtifactError(f"{folder.parent}: {refused(error, ANOTHER)}") from error
 
 
 class _Run:
@@ -184,7 +206,7 @@ class _Run:
                 f"nobody may hand out {artifact.file}: download it yourself and run invoke mirror --from DIR"
             )
         self._session = self._session or make_session()
-        failures: list[str] = []
+        failures: list[ArtifactError] = []
         for url in artifact.urls:
             try:
                 fetch(
@@ -197,8 +219,10 @@ class _Run:
                 )
                 return self._check(artifact, wanted, part, url)
             except ArtifactError as error:
-                failures.append(str(error))
-        raise ArtifactError("; ".join(failures))
+                failures.append(error)
+        if all(isinstance(error, Unreached) for error in failures):
+            raise failures[0]
+        raise ArtifactError("; ".join(map(str, failures)))
 
     def _check(self, artifact: AnyArtifact, wanted: str | None, part: Path, origin: str) -> str:
         """The checksum of a part, if it is the wanted file; otherwise the part is removed."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hostwright.transport.login.cache import FileCache
 
 SSH_PORT = 22
+ANOTHER_KNOWN_HOSTS = "name another file (hostwright_known_hosts in the inventory)"
 REVOKED, AUTHORITY = _MARKERS = ("@revoked", "@cert-authority")
 _SALT_BYTES = 20  #: as in ssh-keygen -H
 _LONGEST_PATTERN = 1022  #: bytes; OpenSSH takes a list with a longer one for no match

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import paramiko
 
 from hostwright.common.errors import InputError, Unreachable
+from hostwright.common.machine import refused
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.identity import hostkeys
 from hostwright.transport.identity.certificates import Certificate
 from hostwright.transport.identity.command import known_by_command
-from hostwright.transport.identity.hostkeys import HostKeyMismatch, Known, KnownHosts
+from hostwright.transport.identity.hostkeys import ANOTHER_KNOWN_HOSTS, HostKeyMismatch, Known, KnownHosts
 from hostwright.transport.identity.judging import Judgement
 from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.identity.negotiating import Transport
@@ -125,7 +126,8 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         try:
             other = hostkeys.remember(path, known.name, key.key_type, key.blob, hashed=self._endpoint.trust.hashed)
         except OSError as error:
-            raise Unreachable(self._host, f"its new host key cannot be written to {path}: {error.strerror}") from error
+            sentence = f"its new host key cannot be written to {path}: {refused(error, ANOTHER_KNOWN_HOSTS)}"
+            raise Unreachable(self._host, sentence) from error
         if other:
             raise HostKeyMismatch(
                 self._host,

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.common.errors import HostError, Refused
+from hostwright.common.machine import refused
 from hostwright.common.places import sync
 from hostwright.transport import Options, Target
 from hostwright.transport.identity import hostkeys, lines
-from hostwright.transport.identity.hostkeys import KnownHost
+from hostwright.transport.identity.hostkeys import ANOTHER_KNOWN_HOSTS, KnownHost
 from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.routing.route import endpoint_of
 
@@ -224,6 +225,5 @@ def _told(host: str) -> Iterator[None]:
     except OSError as error:
         raise HostError(
             host,
-            f"{error.filename or 'a known_hosts file'} cannot be used: {error.strerror or error}; correct that, "
-            "or name another file (hostwright_known_hosts in the inventory)",
+            f"{error.filename or 'a known_hosts file'} cannot be used: {refused(error, ANOTHER_KNOWN_HOSTS)}",
         ) from error

@@ -9,11 +9,15 @@ from pathlib import Path
 import paramiko
 
 from hostwright.common.errors import Unreachable
+from hostwright.common.machine import unread
 from hostwright.common.secret import Secret
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.login.cache import FileCache
 from hostwright.transport.routing.sshconfig import Endpoint
 
+_NAMED = " (ansible_ssh_private_key_file)"
+_NO_KEY = "make a key (ssh-keygen, ssh-copy-id), or name yours in the inventory (ansible_ssh_private_key_file)"
+_PUBLIC_BYTES = 100  #: of a file, to see that it is a public key
 _Attempt = tuple[str, Callable[[paramiko.Transport], object]]
 
 
@@ -100,7 +104,7 @@ class Login:
         for path in (self._key_file, *self._endpoint.identity_files):
             beside = path and path.with_name(path.name + ".pub")
             if beside and beside.is_file():
-                public.add(beside.read_text(encoding="utf-8", errors="replace").split()[1:2][0])
+                public.update(beside.read_text(encoding="utf-8", errors="replace").split()[1:2])
         return [key for key in keys if key.get_base64() in public]
 
     def _load(self, path: Path, *, asked_for: bool = False) -> list[paramiko.PKey]:
@@ -109,19 +113,29 @@ class Login:
             return [self._keys.get(path)]
         except FileNotFoundError:
             if asked_for:
-                self._notes.append(f"the key file {path} does not exist; correct it in the inventory")
+                self._notes.append(f"the key {path}{_NAMED} does not exist")
         except OSError as error:
-            self._notes.append(f"the key {path} cannot be read: {error.strerror}")
+            self._notes.append(f"the key {path}{_NAMED if asked_for else ''} cannot be read: {unread(error)}")
         except TypeError:  # how the cryptography library reports that the key has a passphrase
             self._notes.append(f"the key {path} is protected by a passphrase; unlock it first: ssh-add {path}")
         except (ValueError, paramiko.SSHException):
-            self._notes.append(f"{path} is not a private key of a kind that can be used")
+            self._notes.append(f"{path}{_NAMED if asked_for else ''} is {_no_key(path)}")
         return []
 
     def _failure(self) -> str:
-        tried = ", ".join(self._tried) or "nothing, for there is no usable key and no password"
         notes = "".join(f"; {note}" for note in self._notes)
-        return f"the login at {self._endpoint} was refused; tried: {tried}{notes}"
+        if not self._tried:
+            cure = notes or f": {_NO_KEY}"
+            return f"the login at {self._endpoint} failed, for there is no usable key and no password{cure}"
+        return f"the login at {self._endpoint} was refused; tried: {', '.join(self._tried)}{notes}"
+
+
+def _no_key(path: Path) -> str:
+    """What a file is that is no private key, and what to do."""
+    begin = path.read_bytes()[:_PUBLIC_BYTES].lstrip()
+    if begin.startswith((b"ssh-", b"ecdsa-", b"sk-")):
+        return "the public half of a key: name the private one, the file without .pub"
+    return "no private key of a kind that can be used: `ssh-keygen -y -f` would print its public half"
 
 
 class _NoAgent:

@@ -57,7 +57,7 @@ def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
     """``getaddrinfo`` with a timeout: the resolver has none of its own, so its thread may be left behind."""
     try:
         return socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):  # the latter for what can be no name: an empty label, or one too long
         pass
     answer: list[Sequence[_Address] | OSError] = []
 

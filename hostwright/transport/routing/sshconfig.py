@@ -87,7 +87,12 @@ class Endpoint:
     asked: str = ""  #: the name before HostName
 
     def __str__(self) -> str:
-        return f"{self.user}@{self.address}:{self.port}"
+        return f"{self.user}@{self.place}"
+
+    @property
+    def place(self) -> str:
+        """Its address and port, as they are written together."""
+        return f"[{self.address}]:{self.port}" if ":" in self.address else f"{self.address}:{self.port}"
 
     @property
     def principal(self) -> str:

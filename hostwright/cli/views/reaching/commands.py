@@ -130,4 +130,4 @@ def _summary(command: RemoteCommand, ended: RunResults[CommandResult]) -> str:
     others.update(result_of(error) for error in results.errors)
     parts += [f"{number} {how}" for how, number in others.most_common()]
     parts += [f"{len(results.untouched)} untouched ({results.stopped_because})"] if results.untouched else []
-    return f"{count(len(results.names), 'host')}: {', '.join(parts)}; run {ended.run}"
+    return f"{count(len(results.names), 'host')}: {', '.join(parts)}{ended.run and f'; run {ended.run}'}"

@@ -61,7 +61,8 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, as_json: bool) 
     )
     told = ", ".join(f"{number} {word}" for word, number in words.items())
     out.print(Text(f"{count(words.total(), 'host')}: {told}", style="bold"))
-    out.print(Text(f"every step: invoke runs.show --run {rebuilt.run}", style="dim"))
+    if rebuilt.run:
+        out.print(Text(f"every step: invoke runs.show --run {rebuilt.run}", style="dim"))
     bad = [record.host for record in results.values if ENDED[record.outcome] == "failed"]
     bad += [error.host for error in rebuilt.errors if result_of(error) in ("failed", "unreachable")]
     if bad:

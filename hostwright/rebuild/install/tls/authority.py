@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright.common.errors import HostwrightError
+from hostwright.common.machine import ANOTHER_STATE, refused
 from hostwright.common.places import write_whole
 from hostwright.common.secret import Secret
 from hostwright.rebuild.install.tls.bootpart import boot_part
@@ -216,4 +217,5 @@ def _told(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where = error.filename or folder
-        raise HostwrightError(f"seeds cannot be served over HTTPS: {where}: {error.strerror or error}") from error
+        sentence = f"seeds cannot be served over HTTPS: {where}: {refused(error, ANOTHER_STATE)}"
+        raise HostwrightError(sentence) from error

@@ -89,8 +89,8 @@ def test_values_that_may_be_secret_are_not_among_the_words_of_a_report() -> None
     ("number", "sentence"),
     [
         (errno.ENOSPC, "/var/x: No space left on device: free some space there"),
-        (errno.EROFS, "/var/x: Read-only file system: it is read-only: mount it writable, or set HOSTWRIGHT_STATE"),
-        (errno.EACCES, "/var/x: Permission denied: change its owner or mode, or set HOSTWRIGHT_STATE"),
+        (errno.EROFS, "/var/x: Read-only file system: mount it writable"),
+        (errno.EACCES, "/var/x: Permission denied: change its owner or mode"),
         (errno.EMFILE, "/var/x: Too many open files: raise the limit of open files (`ulimit -n 4096`)"),
     ],
 )
@@ -120,3 +120,9 @@ def test_a_task_of_a_site_that_fails_names_its_line(state: Path, tmp_path: Path)
     assert f"ValueError at {site}/tasks.py:5; " in done.stderr
     assert "Traceback" not in done.stderr
     assert "no racks" in report_in(state).read_text()
+
+
+def test_what_cannot_be_written_in_the_state_directory_may_be_kept_elsewhere(state: Path) -> None:
+    said = sentence_of(OSError(errno.EROFS, os.strerror(errno.EROFS), f"{state}/runs"))
+    elsewhere = "mount it writable, or set HOSTWRIGHT_STATE to a directory elsewhere"
+    assert said == f"{state}/runs: Read-only file system: {elsewhere}"

@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,10 +67,14 @@ class Desk:
         where: Path | None = None,
         env: Mapping[str, str] | None = None,
         bound: bool = False,
+        within: Sequence[str] = (),
         text: str = "",
     ) -> Said:
-        """Type a line behind ``hostwright``; ``bound``: by the modes of files, as all are but root."""
-        return self.typed(program, *shlex.split(line), where=where, env=env, bound=bound, text=text)
+        """Type a line behind ``hostwright``; ``bound``: by the modes of files, as all are but root; ``within``: where
+        these words lead (``mounts``)."""
+        there = ("env", "-C", str(where or self.site)) if within else ()
+        before = (*within, *there, *(BOUND if bound and os.getuid() == 0 else ()))
+        return self.typed(program, *shlex.split(line), where=where, env=env, before=before, text=text)
 
     def typed(
         self,
@@ -78,12 +82,12 @@ class Desk:
         *words: str,
         where: Path | None = None,
         env: Mapping[str, str] | None = None,
-        bound: bool = False,
+        before: Sequence[str] = (),
         text: str = "",
     ) -> Said:
-        """The same with the words that a shell would make of the line."""
+        """The same with the words that a shell would make of the line; ``before`` is a program that starts it."""
         done = subprocess.run(
-            [*(BOUND if bound and os.getuid() == 0 else ()), sys.executable, "-m", program, *words],
+            [*before, sys.executable, "-m", program, *words],
             cwd=where or self.site,
             env=self.environment(env or {}),
             input=text,

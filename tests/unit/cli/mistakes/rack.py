@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import pwd
+import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,8 +15,8 @@ from pathlib import Path
 
 from tests.lab.sshd import Sshd, running
 from tests.unit.cli.mistakes.desk import Desk
+from tests.unit.cli.mistakes.mounts import mounts
 
-ROOT = os.getuid() == 0
 PLACES = ("/mnt", "/run", "/var/lib")  #: where runs and the role below write; each host has its own
 HELLO, GO = "/mnt/hello", "/mnt/go"
 ROLE = f'''"""A file, and then something that takes as long as another file is not there."""
@@ -49,56 +50,38 @@ def hello(v: Hello, host: Wanted) -> Iterator[Resource]:
 
 @dataclass(frozen=True)
 class Rack:
-    """The hosts: the sshd before them, and the process that holds each one's directories."""
+    """The hosts: the sshd before them, and the words that enter each one's directories."""
 
     sshd: Sshd
-    kept: dict[str, int]
+    enter: dict[str, tuple[str, ...]]
 
     def on(self, host: str, script: str) -> str:
         """What a script prints on a host, without SSH."""
-        command = [*_enter(self.kept[host]), "/bin/sh", "-c", script]
+        command = [*self.enter[host], "/bin/sh", "-c", script]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout
-
-
-def _enter(pid: int) -> tuple[str, ...]:
-    return ("nsenter", *(() if ROOT else ("-U", "--preserve-credentials")), "-m", "-t", str(pid))
-
-
-@contextmanager
-def _directories() -> Iterator[int]:
-    """A process with directories of its own in the places that a run writes to."""
-    mounts = "; ".join(f"mount -t tmpfs tmpfs {place}" for place in PLACES)
-    unshare = ("unshare", *(() if ROOT else ("--map-root-user",)), "-m")
-    command = [*unshare, "/bin/sh", "-ec", f"{mounts}; echo; exec sleep 3600"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"\n", "this machine lets nobody mount"
-            yield process.pid
-        finally:
-            process.kill()
 
 
 @contextmanager
 def rack(desk: Desk, *names: str) -> Iterator[Rack]:
     """These hosts in the inventory of the desk's site, each with the role ``hello`` and no other."""
     with ExitStack() as stack:
-        kept = {name: stack.enter_context(_directories()) for name in names}
+        made = [f"mount -t tmpfs tmpfs {place}" for place in PLACES]
+        enter = {name: stack.enter_context(mounts(*made))[1] for name in names}
         sshd = stack.enter_context(running())
         addresses = {name: f"127.0.79.{number}" for number, name in enumerate(names, 1)}
         sshd.stop()
         sshd.configure(*(f"ListenAddress {address}" for address in addresses.values()))
         with sshd.config.open("a") as config:
-            config.writelines(_match(sshd, addresses[name], pid) for name, pid in kept.items())
+            config.writelines(_match(sshd, addresses[name], words) for name, words in enter.items())
         sshd.start()
         lines = (f"[{address}]:{sshd.port} {sshd.public_host_key}\n" for address in addresses.values())
         sshd.known_hosts.write_text("".join(lines))
         write_role(desk, ROLE)
         desk.write("inventory/hosts.yml", json.dumps(_inventory(sshd, addresses)))
-        yield Rack(sshd, kept)
+        yield Rack(sshd, enter)
 
 
-def write_role(desk: Desk, text: str, artifacts: Sequence[str] = ()) -> None:
+def write_role(desk: Desk, text: str) -> None:
     """The role ``hello`` of the site, and a stack that has it and no other."""
     desk.write("roles/hello/__init__.py", text)
     desk.write("tests/layers/test_hello.py", 'def test_hello(host):\n    """It says hello."""\n    assert host\n')
@@ -107,10 +90,9 @@ def write_role(desk: Desk, text: str, artifacts: Sequence[str] = ()) -> None:
     desk.write("inventory/stacks/hello.yml", json.dumps(stack))
 
 
-def _match(sshd: Sshd, address: str, pid: int) -> str:
+def _match(sshd: Sshd, address: str, enter: Sequence[str]) -> str:
     script = Path(sshd.folder) / address
-    enter = " ".join(_enter(pid))
-    script.write_text(f'#!/bin/sh\nexec {enter} /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n')
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(enter)} /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n')
     script.chmod(0o755)
     return f"Match LocalAddress {address}\n  ForceCommand {script}\n"
 
