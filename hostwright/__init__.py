@@ -4,11 +4,12 @@ import sys
 
 __version__ = "0.1.0"
 
-if sys.version_info < (3, 11):  # noqa: UP036 - a checkout is run by whatever python3 is, where pip would have refused
-    version = ".".join(map(str, sys.version_info[:3]))
-    print(
-        f"Hostwright needs Python 3.11 or newer, and {sys.executable} is {version}: "
-        "make its environment with a newer one (python3.11 -m venv .venv)",
-        file=sys.stderr,
+# A checkout is run by whatever python3 is, where pip would have refused; these lines can be read by Python 2, too.
+if sys.version_info < (3, 11):  # noqa: UP036
+    sys.stderr.write(
+        "Hostwright needs Python 3.11 or newer, and {0} is {1}: "  # noqa: UP030
+        "make its environment with a newer one (python3.11 -m venv .venv)\n".format(
+            sys.executable, ".".join(map(str, sys.version_info[:3]))
+        )
     )
     sys.exit(2)

@@ -10,6 +10,13 @@ def main() -> None:
     except KeyboardInterrupt:
         print("stopped; nothing was changed", file=sys.stderr)
         raise SystemExit(130) from None
+    except ModuleNotFoundError as error:
+        from hostwright.cli.door.libraries import BAD_INPUT, lacking
+
+        if not lacking(error):
+            raise
+        print(lacking(error), file=sys.stderr)
+        raise SystemExit(BAD_INPUT) from None
     run()
 
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from invoke import Collection, Context, Exit, task
 
+from lab.config import Lab
+from lab.records import find_lab
+
+_OTHERS = ("lab.", "-", "completion")  #: what may be typed first and reaches no host
 OPTIONS = {
     "hosts": "which hosts: gpu01,gpu[03-09]",
     "profile": "full: the real CUDA libraries; small: stand-ins for the large files, for quick tests",
@@ -71,6 +77,35 @@ def reset(
 def down(c: Context, hosts: str = "") -> None:
     """Remove the lab, with all its processes, mounts, networks and firewall tables."""
     _lab(c, "down", *(("--hosts", hosts) if hosts else ()))
+
+
+def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
+    """Say so where `lab up` wrote hosts into the inventory and there is no lab any more, as after a reboot of this
+    machine: whoever names them would wait for hosts that nobody boots. Not to who asks for help, or for the lab.
+    """
+    words = argv[1:]
+    file = Lab().inventory
+    if not words or words[0].startswith(_OTHERS) or not file.exists() or _runs():
+        return
+    import yaml
+
+    try:
+        hosts = ",".join(map(str, yaml.safe_load(file.read_text("utf-8"))["lab"]["hosts"]))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, TypeError, KeyError):
+        return  # the verb says what is wrong with it
+    place, program = file.relative_to(file.parents[1]), Path(argv[0]).name
+    program = program if program in ("hostwright", "invoke", "inv") else Path(argv[0]).parent.name
+    print(
+        f"{place} names hosts of a lab that does not run: `{program} lab.up --hosts {hosts}` boots them again, and "
+        f"`{program} lab.down` removes the file",
+        file=sys.stderr,
+    )
+
+
+def _runs() -> bool:
+    """Whether the lab's network is there: it is made with the first host, and ends with the lab or the machine."""
+    known = find_lab()
+    return known is not None and Path("/sys/class/net", known.bridge).exists()
 
 
 lab = Collection("lab", up, status, console, reset, down)

@@ -19,8 +19,7 @@ from hostwright.apply import signing
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.signing import Signing
 from hostwright.common.errors import InputError
-from hostwright.common.machine import ANOTHER_FILE, refused, unread
-from hostwright.common.places import write_whole
+from hostwright.common.places import ANOTHER_FILE, refused, unread, write_whole
 from hostwright.common.untrusted import json_object
 from hostwright.plan.model import Plan
 

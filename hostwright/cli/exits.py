@@ -20,6 +20,7 @@ from rich.text import Text
 from hostwright.apply.host.outcome import FAILED, INTERRUPTED
 from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED, Interrupted
 from hostwright.cli import console
+from hostwright.cli.door.libraries import BAD_INPUT, lacking
 from hostwright.cli.door.unforeseen import sentence_of
 from hostwright.cli.views.shared import show_errors
 from hostwright.common.errors import HostwrightError
@@ -56,7 +57,7 @@ def run(verb: Callable[[], int]) -> int:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
         errors.print(Text(printable(sentence_of(error)), style="bold red"))
-        return FAILED
+        return BAD_INPUT if isinstance(error, ImportError) and lacking(error) else FAILED
 
 
 def nobody_reads() -> int:

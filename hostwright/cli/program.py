@@ -21,6 +21,7 @@ from invoke.parser import Parser
 from hostwright import __version__
 from hostwright.cli.arguments import PROGRAM, SITE
 from hostwright.cli.door import completing, helping
+from hostwright.cli.door.libraries import lacking
 from hostwright.cli.door.unforeseen import place_of, sentence_of
 from hostwright.cli.door.words import WordsParser, names_of, unknown_verb
 from hostwright.cli.tasks import VERBS
@@ -185,6 +186,6 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
         if not asked:  # a shell that completes a line shows no sentence in the middle of it
             print(sentence_of(error), file=sys.stderr)
-        sys.exit(FAILED)
+        sys.exit(BAD_INPUT if isinstance(error, ImportError) and lacking(error) else FAILED)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on Python would only print where it was interrupted

@@ -1,7 +1,9 @@
-"""Where runs are kept on this machine, their file names, and how a file is written there."""
+"""Where runs are kept on this machine, their file names, how a file is written there, and what to do where it cannot
+be."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -17,6 +19,25 @@ PRIVATE_DIR, PRIVATE_FILE = 0o700, 0o600
 
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")
 _MAX_SLUG = 60  #: characters kept of a name with special characters, for readers; the hash beside them makes it unique
+
+_FREE = "free some space there"
+_OWN = "change its owner or mode"
+#: what mends it there, and whether another place does as well
+_CURES: dict[int, tuple[str, bool]] = {
+    errno.ENOSPC: (_FREE, True),
+    errno.EDQUOT: (f"{_FREE}, or ask for a larger quota", True),
+    errno.EROFS: ("mount it writable", True),
+    errno.EACCES: (_OWN, True),
+    errno.EPERM: (_OWN, True),
+    errno.EISDIR: ("it is a directory: name a file", False),
+    errno.ENOTDIR: ("what should be its directory is a file", True),
+    errno.ENOENT: ("there is no such directory: make it first", True),
+    errno.EMFILE: ("raise the limit of open files (`ulimit -n 4096`), or take fewer hosts at a time", False),
+    errno.ENFILE: ("too many files are open on this machine: take fewer hosts at a time", False),
+    errno.ENOMEM: ("free some memory, or take fewer hosts at a time", False),
+}
+ANOTHER_STATE = f"set {STATE_VARIABLE} to a directory elsewhere"  #: what mends it for all that is kept there
+ANOTHER_FILE = "name another file"
 
 
 def state_root() -> Path:
@@ -88,3 +109,29 @@ def plain_name(name: str) -> str:
         return name
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower())[:_MAX_SLUG].strip("-")
     return f"{slug}+{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def to_blame(error: OSError) -> bool:
+    """Whether it is this machine that refuses something, whatever was asked of it; not a name that is wrong."""
+    return error.errno in _CURES.keys() - {errno.EISDIR, errno.ENOTDIR, errno.ENOENT}
+
+
+def refused(error: OSError, instead: str = "") -> str:
+    """Why something cannot be written, and what to do; ``instead`` is another way, where the place is to blame.
+
+    >>> refused(OSError(errno.ENOSPC, "No space left on device"), ANOTHER_FILE)
+    'No space left on device: free some space there, or name another file'
+    """
+    cure, elsewhere = _CURES.get(error.errno or 0, ("", False))
+    why = str(error.strerror or error)
+    return why + (f": {cure}" if cure else "") + (f", or {instead}" if cure and elsewhere and instead else "")
+
+
+def unread(error: OSError) -> str:
+    """Why something cannot be read, and what to do.
+
+    >>> unread(PermissionError(errno.EACCES, "Permission denied"))
+    'Permission denied: change its owner or mode'
+    """
+    cure = {errno.EACCES: _OWN, errno.EPERM: _OWN, errno.EISDIR: "name a file in it"}.get(error.errno or 0, "")
+    return str(error.strerror or error) + (f": {cure}" if cure else "")

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hostwright.common.errors import InputError
-from hostwright.common.machine import ANOTHER_STATE, refused
-from hostwright.common.places import PRIVATE_DIR, state_root, write_whole
+from hostwright.common.places import ANOTHER_STATE, PRIVATE_DIR, refused, state_root, write_whole
 from hostwright.common.untrusted import json_object
 from hostwright.stack.stack import Stack
 from hostwright.stack.stackdata import digest_of, plain

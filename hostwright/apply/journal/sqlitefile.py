@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.common.errors import HostwrightError, InputError
-from hostwright.common.machine import ANOTHER_STATE, refused
-from hostwright.common.places import PRIVATE_DIR
+from hostwright.common.places import ANOTHER_STATE, PRIVATE_DIR, refused
 
 _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  #: as the file system says it
 BUSY_S = 30.0  #: how long a writer waits for another; the first audit of a thousand hosts takes a few seconds to write

@@ -36,8 +36,18 @@ from hostwright.apply.journal.records import (
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.journal.results import results_of
 from hostwright.common.errors import HostwrightError
-from hostwright.common.machine import ANOTHER_STATE, refused
-from hostwright.common.places import AFTER, BEFORE, FACTS, JOURNAL, PRIVATE_DIR, PRIVATE_FILE, facts_file, runs_dir
+from hostwright.common.places import (
+    AFTER,
+    ANOTHER_STATE,
+    BEFORE,
+    FACTS,
+    JOURNAL,
+    PRIVATE_DIR,
+    PRIVATE_FILE,
+    facts_file,
+    refused,
+    runs_dir,
+)
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Facts
 

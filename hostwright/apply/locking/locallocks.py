@@ -14,8 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.errors import HostwrightError, InputError, Locked
-from hostwright.common.machine import ANOTHER_STATE, refused, unread
-from hostwright.common.places import PRIVATE_DIR, place_of, write_whole
+from hostwright.common.places import ANOTHER_STATE, PRIVATE_DIR, place_of, refused, unread, write_whole
 from hostwright.plan.host.locks import OperatorLock, forbids
 from hostwright.stack.store.artifacts import locked
 

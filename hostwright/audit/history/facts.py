@@ -8,8 +8,7 @@ from pathlib import Path
 from hostwright.apply.journal.factfiles import load_facts, write_facts
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.common.errors import HostwrightError
-from hostwright.common.machine import ANOTHER_STATE, refused
-from hostwright.common.places import PRIVATE_DIR, facts_file, place_of
+from hostwright.common.places import ANOTHER_STATE, PRIVATE_DIR, facts_file, place_of, refused
 from hostwright.plan.model import Facts
 
 FOLDER, LAST = "audits", "last"

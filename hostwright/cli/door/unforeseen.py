@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright import __version__
-from hostwright.common import machine
+from hostwright.cli.door.libraries import lacking
+from hostwright.common import places
 from hostwright.common.errors import InputError
 from hostwright.common.places import PRIVATE_DIR, state_root, write_whole
 
@@ -37,9 +38,11 @@ def sentence_of(error: Exception, words: Sequence[str] | None = None) -> str:
     What this machine refuses (a full disk, a read-only directory) is said as it is. Anything else is a mistake in
     Hostwright, or in a task or role of the site: a report is written, and the sentence says where.
     """
-    if isinstance(error, OSError) and machine.to_blame(error):
-        instead = machine.ANOTHER_STATE if _in_state(error.filename) else ""
-        return f"{error.filename or 'what is printed'}: {machine.refused(error, instead)}"
+    if isinstance(error, OSError) and places.to_blame(error):
+        instead = places.ANOTHER_STATE if _in_state(error.filename) else ""
+        return f"{error.filename or 'what is printed'}: {places.refused(error, instead)}"
+    if isinstance(error, ImportError) and (sentence := lacking(error)):
+        return sentence
     what = f"Hostwright met something that it does not expect: {type(error).__name__} at {place_of(error)}"
     try:
         place = _write(error, sys.argv if words is None else words)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from invoke import Context, Exit, Task
 
 from hostwright.cli.arguments import CALL, NOTIFY, STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
+from hostwright.cli.door.libraries import BAD_INPUT, lacking
 from hostwright.cli.tasks import settings
 from hostwright.common.errors import InputError, Mistakes
 
@@ -177,7 +178,12 @@ def _call(
     body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...], own: Mapping[str, Any], lenient: bool
 ) -> int:
     """The exit status of a verb. Options about how an inventory is read are known as long as it lasts."""
-    from hostwright.cli.exits import run
+    try:
+        from hostwright.cli.exits import run
+    except ModuleNotFoundError as error:
+        if sentence := lacking(error):
+            raise Exit(sentence, code=BAD_INPUT) from error
+        raise
 
     return run(lambda: _body(body, typed, args, own, lenient))
 

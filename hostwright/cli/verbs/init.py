@@ -14,7 +14,7 @@ from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.common.errors import InputError
-from hostwright.common.machine import refused
+from hostwright.common.places import refused
 from hostwright.common.userpaths import expanded
 
 NEXT = """\

@@ -19,8 +19,7 @@ from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.reports.ages import Ages
 from hostwright.cli.arguments import CALL
 from hostwright.common.errors import InputError
-from hostwright.common.machine import ANOTHER_FILE, refused
-from hostwright.common.places import PRIVATE_DIR, PRIVATE_FILE, plain_name, write_whole
+from hostwright.common.places import ANOTHER_FILE, PRIVATE_DIR, PRIVATE_FILE, plain_name, refused, write_whole
 from hostwright.common.quoting import sh
 
 STDOUT = "-"

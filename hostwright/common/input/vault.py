@@ -22,7 +22,7 @@ from functools import cached_property
 from pathlib import Path
 
 from hostwright.common.errors import InputError
-from hostwright.common.machine import unread
+from hostwright.common.places import unread
 from hostwright.common.secret import Secret
 
 HEADER = "$ANSIBLE_VAULT;"

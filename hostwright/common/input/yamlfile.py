@@ -19,7 +19,7 @@ from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.unquoted import number_as_written, text_as_written
 from hostwright.common.input.vault import OPTION, Vault
 from hostwright.common.input.yamlsize import MAX_VALUES, check_size
-from hostwright.common.machine import unread
+from hostwright.common.places import unread
 from hostwright.common.secret import Secret
 
 Where = tuple[str | int, ...]  #: keys and indices from the top of a document to a value

@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hostwright.common.errors import HostError
-from hostwright.common.machine import ANOTHER_STATE, refused
-from hostwright.common.places import plain_name, state_root, write_whole
+from hostwright.common.places import ANOTHER_STATE, plain_name, refused, state_root, write_whole
 from hostwright.transport.identity.keys import HostKey
 
 FOLDER = Path("seeds", "given")  #: below the state directory; the public key that each host was given

@@ -18,8 +18,7 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from hostwright.common.errors import ArtifactError, InputError
-from hostwright.common.machine import refused
-from hostwright.common.places import sync, write_whole
+from hostwright.common.places import refused, sync, write_whole
 from hostwright.common.text import count
 from hostwright.common.userpaths import expanded
 

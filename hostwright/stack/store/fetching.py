@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from hostwright.common.errors import ArtifactError
-from hostwright.common.machine import refused, unread
+from hostwright.common.places import refused, unread
 
 if TYPE_CHECKING:
     import requests

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from hostwright.common.errors import ArtifactError, InputError
-from hostwright.common.machine import refused
+from hostwright.common.places import refused
 from hostwright.common.text import count
 from hostwright.stack.store.artifacts import (
     STORE_VARIABLE,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import paramiko
 
 from hostwright.common.errors import InputError, Unreachable
-from hostwright.common.machine import refused
+from hostwright.common.places import refused
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.identity import hostkeys
 from hostwright.transport.identity.certificates import Certificate

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.common.errors import HostError, Refused
-from hostwright.common.machine import refused
-from hostwright.common.places import sync
+from hostwright.common.places import refused, sync
 from hostwright.transport import Options, Target
 from hostwright.transport.identity import hostkeys, lines
 from hostwright.transport.identity.hostkeys import ANOTHER_KNOWN_HOSTS, KnownHost

@@ -9,7 +9,7 @@ from pathlib import Path
 import paramiko
 
 from hostwright.common.errors import Unreachable
-from hostwright.common.machine import unread
+from hostwright.common.places import unread
 from hostwright.common.secret import Secret
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.login.cache import FileCache

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright.common.errors import HostwrightError
-from hostwright.common.machine import ANOTHER_STATE, refused
-from hostwright.common.places import write_whole
+from hostwright.common.places import ANOTHER_STATE, refused, write_whole
 from hostwright.common.secret import Secret
 from hostwright.rebuild.install.tls.bootpart import boot_part
 
