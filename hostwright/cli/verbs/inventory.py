@@ -218,6 +218,8 @@ def mirror(selection: Selection, *, stack: str, source: str = "", as_json: bool 
         done = fleet.mirror(stack, Path(source) if source else None, progress=progress)
     if as_json:
         print_document("mirror", {"files": [asdict(file) for file in done]})
-    else:
+    elif done:
         out.print(summary(done))
+    else:
+        out.print("nothing to download: the roles of these hosts need no file of a stack")
     return AS_DESIRED

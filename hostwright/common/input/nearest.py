@@ -25,7 +25,7 @@ def suggestion(name: str, candidates: Iterable[str], shown: int = 12) -> str:
     >>> suggestion("prefx", ["prefix"])
     "did you mean 'prefix'?"
     """
-    names = list(candidates)
+    names = list(dict.fromkeys(candidates))
     similar = nearest(name, names)
     if similar:
         return f"did you mean {similar!r}?"

@@ -10,6 +10,7 @@ from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
 from hostwright.inventory import Host
 from hostwright.plan.roles.role import Role
+from hostwright.stack.stackfile import stack_names
 
 _NOTES = 20  #: so many variables that look like a role's are named; of more, the number is
 
@@ -29,7 +30,7 @@ def check_stack_variable(host: Host, known: Collection[str], folders: Iterable[P
     given, name = host.vars.get("stack"), stack_variable(host)
     if given is None or name is None or name in known or host.get("hostwright_stack") is not None:
         return
-    names = [file.stem for folder in folders for file in folder.glob("*.yml") if not file.stem.endswith(".lock")]
+    names = stack_names(folders)
     if name not in names:
         sentence = f"stack: there is no stack {name!r}; {suggestion(name, names)}"
         raise InputError(

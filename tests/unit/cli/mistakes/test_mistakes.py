@@ -65,6 +65,11 @@ TYPED = {
         files={YAML: AUTO.format("stack: tensorflow-2.99")},
         mended={YAML: AUTO.format("stack: tensorflow-2.9")},
     ),
+    "a stack like no other": Mistake(
+        "vars gpu01",
+        (f"{YAML}:3:", "no stack 'lab'", "valid: tensorflow-2.10, tensorflow-2.11, tensorflow-2.12, tensorflow-2.9, "),
+        files={YAML: AUTO.format("stack: lab")},
+    ),
     "a variable": Mistake(
         "vars gpu01 --var cuda_keep_repositry=true",
         ("command line", "did you mean 'keep_repository'?"),

@@ -11,7 +11,8 @@ import pytest
 
 from tests.unit.cli.mistakes.desk import Desk
 from tests.unit.cli.mistakes.mounts import ROOT
-from tests.unit.cli.mistakes.rack import HELLO, rack
+from tests.unit.cli.mistakes.rack import HELLO, rack, write_role
+from tests.unit.cli.mistakes.rack import ROLE as NOTHING
 
 #: nothing of the network but an interface that is down
 OFFLINE = ("unshare", *(() if ROOT else ("--map-root-user",)), "-n")
@@ -79,6 +80,14 @@ def test_the_proxy_is_wrong(desk: Desk) -> None:
     for part in ("6 files", f"the proxy 127.0.0.1:{port}", "Connection refused", "https_proxy"):
         assert part in sentence, sentence
     assert "hunter2" not in said.out + said.err
+
+
+def test_there_is_nothing_to_download(desk: Desk) -> None:
+    write_role(desk, NOTHING)
+    desk.write("inventory/hosts.yml", "all: {hosts: {gpu01: {stack: hello, hostwright_roles: [hello]}}}\n")
+    said = desk.types("mirror", within=OFFLINE)
+    assert (said.status, said.err) == (0, "")
+    assert said.out == "nothing to download: the roles of these hosts need no file of a stack\n"
 
 
 SECTION = '''"""What a stack says of it."""
