@@ -22,8 +22,9 @@ from hostwright import __version__
 from hostwright.cli.arguments import PROGRAM, SITE
 from hostwright.cli.door import completing, helping
 from hostwright.cli.door.libraries import lacking
+from hostwright.cli.door.slips import unknown_verb
 from hostwright.cli.door.unforeseen import place_of, sentence_of
-from hostwright.cli.door.words import WordsParser, names_of, unknown_verb
+from hostwright.cli.door.words import WordsParser, names_of
 from hostwright.cli.tasks import VERBS
 from hostwright.cli.tasks.begin import completion, init
 from hostwright.cli.tasks.ofroles import verbs_of_roles

@@ -236,6 +236,14 @@ def _text(value: Any) -> str:
     return text
 
 
+def _name(value: Any) -> str:
+    """An address or a login. A blank at its end is not seen in a file, and no name server knows of such a name."""
+    text = _text(value)
+    if text != text.strip():
+        raise _Bad(f"found {describe(value)}, which begins or ends with a blank")
+    return text
+
+
 def _port(value: Any) -> int:
     text = str(value)
     if isinstance(value, bool) or not text.isascii() or not text.isdigit() or not 0 < int(text) <= _MAX_PORT:
@@ -310,12 +318,12 @@ def _program(value: Any) -> str | None:
 
 
 _OF_VALUE: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
-    "ansible_ssh_host": ("address", _text),
-    "ansible_host": ("address", _text),
+    "ansible_ssh_host": ("address", _name),
+    "ansible_host": ("address", _name),
     "ansible_ssh_port": ("port", _port),
     "ansible_port": ("port", _port),
-    "ansible_ssh_user": ("user", _text),
-    "ansible_user": ("user", _text),
+    "ansible_ssh_user": ("user", _name),
+    "ansible_user": ("user", _name),
     "ansible_private_key_file": ("key_file", _text),
     "ansible_ssh_private_key_file": ("key_file", _text),
     "ansible_ssh_pass": ("password", _password),

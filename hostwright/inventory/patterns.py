@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.nearest import suggestion
@@ -44,7 +45,9 @@ def select(
     """
     sets = {name: set(hosts) for name, hosts in (named_sets or {}).items()}
     names = inventory.hosts.keys() | inventory.groups.keys()
-    chosen = _chosen(inventory, terms(pattern, names), sets)
+    given = terms(pattern, names)
+    _refuse_ports(inventory, given)
+    chosen = _chosen(inventory, given, sets)
     if not inventory.hosts:
         raise InputError("the inventory has no hosts yet")
     if not pattern.strip(", "):
@@ -204,7 +207,25 @@ def _group(inventory: Inventory, name: str, sets: Mapping[str, set[str]]) -> set
 
 def _unknown(inventory: Inventory, missing: Sequence[str]) -> InputError:
     known = [*inventory.hosts, *inventory.groups]
-    return InputError(f"there is no host {fold(missing)} in the inventory; {suggestion(missing[0], known)}", _OPTION)
+    hint = _otherwise_known(inventory, missing[0]) or suggestion(missing[0], known)
+    return InputError(f"there is no host {fold(missing)} in the inventory; {hint}", _OPTION)
+
+
+def _otherwise_known(inventory: Inventory, name: str) -> str:
+    """For a host that is named by its address, or with a login as for ssh: its name, and where the rest is said."""
+    login, _, host = name.rpartition("@")
+    if login and host in inventory.hosts:
+        return f"who logs in is said in the inventory (ansible_user): --hosts {host}"
+    found = [known.name for known in inventory.hosts.values() if known.address == name]
+    return f"it is the address of {fold(found)}: --hosts {fold(found)}" if found else ""
+
+
+def _refuse_ports(inventory: Inventory, given: Sequence[str]) -> None:
+    """Raise ``InputError`` for a host with its port, of which the colon would make two terms."""
+    for host, port in pairwise(given):
+        if host in inventory.hosts and port.isdecimal() and port not in inventory.hosts:
+            sentence = f"{host}:{port}: its port is said in the inventory (ansible_port): --hosts {host}"
+            raise InputError(sentence, _OPTION)
 
 
 def _names(term: str) -> list[str]:

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 from invoke.parser import Argument, ParserContext
 
-from hostwright.cli.door.words import CORE, bare_option, names_of, option_of
+from hostwright.cli.door.slips import CORE
+from hostwright.cli.door.words import bare_option, names_of, option_of
 from hostwright.common.places import runs_dir, state_root
 
 SHELLS = {"bash": "complete.sh", "zsh": "complete.zsh", "fish": "complete.fish"}  #: and what each reads

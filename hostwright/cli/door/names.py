@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hostwright.common.errors import InputError
+from hostwright.common.input.nearest import nearest
 from hostwright.common.places import PRIVATE_DIR, state_root, write_whole
 from hostwright.common.userpaths import expanded
 from hostwright.plan.roles.site import STANDARD, Site
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 INVENTORY_VARIABLE = "HOSTWRIGHT_INVENTORY"  #: an inventory where none is named, as after ``--inventory``
 _FOLDER = "names"  #: in the state directory
 _PLUGIN = re.compile(rb"^plugin\s*:", re.MULTILINE)  #: a file that Ansible's plugins make hosts of
+_PATTERN = frozenset("@~!&[],*?:")  #: what makes a pattern of hosts of a word
 _LEFT_OUT = {"group_vars", "host_vars", "stacks"}  #: folders of an inventory without hosts
 
 
@@ -64,6 +67,18 @@ def known(named: Sequence[str] = ()) -> Names:
     elif not at:
         _make(place.parent)
     return found
+
+
+def may_be_hosts(word: str) -> bool:
+    """Whether a word may mean hosts: a pattern, a name of the inventory, or nearly one; any word where its names are
+    not known."""
+    if word == "all" or any(sign in _PATTERN for sign in word):
+        return True
+    try:
+        found = known()
+    except (InputError, ModuleNotFoundError):  # the verb says what is wrong
+        return True
+    return not found.hosts or nearest(word, (*found.hosts, *found.groups)) is not None
 
 
 def roles() -> list[str]:

@@ -15,18 +15,13 @@ from itertools import takewhile
 from invoke.exceptions import ParseError
 from invoke.parser import Argument, Parser, ParserContext, ParseResult
 
-from hostwright.common.input.nearest import SIMILAR, nearest
+from hostwright.cli.door import slips
+from hostwright.cli.door.slips import is_no_option
 
 #: what a bare word behind a verb is: the first of these options that the verb has
 BARE = ("run", "hosts", "host")
-#: the options that stand before a verb, without those of Invoke's own that nobody is told of
-CORE = ("help", "list", "site", "version")
-_SIMILAR = 0.55  #: how similar a verb must be to be suggested: a slip in "plan" is a quarter of it
-_SLIP = 0.9  #: how similar an option must be to one of this verb's, where other verbs have it exactly
-_ALIKE = 0.8  #: how similar a further word must be to a verb to be taken for one
-_OFFERED = 4  #: verbs that a sentence names
-_COMMANDS = ("run", "ssh")  #: verbs that take words behind ``--``
-_DASHES, _QUOTES = "‐‑‒–—―−", "“”„‘’‚«»"
+#: of Invoke's own options, those that may stand behind a verb
+_ALSO_BEHIND = ("--help", "-h", "--site", "--list", "--version", "--complete")
 
 
 class WordsParser(Parser):
@@ -34,13 +29,20 @@ class WordsParser(Parser):
 
     def parse_argv(self, argv: list[str]) -> ParseResult:
         """As Invoke's. Raises ``ParseError`` with a sentence that says what was meant."""
-        walk = _Walk(self.contexts, self.initial, list(argv))
+        walk = _Walk(self.contexts, self.initial, _asking(argv, self.contexts))
         words = walk.written()
         if not walk.asks_for_help:
             return super().parse_argv(words)
         result = super().parse_argv([])
         result[0].args["help"].value = walk.typed
         return result
+
+
+def _asking(argv: Sequence[str], verbs: Mapping[str, ParserContext]) -> list[str]:
+    """The words, with ``help VERB`` as what asks for that here: ``VERB --help``."""
+    if argv[:1] == ["help"] and "help" not in verbs:
+        return [*argv[1:], "--help"]
+    return list(argv)
 
 
 def bare_option(context: ParserContext) -> Argument | None:
@@ -57,15 +59,6 @@ def option_of(name: str, verb: ParserContext | None, core: ParserContext | None)
 def names_of(verbs: Mapping[str, ParserContext]) -> list[str]:
     """Every verb by its name and by its further ones (``audit.fleet``, ``audit``)."""
     return [name for verb, context in verbs.items() for name in (verb, *context.aliases)]
-
-
-def unknown_verb(word: str, verbs: Sequence[str]) -> str:
-    """The sentence for a verb that does not exist, with the one that may have been meant."""
-    tails = {name.rpartition(".")[2]: name for name in verbs}
-    known = {**tails, **{name: name for name in verbs}}
-    found = nearest(word, known, _SIMILAR)
-    meant = f"did you mean {known[found]!r}?" if found else "`hostwright --help` shows them all"
-    return f"there is no verb {word!r}; {meant}"
 
 
 def with_hosts(words: Sequence[str], verbs: Mapping[str, ParserContext], is_host: Callable[[str], bool]) -> str:
@@ -94,10 +87,6 @@ def with_hosts(words: Sequence[str], verbs: Mapping[str, ParserContext], is_host
     return ""
 
 
-def _is_no_option(word: str) -> bool:
-    return not word.startswith("-")
-
-
 @dataclass
 class _Walk:
     """Goes through the words once, as Invoke's parser does after it."""
@@ -111,6 +100,8 @@ class _Walk:
     given: set[str] = field(default_factory=set)  #: the options of this verb
     free: int = 0  #: how many further words the verb itself must be given
     named: str = ""  #: what the option of the bare words was given
+    taken: list[str] = field(default_factory=list)  #: the words that the verb itself must be given
+    before: tuple[str, str] = ("", "")  #: the option and its value that the last words were
 
     def written(self) -> list[str]:
         """The words as Invoke's parser reads them."""
@@ -124,7 +115,7 @@ class _Walk:
     def _words(self) -> Iterator[str]:
         while self.left:
             word = self.left.pop(0)
-            self._as_typed(word)
+            self._refuse(slips.pasted(word))
             if word == "--":
                 rest, self.left = self.left, []
                 self._refuse_command(rest)
@@ -133,6 +124,7 @@ class _Walk:
                 yield from self._option(word)
             elif self.free:
                 self.free -= 1
+                self.taken.append(word)
                 yield word
             elif word in self.verbs:
                 yield from self._end()
@@ -143,6 +135,7 @@ class _Walk:
 
     def _begin(self, word: str) -> None:
         self.verb, self.typed, self.given, self.named = self.verbs[word], word, set(), ""
+        self.taken, self.before = [], ("", "")
         self.free = sum(1 for each in self.verb.positional_args if each.value is None)
 
     def _end(self) -> list[str]:
@@ -158,11 +151,14 @@ class _Walk:
         return [f"--{option.name}", ",".join(words)]
 
     def _option(self, word: str) -> Iterator[str]:
+        self.before = ("", "")
         name, sign, value = word.partition("=")
+        if self.verb is not None:
+            self._refuse(slips.single_dash(self.typed, name, self.verb))
         name = name if name.startswith("--") else name[:2]  # the value may stand directly behind a short one
-        option = option_of(name, self.verb, self.core)
+        option = option_of(name, self.verb, self.core if self.verb is None or name in _ALSO_BEHIND else None)
         if option is None and (self.verb is None or name not in self.verb.inverse_flags):
-            self._refuse(self._unknown_option(name))
+            self._refuse(slips.unknown_option(self.typed, name, self.verb, self.verbs))
         if name in self.given and option is not None and option.takes_value and option.kind is not list:
             self._given_again(name, value or (self.left[0] if self.left else ""))
         self.given.add(name)
@@ -177,67 +173,48 @@ class _Walk:
             return
         if not self.left:
             self._refuse(f"{name} needs a value behind it{self._such_as(option)}")
-        self._as_typed(self.left[0])
+        self._refuse(slips.pasted(self.left[0]))
         self.named = self.left[0] if bare else self.named
+        self.before = (name, self.left[0])
         yield self.left.pop(0)
-
-    def _as_typed(self, word: str) -> None:
-        """Refuse what was pasted from where dashes and quotes are made to look well."""
-        if word[:1] and word[0] in _DASHES:
-            name, sign, _ = word.lstrip(_DASHES + "-").partition("=")
-            sentence = f"{word} begins with a dash of a text processor, which is no option; did you mean --{name}{sign}"
-            self._refuse(f"{sentence}?")
-        if word[:1] and (word[0] in _QUOTES or (word[-1] in _QUOTES and not word[0].isalnum())):
-            plain = word.strip(_QUOTES)
-            self._refuse(f"{word} has quotes of a text processor, which no shell reads; did you mean '{plain}'?")
 
     def _refuse_command(self, words: Sequence[str]) -> None:
         """Refuse a command for hosts behind a verb of ours that runs none."""
-        if self.verb is None or "--inventory" not in self.verb.flags or self.verb.name in _COMMANDS:
+        if self.verb is None or "--inventory" not in self.verb.flags or self.verb.name in slips.COMMANDS:
             return
         hosts, command = shlex.quote(",".join(self.bare) or self.named or "all"), shlex.join(words) or "uptime"
         meant = f"`hostwright run --hosts {hosts} -- {command}`"
-        self._refuse(f"{self.typed} takes no words behind --, which {' and '.join(_COMMANDS)} do: {meant}")
+        self._refuse(f"{self.typed} takes no words behind --, which {' and '.join(slips.COMMANDS)} do: {meant}")
 
     def _such_as(self, option: Argument) -> str:
         return f": {option.help}" if option.help else ""
 
-    def _unknown_option(self, name: str) -> str:
-        having = [verb for verb, context in self.verbs.items() if name in context.flags]
-        if self.verb is None:
-            if having:
-                return f"{name} belongs behind its verb, as in `hostwright {having[0]} {name} …`"
-            known = [f"--{each}" for each in CORE]
-            meant = nearest(name, known)
-            return f"there is no option {name}; " + (f"did you mean {meant}?" if meant else "see `hostwright --help`")
-        # one that another verb has is no slip, unless it is nearly one of this verb's
-        meant = nearest(name, self.verb.flag_names(), _SLIP if having else SIMILAR)
-        if meant:
-            return f"{self.typed} has no option {name}; did you mean {meant}?"
-        others = f" ({', '.join(having[:_OFFERED])} {'has' if len(having) == 1 else 'have'} it)" if having else ""
-        return f"{self.typed} has no option {name}{others}; `hostwright --help {self.typed}` shows those that it has"
-
     def _bare_word(self, word: str) -> None:
         if self.verb is None:
-            self._refuse(unknown_verb(word, names_of(self.verbs)))
+            self._refuse(slips.unknown_verb(word, names_of(self.verbs)))
             return
         below = f"{self.typed}.{word}"
         if below in self.verbs:
             self._refuse(f"there is no verb '{self.typed} {word}'; did you mean {below!r}?")
         option = bare_option(self.verb)
         if option is None:
-            near = nearest(word, names_of(self.verbs), _ALIKE)
-            meant = f"did you mean the verb {near!r}?" if near else f"see `hostwright --help {self.typed}`"
-            self._refuse(f"{self.typed} takes no {word!r}; {meant}")
+            self._refuse(slips.no_verb(self.typed, word, names_of(self.verbs)))
             return
+        hosts = [*self.taken, *self.bare, *filter(None, [self.named])]
+        if self.verb.name in slips.COMMANDS:
+            one = option.name == "host"
+            self._refuse(slips.bare_command(self.typed, hosts, (word, *self.left), one=one))
         if f"--{option.name}" in self.given:
             if option.name == "hosts":
-                words = [each.strip(",") for each in (self.named, word, *takewhile(_is_no_option, self.left))]
+                words = [each.strip(",") for each in (self.named, word, *takewhile(is_no_option, self.left))]
                 self._refuse(f"{self.typed}: name all hosts in one word: --hosts {','.join(filter(None, words))}")
             self._named_twice(f"--{option.name}")
+        if option.name == "hosts":
+            self._refuse(slips.no_hosts(self.typed, word, self.left, self.before))
         if self.bare and option.name != "hosts":
             self._refuse(f"{self.typed} takes a single {option.name}: {self.bare[0]!r} and {word!r} are two")
         self.bare.append(word)
+        self.before = ("", "")
 
     def _named_twice(self, option: str) -> None:
         words = " ".join(self.bare) or "words behind the verb"
@@ -249,4 +226,6 @@ class _Walk:
         self._refuse(f"{self.typed}: {option} is given twice, and takes one value; leave out one of them")
 
     def _refuse(self, sentence: str) -> None:
-        raise ParseError(sentence, self.verb)
+        """Raise ``ParseError`` with the sentence, where there is one."""
+        if sentence:
+            raise ParseError(sentence, self.verb)

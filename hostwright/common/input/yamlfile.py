@@ -16,6 +16,7 @@ import yaml
 from yaml.constructor import SafeConstructor
 
 from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.input import yamlslips
 from hostwright.common.input.unquoted import number_as_written, text_as_written
 from hostwright.common.input.vault import OPTION, Vault
 from hostwright.common.input.yamlsize import MAX_VALUES, check_size
@@ -27,14 +28,6 @@ Where = tuple[str | int, ...]  #: keys and indices from the top of a document to
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml parses ten times faster
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 _MERGE = "tag:yaml.org,2002:merge"
-_HINTS = {
-    "mapping values are not allowed": "quote a value that holds ': ', and check the indentation",
-    "could not find expected ':'": "expected 'name: value'",
-    "did not find expected key": "expected 'name: value' at the indentation of its neighbours",
-    "did not find expected '-' indicator": "expected '- value' at the indentation of its neighbours",
-    "found unexpected end of stream": "a quote or bracket is not closed",
-    "found another document": "expected one document; a second one begins at '---'",
-}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -158,7 +151,8 @@ class Reader:
         if isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null"):
             return []
         if not isinstance(node, yaml.MappingNode):
-            self.fail(node, f"found {describe_node(node)}, expected {what} as a mapping ('name: value' lines)")
+            sentence = f"found {describe_node(node)}, expected {what} as a mapping ('name: value' lines)"
+            self.fail(node, sentence + yamlslips.assigned(node))
             return []
         own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         merged: list[tuple[str, yaml.Node, yaml.Node]] = []
@@ -275,11 +269,7 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> InputErr
     problem = str(error.problem or error.context)
     if mark is None:
         return InputError(f"cannot be parsed: {problem}", file)
-    lines = text.splitlines()
-    line = lines[mark.line] if mark.line < len(lines) else ""
-    hint = next((hint for sign, hint in _HINTS.items() if sign in problem), "")
-    if line[mark.column : mark.column + 1] == "\t" or line[: len(line) - len(line.lstrip())].find("\t") >= 0:
-        hint = "indent with spaces, not with a tab"
+    hint = yamlslips.hint(problem, text.splitlines(), mark.line, mark.column)
     since = f" (in what begins at line {error.context_mark.line + 1})" if error.context_mark else ""
     where = Origin(file, mark.line + 1, mark.column + 1).exact
     return InputError(f"is not valid YAML: {problem}{since}{'; ' + hint if hint else ''}", where)

@@ -91,6 +91,11 @@ def _host(line: str, group: GroupDraft, origin: Origin, draft: Draft) -> None:
             draft.fail(origin, f"found {setting[:60]!r} after the host's name, expected name=value")
         else:
             values[name] = Value(concealed(name, _literal(text)), origin, HOST_LEVEL)
+    if pattern in group.hosts and values:
+        draft.notes.append(
+            f"{origin.exact}: {pattern} stands twice in this group, and is one host with the later line's variables; "
+            "for several hosts at one address, give each a name, and the address as ansible_host"
+        )
     draft.add_hosts(group, pattern, values, origin)
 
 

@@ -107,6 +107,9 @@ def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
 def _read_text(text: str, file: Path, draft: Draft) -> bool:
     """Read it as what it looks like, and if that fails as the other, as Ansible does."""
     as_yaml = file.suffix in _YAML or (file.suffix == "" and _looks_like_yaml(text))
+    if not as_yaml and file.suffix and _looks_like_yaml(text):
+        draft.errors.append(InputError(f"holds YAML, and is read as INI: name it {file.stem}.yml", f"{file}:1"))
+        return True
     trial = draft.trial()
     readable, errors = _attempt(text, file, trial, as_yaml=as_yaml)
     if errors and file.suffix in ("", *_YAML):

@@ -22,6 +22,10 @@ def read_yaml(text: str, file: str, draft: Draft) -> bool:
     if node is None:
         return True
     reader = Reader(file, draft.vault)
+    if _is_playbook(node):
+        reader.fail(node, "is a playbook of Ansible: an inventory has groups, such as `all: {hosts: {gpu01: {}}}`")
+        draft.errors += reader.errors
+        return True
     groups = reader.pairs(node, "an inventory of groups, such as `all: {hosts: {gpu01: {}}}`,")
     if any(name == "plugin" for name, _, _ in groups):
         return False
@@ -29,6 +33,16 @@ def read_yaml(text: str, file: str, draft: Draft) -> bool:
         _group(name, key, body, reader, draft)
     draft.errors += reader.errors
     return True
+
+
+def _is_playbook(node: yaml.Node) -> bool:
+    """Whether it is a list of plays, each of which says for which hosts it is."""
+    plays = node.value if isinstance(node, yaml.SequenceNode) else []
+    return bool(plays) and all(
+        isinstance(play, yaml.MappingNode)
+        and any(getattr(key, "value", "") in ("hosts", "import_playbook") for key, _ in play.value)
+        for play in plays
+    )
 
 
 def read_variables(text: str, file: str, level: str, draft: Draft) -> Values:

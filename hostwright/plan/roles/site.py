@@ -43,10 +43,14 @@ class Site:
         """
         site = _named() or _above(Path.cwd())
         if site is None:
-            raise InputError(
-                f"there is no site here: neither {Path.cwd()} nor a directory above it holds inventory/ and tasks.py; "
-                "run `hostwright init DIR` to make one, or name one with --site DIR"
+            below = _below(Path.cwd())
+            meant = (
+                f"did you mean --site {os.path.relpath(below.root)}?"
+                if below
+                else ("run `hostwright init DIR` to make one, or name one with --site DIR")
             )
+            here = f"neither {Path.cwd()} nor a directory above it holds inventory/ and tasks.py"
+            raise InputError(f"there is no site here: {here}; {meant}")
         return site
 
     @classmethod
@@ -92,9 +96,27 @@ def _named() -> Site | None:
         return None
     root = expanded(named).absolute()
     if not _is_site(root):
-        sentence = f"{root} is no site: a site holds inventory/ and tasks.py; `hostwright init DIR` makes one"
+        what = "a file" if root.is_file() else "no site"
+        sentence = f"{root} is {what}: a site is a directory that holds inventory/ and tasks.py; {_instead(root)}"
         raise InputError(sentence, f"--site, {VARIABLE}")
     return Site(root)
+
+
+def _instead(place: Path) -> str:
+    """What may have been meant by a place that is no site: the one that it is in, or one in it."""
+    site = _above(place) or _below(place)
+    if site is None:
+        return "`hostwright init DIR` makes one"
+    return f"did you mean --site {os.path.relpath(site.root)}?"
+
+
+def _below(place: Path) -> Site | None:
+    """A site directly in a directory, where there is a single one."""
+    try:
+        found = [folder for folder in place.iterdir() if _is_site(folder)]
+    except OSError:
+        return None
+    return Site(found[0]) if len(found) == 1 else None
 
 
 def _above(place: Path) -> Site | None:
