@@ -120,7 +120,7 @@ def show_outcomes(
     out = console.make_console()
     out.print(console.summary(results.values, results.errors, results.untouched, proved=proved))
     show_errors(results.errors)
-    if results.stopped_because:
+    if results.stopped_because and (results.untouched or results.errors):  # else all of it was done when it stopped
         sentence = f"{results.stopped_because}. To continue with what is left: {AGAIN.get(verb, THE_SAME)}"
         console.make_console(stderr=True).print(Text(printable(sentence), style="bold red"))
     show_stand_ins(members, results, out)

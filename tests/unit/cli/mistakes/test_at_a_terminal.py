@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.mistakes.desk import Desk
+from tests.unit.cli.mistakes.rack import GO, HELLO, Rack, rack
 
 PATIENCE_S = 120.0  #: a loaded machine takes 20 s for the first words
 CTRL_C = b"\x03"
@@ -145,3 +146,45 @@ def test_while_a_file_is_downloaded(desk: Desk) -> None:
             connection, _ = listening.accept()
             with connection:
                 stopped(at, "stopped; what was downloaded is kept, and the same command again goes on from there")
+
+
+@contextmanager
+def changing(desk: Desk) -> Iterator[tuple[Rack, Terminal]]:
+    """A host in the middle of its change, and another that has been done."""
+    with rack(desk, "gpu01", "gpu02") as hosts:
+        hosts.on("gpu02", f"touch {GO}")
+        with terminal(desk, "provision gpu01 gpu02 --var hello_slowly=true") as at:
+            at.reads(lambda: "gpu02  as desired" in at.screen and hosts.on("gpu01", f"cat {HELLO}"))
+            os.write(at.keyboard, CTRL_C)
+            at.reads(lambda: "stopping" in at.screen)
+            yield hosts, at
+
+
+def test_once_while_a_host_is_changed(desk: Desk) -> None:
+    """What runs on it ends first; where nothing is left then, nothing is to be continued."""
+    with changing(desk) as (hosts, at):
+        hosts.on("gpu01", f"touch {GO}")
+        status = at.ended()
+        ending = " ".join(at.screen.partition("host   result")[2].split())
+        assert (status, "Traceback" in at.screen) == (0, False), at.screen
+        assert "2 changed" in ending and "hostwright runs.show --run" in ending
+        assert "To continue" not in ending
+
+
+def test_twice_while_a_host_is_changed(desk: Desk) -> None:
+    """It goes on there; the table says so, and what to type to see its end."""
+    with changing(desk) as (hosts, at):
+        os.write(at.keyboard, CTRL_C)
+        status = at.ended()
+        shown = " ".join(at.screen.split())
+        assert (status, "Traceback" in shown) == (130, False), at.screen
+        for part in (
+            "cut off before its end",
+            "2 hosts in",
+            "stopped",
+            "Jobs that run on the hosts go on",
+            "re-attaches to them",
+        ):
+            assert part in shown, at.screen
+        hosts.on("gpu01", f"touch {GO}")
+        assert desk.types("provision --resume").status == 0
