@@ -22,6 +22,7 @@ from hostwright.cli.views.shared import (
     proofs_json,
     show_errors,
     show_next,
+    show_next_of_bad,
     show_stand_ins,
 )
 from hostwright.common.quoting import sh
@@ -133,10 +134,8 @@ def show_outcomes(
     out.print(Text(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style="bold"))
     if run:
         out.print(Text(f"every step: invoke runs.show --run {run}", style="dim"))
-    bad = [error.host for error in results.errors if result_of(error) in ("failed", "unreachable")]
-    if bad:
-        show_next(out, "doctor", bad, members)
-    elif verb == "provision" and not results.errors:
+    bad = show_next_of_bad(out, (), results.errors, members)
+    if not bad and verb == "provision" and not results.errors:
         pending = [outcome.host for outcome in results.values if outcome.word == "pending"]
         show_next(out, "provision" if pending else "verify", pending or [each.host for each in results.values], members)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
 from hostwright.common.errors import (
     Acceptance,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from hostwright.fleet import Member
 
 _MOST_ALONE = 3  #: hosts with the same error that have a line each
+_BAD = ("failed", "unreachable")  #: results that ask for something to be done
 _NAMES_CHARACTERS = 60  #: of hosts in a command, above which it names them as the call did
 
 
@@ -94,6 +96,18 @@ def show_next(
         shorter = ",!".join([pattern, *terms(others)])
         chosen = min(chosen, shorter, key=len)
     out.print(Text(f"next: invoke {verb}{sh(' --hosts %s', chosen)}{more}", style="cyan"), soft_wrap=True)
+
+
+def show_next_of_bad(
+    out: Console, failed: Sequence[str], errors: Sequence[HostError], members: Sequence[Member]
+) -> bool:
+    """What comes next for hosts that failed, and for those that were not reached: of these no sign of a known problem
+    can be looked for, but their BMCs may say more. Whether there are any."""
+    named = {result: [error.host for error in errors if result_of(error) == result] for result in _BAD}
+    for verb, hosts in (("doctor", [*failed, *named["failed"]]), ("rebuild --check", named["unreachable"])):
+        if hosts:
+            show_next(out, verb, hosts, members)
+    return bool(failed or any(named.values()))
 
 
 def show_errors(errors: tuple[HostError, ...]) -> None:

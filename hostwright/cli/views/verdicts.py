@@ -19,6 +19,7 @@ from hostwright.cli.views.shared import (
     print_document,
     show_errors,
     show_next,
+    show_next_of_bad,
     show_stand_ins,
 )
 from hostwright.common.text import count, printable, shown_seconds
@@ -74,8 +75,8 @@ def _conclude(out: Console, members: Sequence[Member], results: Results[Verdict]
     told = ", ".join(f"{number} {word}" for word, number in sorted(words.items(), key=lambda item: item[0] != PASSED))
     good = words.keys() <= {PASSED}
     out.print(Text(f"{count(words.total(), 'host')}: {told}", style="bold green" if good else "bold red"))
-    if failed := [verdict.host for verdict in results.values if not verdict.passed and verdict.host not in bare]:
-        show_next(out, "doctor", failed, members)
+    failed = [verdict.host for verdict in results.values if not verdict.passed and verdict.host not in bare]
+    show_next_of_bad(out, failed, results.errors, members)
     if bare:
         show_next(out, "provision", [verdict.host for verdict in results.values if verdict.host in bare], members)
 

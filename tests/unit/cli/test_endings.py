@@ -163,11 +163,12 @@ def test_a_run_ends_with_sums_the_time_in_all_and_what_to_do_about_what_failed(
     results = Results((outcome("a", 3.0), outcome("b", 70.0)), errors, ("f",))
     show_outcomes("provision", [*map(member, "abcdef")], RunResults("run1", results, 1), took_s=372.0, as_json=False)
     lines = ended(capsys)
-    assert lines[-4:] == [
+    assert lines[-5:] == [
         "lab stack: 5 stand-in files, not the vendor's own: see docs/lab.md",
         "6 hosts in 6 min 12 s: 2 changed, 1 failed, 1 locked, 1 unreachable, 1 untouched",
         "every step: invoke runs.show --run run1",
-        "next: invoke doctor --hosts c,e",
+        "next: invoke doctor --hosts c",
+        "next: invoke rebuild --check --hosts e",
     ], "the stand-ins are those of hosts that were reached"
     assert "driver 2 2 1 min 10 s" in [" ".join(line.split()) for line in lines], "each layer once"
 
@@ -199,9 +200,10 @@ def test_verify_ends_with_its_verdict_and_folds_what_passed(capsys: pytest.Captu
     lines = ended(capsys)
     assert lines[0] == "gpu[001-299] (299 hosts)  passed: 2 checks in 2 layers  1.0 s"
     assert "new[1-2] (2 hosts)  no layer is as desired: 2 changes (--details shows them)" in lines
-    assert lines[-3:] == [
+    assert lines[-4:] == [
         "303 hosts: 299 passed, 1 failed, 2 without any layer as desired, 1 unreachable",
         "next: invoke doctor --hosts bad",
+        "next: invoke rebuild --check --hosts off",
         "next: invoke provision --hosts 'new[1-2]'",
     ]
     assert len(lines) < 20

@@ -14,7 +14,7 @@ from rich.text import Text
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
 from hostwright.cli.door import advice
-from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next, show_stand_ins
+from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next_of_bad, show_stand_ins
 from hostwright.common.text import count, printable, shown_seconds
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold
@@ -64,9 +64,7 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, as_json: bool) 
     if rebuilt.run:
         out.print(Text(f"every step: invoke runs.show --run {rebuilt.run}", style="dim"))
     bad = [record.host for record in results.values if ENDED[record.outcome] == "failed"]
-    bad += [error.host for error in rebuilt.errors if result_of(error) in ("failed", "unreachable")]
-    if bad:
-        show_next(out, "doctor", bad, members)
+    show_next_of_bad(out, bad, rebuilt.errors, members)
 
 
 def _document(rebuilt: Rebuilt) -> dict[str, Any]:
