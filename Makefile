@@ -6,7 +6,7 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup programs demo docs test unit lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces proof first-hour pictures beside fuzz bench clean
+.PHONY: help setup programs demo docs test unit unit-tests lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces proof stand-ins first-hour pictures beside fuzz bench clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -19,6 +19,7 @@ help:
 	@echo "make past      hosts as people leave them (by hand, another driver, a dead proxy, fish and noexec), every verb on each"
 	@echo "make workspaces   real TensorFlow and Jupyter in containers for people, behind the proxy in a real browser: an hour or more"
 	@echo "make proof     proofs on lab hosts with real TensorFlow, what is planted found, false alarms of 24 hosts counted (ROUNDS=3)"
+	@echo "make stand-ins    the lab itself: its hosts, faults and vendors, and what the benchmark measures with; a quarter of an hour"
 	@echo "make first-hour   a new user's commands on a host with nothing but Python; nine minutes"
 	@echo "make pictures  every verb in a real terminal of 80 and 120 columns, on hosts in every state; build/pictures/index.html"
 	@echo "make distributions   Debian 11 and Debian 12 from bare to bare, ten minutes; writes the table of docs/lab.md"
@@ -57,8 +58,11 @@ lint: setup
 programs: setup
 	@$(VENV)/bin/python -m tests.programs
 
-unit: lint programs
-	$(VENV)/bin/python -m pytest tests/unit -n auto
+unit: lint programs unit-tests
+
+# Beside lab tests, which wait for hosts that are on the same cores, they stand back.
+unit-tests:
+	nice -n $(if $(BESIDE_LABS),10,0) $(VENV)/bin/python -m pytest tests/unit -n auto
 
 # Tests with hosts of their own run beside those on the hosts that many tests share: two cores, half of it is waiting.
 lab-test: setup
@@ -70,7 +74,12 @@ lab-test-shared:
 lab-test-own:
 	$(SUDO) $(VENV)/bin/python -m pytest tests/browser tests/lab -m "not shared_hosts and not long"
 
-test: unit lab-test
+test: lint programs
+	@$(MAKE) --no-print-directory -j 3 BESIDE_LABS=1 lab-test-shared lab-test-own unit-tests
+
+# The hosts, faults and vendors of the lab, and what the benchmark measures with: after a change of lab/ or benchmarks/.
+stand-ins: setup
+	$(SUDO) $(VENV)/bin/python -m pytest tests/stand_ins
 
 # What a landing does not wait for: the same in full of what a part of `make test` shows.
 long: setup

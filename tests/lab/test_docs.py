@@ -21,10 +21,10 @@ from tests.unit.support.documents import NAMES, Command, blocks, commands
 
 #: command → why it is not run here, and what runs it instead. Everything else is run.
 ELSEWHERE = {
-    "make demo": "brings up and takes down the user's own lab; its steps are run by test_lab_hosts and test_provision",
+    "make demo": "brings up and takes down the user's own lab; its steps are run by tests/stand_ins and test_provision",
     "make test": "this test is a part of it",
     "make setup": "makes the environment in which this test runs; `make test` begins with it",
-    "make unit": "`make test` begins with it",
+    "make unit": "the same tests are a part of `make test`",
     "make bench": "measures for an hour and a half on a quiet machine; tests/unit/benchmarks holds what it decides",
     "make bench CASES=plan HOSTS=1,10": "likewise, for minutes",
     "make docs": "tests/unit/test_docs_site.py builds the site",
@@ -34,7 +34,7 @@ ELSEWHERE = {
     "hostwright check --json": "likewise",
     'python -m pytest tests/unit -k "link and not loader"': "`make test` runs these tests",
     "sudo .venv/bin/python -m pytest tests/lab/test_provision.py -k second": "`make test` runs this test",
-    "invoke lab.up --hosts gpu01,gpu02": "would touch the user's own lab; test_lab_hosts does it in labs of its own",
+    "invoke lab.up --hosts gpu01,gpu02": "would touch the user's own lab; tests/stand_ins does it in labs of its own",
     "invoke lab.reset --hosts gpu01": "likewise",
     "invoke lab.reset --hosts gpu01,gpu02": "likewise",
     "invoke lab.down": "likewise",

@@ -17,7 +17,7 @@ from lab.machine import answers, console, exec_in, wait_for_ssh
 from lab.records import Snapshot, find_machine
 from lab.relay import Relay, Trouble, relay
 from tests.lab.ownlab import own_lab
-from tests.lab.test_lab_hosts import boot_id, eventually, ssh
+from tests.stand_ins.test_hosts import boot_id, eventually, ssh
 
 SMALL = HostOptions(profile="small")
 DAY_S = 86400

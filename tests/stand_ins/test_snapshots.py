@@ -18,7 +18,7 @@ from lab.machine import answers, console, exec_in, power_off, running, start, wa
 from lab.programs import run
 from lab.records import Snapshot, find_machine, layers, read_record, read_snapshots
 from tests.lab.ownlab import own_lab
-from tests.lab.test_lab_hosts import boot_id, eventually, leader_parent, ssh, supervisor, traces
+from tests.stand_ins.test_hosts import boot_id, eventually, leader_parent, ssh, supervisor, traces
 
 SMALL = HostOptions(profile="small")
 
