@@ -5,6 +5,7 @@ The result is the exact content of a file on a host, so nothing is escaped and n
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -43,7 +44,16 @@ def render(name: str, folders: Sequence[Path] = (STANDARD,), /, **values: object
     except SyntaxMistake as error:
         raise InputError(str(error.message), f"templates/{error.name or name}:{error.lineno}") from error
     except UndefinedError as error:
-        raise InputError(f"{error.message}; the role must pass it to render()", f"templates/{name}") from error
+        raise InputError(f"{error.message}; the role must pass it to render()", _place(error, name, folders)) from error
+
+
+def _place(error: UndefinedError, name: str, folders: Sequence[Path]) -> str:
+    """File and line of the template, or of one that it includes, in which a name is undefined."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        for folder in folders:
+            if Path(frame.filename).is_relative_to(folder):
+                return f"templates/{Path(frame.filename).relative_to(folder)}:{frame.lineno}"
+    return f"templates/{name}"
 
 
 def mistakes_in(folder: Path) -> Iterator[InputError]:

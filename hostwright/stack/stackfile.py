@@ -101,11 +101,13 @@ def stack_names(search_dirs: Iterable[Path]) -> list[str]:
     )
 
 
-def _extended(name: str, search_dirs: Sequence[Path], seen: tuple[str, ...]) -> Document:
-    """The document of a stack merged over those that it extends. ``seen`` are the stacks that led here."""
+def _extended(name: str, search_dirs: Sequence[Path], seen: tuple[str, ...], place: str | None = None) -> Document:
+    """The document of a stack merged over those that it extends. ``seen`` are the stacks that led here, the last of
+    which names it at ``place``."""
     if name in seen:
-        raise InputError(f"stacks extend each other in a circle: {' → '.join((*seen, name))}; take one `extends` away")
-    path = _find(name, search_dirs)
+        circle = " → ".join((*seen, name))
+        raise InputError(f"stacks extend each other in a circle: {circle}; take one `extends` away", place)
+    path = _find(name, search_dirs, place)
     document = load_document(path)
     if not isinstance(document.data, dict):
         raise InputError("expected a stack as a mapping ('driver: …')", str(path))
@@ -116,17 +118,17 @@ def _extended(name: str, search_dirs: Sequence[Path], seen: tuple[str, ...]) -> 
         return own
     if not isinstance(base, str):
         raise InputError("extends: expected the name of another stack", _exact(document.at(("extends",))))
-    return overlay(_extended(base, search_dirs, (*seen, name)), own)
+    return overlay(_extended(base, search_dirs, (*seen, name), _exact(document.at(("extends",)))), own)
 
 
-def _find(name: str, search_dirs: Sequence[Path]) -> Path:
+def _find(name: str, search_dirs: Sequence[Path], place: str | None) -> Path:
     if safe_stack_name(name):
         for directory in search_dirs:
             path = directory / f"{name}.yml"
             if path.is_file():
                 return path
     places = ", ".join(str(directory) for directory in search_dirs)
-    raise InputError(f"there is no stack {name!r} in {places}; {suggestion(name, stack_names(search_dirs))}")
+    raise InputError(f"there is no stack {name!r} in {places}; {suggestion(name, stack_names(search_dirs))}", place)
 
 
 def overlay(base: Document, top: Document) -> Document:

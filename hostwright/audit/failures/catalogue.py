@@ -141,6 +141,9 @@ def failures_of(role: Role) -> Sequence[FailureRule]:
     rules: Sequence[FailureRule] | None = getattr(part, "FAILURES", None)
     if rules is None:
         raise InputError(f"{part.__name__} has no FAILURES, a tuple of failure rules", f"roles/{role.name}/")
+    for rule in rules:
+        if not isinstance(rule, FailureRule):
+            raise InputError(f"FAILURES holds {rule!r}, which is no FailureRule", f"roles/{role.name}/")
     return rules
 
 

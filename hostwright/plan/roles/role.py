@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from hostwright.common.errors import InputError, Mistakes
+from hostwright.common.input.nearest import suggestion
 from hostwright.common.templates import STANDARD, render
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.auditvalue import AuditValue
@@ -106,8 +107,12 @@ class Role:
     short: str = ""  #: what it is called where there is room for few letters; empty: made from its name
 
     def resources(self, variables: Any, host: Wanted) -> tuple[Resource, ...]:
-        """The desired states of this layer on a host with these variables."""
-        return tuple(self.function(variables, host))
+        """The desired states of this layer on a host with these variables. Raises ``InputError`` for what is none."""
+        states = tuple(self.function(variables, host))
+        for state in states:
+            if not hasattr(state, "plan"):
+                raise InputError(f"the role {self.name} yields {state!r}, which is no state", str(self.folder))
+        return states
 
     @property
     def follows(self) -> tuple[str, ...]:
@@ -221,8 +226,10 @@ def discover(*packages: str) -> tuple[Role, ...]:
         for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
             with mistakes:
                 module = _import(f"{package}.{info.name}")
-                here = (value for value in vars(module).values() if isinstance(value, Role))
-                roles.update({role.name: role for role in here if role.function.__module__ == module.__name__})
+                found = [value for value in vars(module).values() if isinstance(value, Role)]
+                if not found and not info.name.startswith("_"):
+                    raise InputError("has no function with @role: begin its name with _ if it is none", module.__file__)
+                roles.update({role.name: role for role in found if role.function.__module__ == module.__name__})
     mistakes.refuse()
     return in_order(roles)
 
@@ -272,7 +279,8 @@ def in_order(roles: Mapping[str, Role], named: Sequence[str] = ()) -> tuple[Role
     for role in roles.values():
         for need in role.needs:
             if need not in roles:
-                raise InputError(f"role {role.name} needs {need}, but there is no such role", f"roles/{role.name}/")
+                sentence = f"role {role.name} needs {need}, but there is no such role; {suggestion(need, roles)}"
+                raise InputError(sentence, f"roles/{role.name}/")
     before = {name: [other for other in names if other in roles] for name, names in goes_before(roles.values()).items()}
     try:
         return tuple(roles[name] for name in in_sequence(before, named))

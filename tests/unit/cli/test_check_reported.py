@@ -130,3 +130,64 @@ def test_no_site_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     said = capsys.readouterr()
     assert (ended.value.code, said.out) == (2, "")
     assert "there is no site here" in said.err
+
+
+BROKEN: dict[str, tuple[dict[str, str], tuple[str, int], str]] = {
+    "a stack that extends none": (
+        {"inventory/stacks/ours.yml": "description: x\nextends: tensorflow-2.99\n"},
+        ("inventory/stacks/ours.yml", 2),
+        "there is no stack 'tensorflow-2.99'",
+    ),
+    "a stack that extends itself": (
+        {"inventory/stacks/ours.yml": "extends: ours\n"},
+        ("inventory/stacks/ours.yml", 1),
+        "in a circle",
+    ),
+    "a role without a role": (
+        {"roles/motd/__init__.py": '"""Nothing."""\n'},
+        ("roles/motd/__init__.py", 0),
+        "has no function with @role",
+    ),
+    "a role that needs none": (
+        {"roles/motd/__init__.py": ROLE.replace('"base"', '"bas"'), "templates/motd/motd.j2": "{{ text }}\n"},
+        ("roles/motd", 0),
+        "did you mean 'base'?",
+    ),
+    "a role that yields nothing": (
+        {
+            "roles/motd/__init__.py": ROLE.replace(
+                'yield File("/etc/motd", host.render("motd/motd.j2", text=v.text))', "yield None"
+            )
+        },
+        ("roles/motd", 0),
+        "yields None, which is no state",
+    ),
+    "failures that are none": (
+        {
+            "roles/motd/__init__.py": ROLE,
+            "templates/motd/motd.j2": "{{ text }}\n",
+            "roles/motd/failures.py": "FAILURES = [1]\n",
+        },
+        ("roles/motd", 0),
+        "FAILURES holds 1, which is no FailureRule",
+    ),
+    "a name that a template is not given": (
+        {"roles/motd/__init__.py": ROLE, "templates/motd/motd.j2": "hello\n{{ txt }}\n"},
+        ("templates/motd/motd.j2", 2),
+        "'txt' is undefined",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_site_is_told_with_its_place(site: MadeSite, what: str) -> None:
+    files, place, sentence = BROKEN[what]
+    for name, text in files.items():
+        site.write(name, text)
+    if "roles/motd/__init__.py" in files:
+        site.write("inventory/hosts.yml", "all: {hosts: {gpu01: {hostwright_roles: [base, motd]}}}\n")
+    found = site.check()
+    assert found.status == 2
+    assert any((file.rstrip("/"), line) == place and sentence in text for file, line, text in found.mistakes), (
+        found.mistakes
+    )

@@ -25,7 +25,7 @@ def test_values_are_inserted_verbatim_and_the_last_newline_stays(folder: Path) -
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("role/good.j2", r"templates/role/good.j2: 'name' is undefined"),
+        ("role/good.j2", r"templates/role/good.j2:1: 'name' is undefined"),
         ("role/broken.j2", r"templates/role/broken.j2:2: "),
         ("role/none.j2", r"templates/role/none.j2: there is no such template"),
         ("../secrets.j2", r"there is no such template"),
