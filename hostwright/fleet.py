@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from hostwright.rebuild.rebuild import Rebuild, Start
     from hostwright.rebuild.run import Decisions, Rebuilt
     from hostwright.stack.store.mirroring import Mirrored, TransferProgress
+    from hostwright.stack.store.sources import FileSource
     from hostwright.transport.root.rootshell import RootShell
     from hostwright.verify.verdict import Verdict
 
@@ -320,13 +321,14 @@ class Fleet(Roster):
         return list_stacks(self)
 
     def mirror(
-        self, stack: str = "", source: Path | None = None, *, progress: TransferProgress
+        self, stack: str = "", source: FileSource | None = None, to: Path | None = None, *, progress: TransferProgress
     ) -> tuple[Mirrored, ...]:
-        """Bring the files of a stack, or of the stacks of all hosts, to this machine: from ``source``, a directory, or
-        from their addresses. Raises ``ArtifactError`` with all that failed, once the other files are here."""
+        """Bring the files of a stack, or of the stacks of all hosts, to this machine: from ``source``, or from their
+        addresses; and into the directory ``to``, for a machine without a network. Raises ``ArtifactError`` with all
+        that failed, once the other files are here."""
         from hostwright.plan.stackfiles import mirror
 
-        return mirror(self, stack, source, progress)
+        return mirror(self, stack, source, to, progress)
 
     def power(
         self, members: Members, order: Order, *, password: Secret | None = None, audience: Audience = NOBODY

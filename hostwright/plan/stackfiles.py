@@ -8,18 +8,26 @@ from hostwright.plan.member import Roster
 from hostwright.plan.roles.hostroles import named_roles
 from hostwright.stack.stack import Artifact, Stack
 from hostwright.stack.store import mirroring
+from hostwright.stack.store.exporting import export
 from hostwright.stack.store.mirroring import Mirrored, TransferProgress
+from hostwright.stack.store.sources import FileSource
 
 
-def mirror(roster: Roster, name: str, source: Path | None, progress: TransferProgress) -> tuple[Mirrored, ...]:
+def mirror(
+    roster: Roster, name: str, source: FileSource | None, to: Path | None, progress: TransferProgress
+) -> tuple[Mirrored, ...]:
     """Bring the files of a stack that hosts need to this machine; without a name, those of all stacks of hosts.
 
-    What is in the directory ``source`` is taken from there. Raises ``ArtifactError``.
+    What ``source`` has is taken from there; ``to`` is a directory into which all of them are exported. Raises
+    ``ArtifactError``.
     """
-    store, files = roster.store, list[Mirrored]()
+    store, files, locks = roster.store, list[Mirrored](), list[Path]()
     for stack in [roster.stack(each) for each in ([name] if name else stacks_of_hosts(roster))]:
         lock, artifacts = store.lock_file(stack.name), artifacts_for_hosts(roster, stack)
-        files += mirroring.mirror(artifacts, store, lock=lock, source_dir=source, progress=progress)
+        files += mirroring.mirror(artifacts, store, lock=lock, source=source, progress=progress)
+        locks.append(lock)
+    if to is not None:
+        export(files, locks, to, progress)
     return tuple(files)
 
 

@@ -12,16 +12,20 @@ TITLE = "Keep"
     JSON,
     stack="download only the files of this stack (default: those of all hosts' stacks)",
     from_="copy files from this directory first, and download only the missing ones",
+    export="also copy all files into this directory, for a machine without a network",
+    import_="take all files from a directory that --export wrote; download nothing",
 )
-def mirror(given: Given, stack: str = "", from_: str = "") -> int:
+def mirror(given: Given, stack: str = "", from_: str = "", export: str = "", import_: str = "") -> int:
     """Download the files of stacks to this machine once, and verify their checksums.
 
     hostwright mirror
     hostwright mirror --from ~/downloads
+    hostwright mirror --export /media/usb/stack
     """
     from hostwright.cli.verbs import inventory
 
-    return inventory.mirror(given.selection, stack=stack, source=from_, as_json=given.json)
+    where = inventory.FilePlaces(from_, export, import_)
+    return inventory.mirror(given.selection, where, stack=stack, as_json=given.json)
 
 
 @verb(JSON, called="list", default=True, limit="how many of the latest runs to show; 0 shows all")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from rich.console import Console, Group
@@ -21,14 +20,19 @@ from hostwright.cli.live.transfers import make_progress, summary
 from hostwright.cli.opening import members_of, open_fleet, refuse_strangers, refuse_unnamed
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import print_document, warn
-from hostwright.common.errors import InputErrors, Mistakes
+from hostwright.common.errors import InputError, InputErrors, Mistakes
+from hostwright.common.quoting import sh
 from hostwright.common.secret import MASK, Secret
-from hostwright.common.text import count, printable
+from hostwright.common.text import count, printable, shown_bytes
+from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Member
 from hostwright.inventory import Host, definitions, fold, own_variables
 from hostwright.plan.roles.listing import strangers_noted
 from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.sitecheck import SiteCheck, SiteRemark
+
+if TYPE_CHECKING:
+    from hostwright.stack.store.sources import FileSource
 
 _REMARKS = 20  #: so many mistakes of hosts are shown
 _REDACTOR = Redactor(())  #: of passwords in addresses; every other secret is a ``Secret``
@@ -208,18 +212,42 @@ def _line(text: str, style: str) -> None:
     out.print(Group(Hanging(printable(text), style=style)), soft_wrap=not out.is_terminal)
 
 
-def mirror(selection: Selection, *, stack: str, source: str = "", as_json: bool = False) -> int:
-    """``invoke mirror``; ``source`` names a directory in which files are looked for first."""
+@dataclass(frozen=True, slots=True)
+class FilePlaces:
+    """The directories from which and into which ``invoke mirror`` brings files; empty where none was named."""
+
+    source: str = ""
+    export: str = ""
+    imported: str = ""
+
+    def files(self) -> FileSource | None:
+        """Where files are taken from. Raises ``InputError``."""
+        from hostwright.stack.store.sources import Exported, OwnFiles
+
+        if self.source and self.imported:
+            raise InputError("take files from one place: --from adds to what is downloaded, --import replaces it")
+        if self.imported:
+            return Exported(expanded(self.imported))
+        return OwnFiles(expanded(self.source)) if self.source else None
+
+
+def mirror(selection: Selection, where: FilePlaces, *, stack: str, as_json: bool = False) -> int:
+    """``invoke mirror``."""
+    source, to = where.files(), expanded(where.export) if where.export else None
     fleet = open_fleet(selection)
     refuse_strangers(fleet)
     out = console.make_console(stderr=as_json)
     LEFT.set("stopped; what was downloaded is kept, and the same command again goes on from there")
     with make_progress(out) as progress:
-        done = fleet.mirror(stack, Path(source) if source else None, progress=progress)
+        done = fleet.mirror(stack, source, to, progress=progress)
     if as_json:
         print_document("mirror", {"files": [asdict(file) for file in done]})
     elif done:
         out.print(summary(done))
+        if to:
+            size = shown_bytes(sum({file.sha256: file.size for file in done}.values()))
+            there = sh("invoke mirror --import %s", str(to))
+            out.print(Text(f"exported {size} to {to}; on the other machine: {there}"), soft_wrap=True)
     else:
         out.print("nothing to download: the roles of these hosts need no file of a stack")
     return AS_DESIRED

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from hostwright.common.errors import ArtifactError, InputError
+from hostwright.common.errors import ArtifactError
 from hostwright.common.places import refused
 from hostwright.common.text import count
 from hostwright.stack.store.artifacts import (
@@ -30,8 +29,11 @@ from hostwright.stack.store.fetching import Unreached, discard, fetch, make_sess
 if TYPE_CHECKING:
     import requests
 
+    from hostwright.stack.store.sources import FileSource
+
 ANOTHER = f"set {STORE_VARIABLE} to a directory elsewhere"
 ELSEWHERE = "Files that you have are taken with `invoke mirror --from DIR`"
+Came = Literal["was there", "taken", "fetched"]  #: how a file got into the store
 _INCOMING = "incoming"  #: the folder of the store in which files arrive
 
 
@@ -56,7 +58,7 @@ class Mirrored:
     path: Path
     sha256: str
     size: int
-    came: Literal["was there", "taken", "fetched"]
+    came: Came
     pinned: bool
     stand_in: bool
 
@@ -66,19 +68,16 @@ def mirror(
     store: Store,
     *,
     lock: Path,
-    source_dir: Path | None = None,
+    source: FileSource | None = None,
     progress: TransferProgress,
 ) -> list[Mirrored]:
-    """Bring files into the store: existing files are verified, then ``source_dir`` is searched, then the URLs are
-    tried.
+    """Bring files into the store: existing files are verified, then ``source`` is asked, then the URLs are tried.
 
     ``lock`` is the stack's lock file. A failure does not stop the other files; all failures are raised as one
     ``ArtifactError`` at the end. A directory that cannot be used is one failure.
     """
-    if source_dir is not None and not source_dir.is_dir():
-        raise InputError(f"{source_dir} is not a directory", "--from")
     _require_writable(store.root / _INCOMING)
-    run = _Run(store, lock, source_dir, progress)
+    run = _Run(store, lock, source, progress)
     done: list[Mirrored] = []
     failures: list[str] = []
     unreached: dict[str, Unreached] = {}
@@ -124,46 +123,52 @@ def _require_writable(folder: Path) -> None:
 class _Run:
     """What all files of one ``mirror`` share."""
 
-    def __init__(self, store: Store, lock: Path, source_dir: Path | None, progress: TransferProgress):
+    def __init__(self, store: Store, lock: Path, source: FileSource | None, progress: TransferProgress):
         self._store = store
         self._lock = lock
-        self._source_dir = source_dir
+        self._source = source
         self._progress = progress
         self._session: requests.Session | None = None
 
     def obtain(self, artifact: AnyArtifact) -> Mirrored:
         """Obtain one file; only one process at a time does so."""
-        pin = read_pins(self._lock).get(artifact.name)
-        if artifact.sha256 is None and pin is not None and pin.file == artifact.file:
-            wanted: str | None = pin.sha256
-        else:
-            wanted = artifact.sha256
+        pinned = self._pinned(artifact, read_pins(self._lock))
+        new = artifact.sha256 is None and pinned is None
+        if new and self._source:
+            pinned = self._pinned(artifact, self._source.pins(self._lock.name))
+        wanted = artifact.sha256 or pinned
         folder = self._store.root / _INCOMING / (wanted or hashlib.sha256(repr(artifact.urls).encode()).hexdigest())
         with locked(folder):
             try:
-                return self._obtain(artifact, wanted, folder / f"{artifact.file}.part")
+                sha256, came = self._obtain(artifact, wanted, folder / f"{artifact.file}.part")
             finally:
                 with suppress(OSError):  # not empty: it holds a part to resume
                     folder.rmdir()
+        if new:
+            size = self._store.path(sha256, artifact.file).stat().st_size
+            write_pin(self._lock, artifact.name, Pin(artifact.file, sha256, size))
+        return self._done(artifact, sha256, came, pinned=new)
 
-    def _obtain(self, artifact: AnyArtifact, wanted: str | None, part: Path) -> Mirrored:
+    def _pinned(self, artifact: AnyArtifact, pins: Mapping[str, Pin]) -> str | None:
+        pin = pins.get(artifact.name)
+        return pin.sha256 if pin is not None and pin.file == artifact.file else None
+
+    def _obtain(self, artifact: AnyArtifact, wanted: str | None, part: Path) -> tuple[str, Came]:
+        """Bring the file into the store; its sum, and how it got there."""
         if wanted is not None and self._is_there(artifact, wanted):
             discard(part)
-            return self._done(artifact, wanted, "was there", pinned=False)
-        own = self._find(artifact)
+            return wanted, "was there"
+        own = self._source.find(artifact, wanted) if self._source else None
         if own is not None:
             self._take(artifact, own, part)
-            came: Literal["taken", "fetched"] = "taken"
+            came: Came = "taken"
             sha256 = self._check(artifact, wanted, part, str(own))
         else:
             came = "fetched"
             sha256 = self._fetch(artifact, wanted, part)
         settle(part, self._store.path(sha256, artifact.file))
         discard(part)
-        if wanted is None:
-            size = self._store.path(sha256, artifact.file).stat().st_size
-            write_pin(self._lock, artifact.name, Pin(artifact.file, sha256, size))
-        return self._done(artifact, sha256, came, pinned=wanted is None)
+        return sha256, came
 
     def _is_there(self, artifact: AnyArtifact, wanted: str) -> bool:
         """Whether the store has the file. Its content is verified: ``mirror`` is the fix for a damaged store."""
@@ -176,18 +181,6 @@ class _Run:
             return True
         path.unlink()
         return False
-
-    def _find(self, artifact: AnyArtifact) -> Path | None:
-        """The user's own copy: in the directory itself, else anywhere below it."""
-        if self._source_dir is None:
-            return None
-        direct = self._source_dir / artifact.file
-        if direct.is_file():
-            return direct
-        below = (
-            Path(folder) / artifact.file for folder, _, files in os.walk(self._source_dir) if artifact.file in files
-        )
-        return next(below, None)
 
     def _take(self, artifact: AnyArtifact, own: Path, part: Path) -> None:
         """Link the user's file, or copy it if it is on another file system."""
@@ -237,9 +230,7 @@ class _Run:
             raise ArtifactError(f"{origin}: the file has the sha256 {sha256}, and {source} {wanted}; it was removed")
         return sha256
 
-    def _done(
-        self, artifact: AnyArtifact, sha256: str, came: Literal["was there", "taken", "fetched"], *, pinned: bool
-    ) -> Mirrored:
+    def _done(self, artifact: AnyArtifact, sha256: str, came: Came, *, pinned: bool) -> Mirrored:
         path = self._store.path(sha256, artifact.file)
         self._progress.end(artifact.file, came + (", pinned" if pinned else ""))
         return Mirrored(

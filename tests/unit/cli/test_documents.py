@@ -93,7 +93,7 @@ def mirrored(site: Selection) -> None:
     file = Mirrored("driver", "driver.run", Path("/store/aa/driver.run"), "aa" * 32, 12, "fetched", True, False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hostwright.fleet.Fleet.mirror", lambda *_, **__: (file,))
-        assert inventory.mirror(site, stack="", as_json=True) == 0
+        assert inventory.mirror(site, inventory.FilePlaces(), stack="", as_json=True) == 0
 
 
 SHOWN: dict[str, Callable[[Selection], object]] = {

@@ -105,8 +105,9 @@ def test_every_option_reaches_its_verb(monkeypatch: pytest.MonkeyPatch, case: tu
 def test_a_mirror_gets_its_stack_and_source(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
     monkeypatch.setattr(inventory, "mirror", lambda *args, **more: given.append((args, more)) or 0)
-    keep.mirror(Context(), stack="s", inventory=["site"], from_="d")
-    assert given == [((Selection(inventory=("site",)),), {"stack": "s", "source": "d", "as_json": False})]
+    keep.mirror(Context(), stack="s", inventory=["site"], from_="d", export="e")
+    places = inventory.FilePlaces("d", "e")
+    assert given == [((Selection(inventory=("site",)), places), {"stack": "s", "as_json": False})]
 
 
 def test_what_differs_is_an_exit_status_and_bad_input_a_sentence(

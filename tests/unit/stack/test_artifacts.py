@@ -18,6 +18,7 @@ from hostwright.cli.live.transfers import LineProgress, make_progress, summary
 from hostwright.common.errors import ArtifactError, InputError
 from hostwright.stack.store.artifacts import Pin, Store, locked, read_pins, write_pin
 from hostwright.stack.store.mirroring import Mirrored, mirror
+from hostwright.stack.store.sources import OwnFiles
 
 CONTENT = b"the vendor's file" * 1000
 
@@ -55,7 +56,8 @@ def vendor(tmp_path: Path) -> Path:
 
 
 def bring(store: Store, *artifacts: Artifact, source_dir: Path | None = None) -> list[Mirrored]:
-    return mirror(artifacts, store, lock=store.lock_file("tf"), source_dir=source_dir, progress=Quiet())
+    source = OwnFiles(source_dir) if source_dir else None
+    return mirror(artifacts, store, lock=store.lock_file("tf"), source=source, progress=Quiet())
 
 
 def nothing_else_than(store: Store, *paths: Path) -> bool:

@@ -1,0 +1,58 @@
+"""Writes the directory in which files of stacks travel to a machine without a network.
+
+It holds each file as the store does, the sums of all, and what was pinned; ``sources.Exported`` reads it:
+
+    SHA256SUMS                        `sha256sum -c SHA256SUMS` checks it, wherever it is
+    <two characters>/<sha256>/<file>
+    pins/<stack>.lock.yml
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from hostwright.common.errors import ArtifactError
+from hostwright.common.places import refused, write_whole
+from hostwright.stack.store.artifacts import Store, settle
+from hostwright.stack.store.mirroring import Mirrored, TransferProgress
+from hostwright.stack.store.sources import PINS, SUMS
+
+
+def export(files: Iterable[Mirrored], locks: Iterable[Path], folder: Path, progress: TransferProgress) -> None:
+    """Write files of the store, and the lock files that pin some of them, into a directory.
+
+    What is there with the right size stays, also from an earlier export. Raises ``ArtifactError``.
+    """
+    there = Store(folder)
+    wanted = {there.path(file.sha256, file.file): file for file in files}
+    try:
+        (folder / PINS).mkdir(parents=True, exist_ok=True)
+        for path, file in wanted.items():
+            if not path.is_file() or path.stat().st_size != file.size:
+                _put(file, path, progress)
+        for lock in locks:
+            if lock.is_file():
+                write_whole(folder / PINS / lock.name, lock.read_bytes(), 0o644)
+        sums = sorted(f"{path.parent.name}  {path.relative_to(folder)}\n" for path in folder.glob("??/*/*"))
+        write_whole(folder / SUMS, "".join(sums).encode(), 0o644)
+    except OSError as error:
+        raise ArtifactError(f"{error.filename or folder}: {refused(error, 'name another directory')}") from error
+
+
+def _put(file: Mirrored, path: Path, progress: TransferProgress) -> None:
+    """Copy one file, which has its name only once it is whole."""
+    part = path.with_name(path.name + ".part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    progress.show(file.file, 0, file.size)
+    try:
+        shutil.copyfile(file.path, part)
+        settle(part, path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+    progress.show(file.file, file.size, file.size)
+    progress.end(file.file, "exported")
