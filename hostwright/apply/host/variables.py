@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hostwright.apply.delivery.sources.settings import FileSettings, read_file_settings
 from hostwright.apply.disturb.draining import Hooks, read_hooks
 from hostwright.apply.disturb.rebooting import read_reboot_timeout
-from hostwright.apply.signing import read_signing
+from hostwright.apply.saved.signing import read_signing
 from hostwright.common.errors import Mistakes
 from hostwright.inventory import Host
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.recording import Audience, RunResults
     from hostwright.apply.rollout.rollback import WayBack
     from hostwright.apply.rollout.rollout import Results
-    from hostwright.apply.signing import Signing
+    from hostwright.apply.saved.signing import Signing
     from hostwright.plan.model import Plan
 
 ALL_OR_NONE = "nothing was changed: exclude the hosts that cannot go back (--hosts '…,!NAME') to roll the others back"
@@ -67,8 +67,11 @@ def _plan(
 ) -> int:
     """Probe hosts and show what differs from the goal, which the verb ``then`` brings them to; the exit status."""
     if out:
-        from hostwright.apply import savedplans, signing  # what a plan needs no other way is imported where it is used
         from hostwright.apply.journal.redaction import Redactor, secrets_in
+        from hostwright.apply.saved import (  # what a plan needs no other way is imported where it is used
+            savedplans,
+            signing,
+        )
 
         signed = _signing(fleet, members)
         signing.check_can_sign(signed, Path(out))
@@ -292,14 +295,14 @@ def _refuse(ways: Results[WayBack], *, as_json: bool) -> int:
 
 def _saved_plans(fleet: Fleet, members: Members, file: str) -> Mapping[str, Plan]:
     """The plans of a file of ``plan --out``, by host, signed where the site asks for that."""
-    from hostwright.apply import savedplans
+    from hostwright.apply.saved import savedplans
 
     return savedplans.load_for(members.by_name, Path(file), _signing(fleet, members).signers)
 
 
 def _signing(fleet: Fleet, members: Members) -> Signing:
     """Whether plans for these hosts are signed, and by whom."""
-    from hostwright.apply.signing import signing_of
+    from hostwright.apply.saved.signing import signing_of
 
     return signing_of((member.host for member in members), fleet.site.root)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply import savedplans, signing
 from hostwright.apply.journal.redaction import Redactor
-from hostwright.apply.signing import KEY, NAMESPACE, SIGNERS, Signing
+from hostwright.apply.saved import savedplans, signing
+from hostwright.apply.saved.signing import KEY, NAMESPACE, SIGNERS, Signing
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import InputError

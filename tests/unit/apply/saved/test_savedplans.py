@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply import savedplans
 from hostwright.apply.journal.redaction import Redactor
+from hostwright.apply.saved import savedplans
 from hostwright.common.errors import InputError
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Change, Deferred, Plan, Reboot, RolePlan, Step
 
 #: Written by the version in which one class stood for all four kinds.
-BEFORE_KINDS = Path(__file__).parents[2] / "fixtures" / "plans-before-kinds.json"
+BEFORE_KINDS = Path(__file__).parents[3] / "fixtures" / "plans-before-kinds.json"
 
 STEP = Step("true", "dpkg", 60.0, 3)
 PLANNED = (

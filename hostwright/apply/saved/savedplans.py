@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from hostwright.apply import signing
 from hostwright.apply.journal.redaction import Redactor
-from hostwright.apply.signing import Signing
+from hostwright.apply.saved import signing
+from hostwright.apply.saved.signing import Signing
 from hostwright.common.errors import InputError
 from hostwright.common.places import ANOTHER_FILE, refused, unread, write_whole
 from hostwright.common.untrusted import json_object
