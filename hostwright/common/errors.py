@@ -16,18 +16,33 @@ gpu01: gpu01:22 refuses the connection: is sshd running there?
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 NOT_IN_TIME = "a probe did not answer"  #: how the sentence of a ``NotAnswered`` begins
 _SCRIPT_CHARACTERS = 80  #: of a script, to tell which it is
 
 
 class HostwrightError(Exception):
-    """Base of every error that Hostwright raises on purpose; ``str(error)`` is the operator's sentence."""
+    """Base of every error that Hostwright raises on purpose; ``str(error)`` is the operator's sentence.
+
+    It can be pickled with all that it carries, for work that is done in another process.
+    """
 
     exit_status = 1
+
+    def __reduce__(self) -> tuple[Callable[..., HostwrightError], tuple[Any, ...]]:
+        return _remade, (type(self), self.args, dict(self.__dict__))
+
+
+def _remade(kind: type[HostwrightError], args: tuple[Any, ...], fields: dict[str, Any]) -> HostwrightError:
+    """The error that was pickled: a kind's own ``__init__`` takes other arguments than ``args``."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
 
 
 class InputError(HostwrightError):

@@ -42,8 +42,9 @@ class Limits:
     max_fail: int
 
 
-def read_limits(hosts: int, *, canary: str, batch: str, max_fail: str) -> Limits:
-    """The limits of a run of so many hosts, from ``--canary``, ``--batch`` and ``--max-fail``.
+def read_limits(hosts: int, *, canary: str, batch: str, max_fail: str, most: int | None = None) -> Limits:
+    """The limits of a run of so many hosts, from ``--canary``, ``--batch`` and ``--max-fail``. At most ``most`` are
+    worked on at once, by default as many as this machine can (``window``).
 
     Each is ``""`` (no canary; as many at once as can be; any number may fail), a number of hosts, or a share of the
     run's hosts such as ``10%``. Shares of ``canary`` and ``batch`` are rounded up, so that they are at least one host;
@@ -57,9 +58,10 @@ def read_limits(hosts: int, *, canary: str, batch: str, max_fail: str) -> Limits
     failures = _amount("--max-fail", max_fail, hosts)
     if at_once == 0 and hosts:
         raise InputError(f"found {batch!r}, expected at least 1 host at once, such as 5 or 10%", "--batch")
+    widest = max(1, window(hosts) if most is None else most)
     return Limits(
         canary=0 if first is None else min(ceil(first), hosts),
-        batch=window(hosts) if at_once is None else max(1, min(ceil(at_once), window(hosts))),
+        batch=widest if at_once is None else max(1, min(ceil(at_once), widest)),
         max_fail=hosts if failures is None else min(floor(failures), hosts),
     )
 
@@ -77,7 +79,8 @@ def _amount(option: str, text: str, hosts: int) -> Fraction | None:
 class Course:
     """The course of one run: which hosts have not begun, are in work, or failed; it decides which begin next.
 
-    Not thread-safe. ``ceiling`` bounds the hosts in work even where slots were lent.
+    Not thread-safe. ``ceiling`` bounds the hosts in work even where slots were lent; it may change meanwhile, as
+    workers come and go.
     """
 
     def __init__(self, names: Iterable[str], limits: Limits, ceiling: int):
@@ -85,8 +88,8 @@ class Course:
         self.because = ""  #: why no further host begins; empty while the run goes on
         self.failures = 0  #: hosts that failed or could not be reached
         self._max_fail = limits.max_fail
-        self._batch = max(1, min(limits.batch, ceiling))
-        self._ceiling = ceiling
+        self._batch = max(1, limits.batch)
+        self.ceiling = ceiling
         self._waiting = deque(order)
         self._running: dict[str, None] = {}
         self._canaries = set(order[: limits.canary])
@@ -121,14 +124,15 @@ class Course:
         A slot is lent only as long as the failure budget can bear that every silent host fails: when a whole network
         is gone, the run must not walk into it host by host. Canaries are waited for.
         """
-        if self.because or len(self._running) >= self._ceiling:
+        if self.because or len(self._running) >= self.ceiling:
             return False
+        batch = min(self._batch, self.ceiling)
         if host in self._canaries:
-            return len(self._running) < self._batch
+            return len(self._running) < batch
         if self._canaries:
             return False
         lent = min(sum(name in silent for name in self._running), self._max_fail - self.failures)
-        return len(self._running) - lent < self._batch
+        return len(self._running) - lent < batch
 
     def end(self, host: str, result: str) -> None:
         """A host in work has ended: ``failed``, ``locked``, ``unreachable`` and ``stopped`` are results of

@@ -22,9 +22,10 @@ class RolloutOptions:
     batch: str = ""
     max_fail: str = ""
 
-    def limits(self, hosts: int) -> Limits:
-        """The limits for a run of so many hosts. Raises ``InputError``."""
-        return read_limits(hosts, canary=self.canary, batch=self.batch, max_fail=self.max_fail)
+    def limits(self, hosts: int, most: int | None = None) -> Limits:
+        """The limits for a run of so many hosts, ``most`` of them at once (see ``read_limits``). Raises
+        ``InputError``."""
+        return read_limits(hosts, canary=self.canary, batch=self.batch, max_fail=self.max_fail, most=most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,35 @@
 """Many hosts side by side: each on its own, none waiting for another.
 
-One loop decides, in the caller's thread. Threads of hosts, Ctrl-C and SIGTERM only put a message into its inbox:
-nothing has to be locked, and no interruption is lost. The threads are daemons, so that a host that hangs for ever
-cannot keep the process from its end (the interpreter waits for every thread of ``concurrent.futures``).
+One loop decides, in the caller's thread: which host begins, when the run stops. An executor (``Crew``) works on the
+hosts: threads of this process, or workers on other machines. The ends of its futures, Ctrl-C and SIGTERM only put a
+message into the loop's inbox: nothing has to be locked, and no interruption is lost.
 """
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from queue import Empty, SimpleQueue
-from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from hostwright.apply.events import Emit, HostEnded
+from hostwright.apply.executors.crew import Crew, Ended
+from hostwright.apply.executors.signals import interruptions
+from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, Course, Limits, window
 from hostwright.common.errors import HostError, HostwrightError, Locked, SeveralFailed, Stopped, Unreachable
-from hostwright.common.untrusted import guarded
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
 TICK_S = 0.1  #: how often the loop looks for silent hosts while nothing happens
 CUT_S = 2.0  #: how long threads may take to end once their connections are cut; then they are left behind
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 CUT_OFF = "cut off before its end; a job that runs on it continues, and the next run re-attaches to it"
 UNENDED = "not done when the operator stopped"  #: a host that was only looked at, or asked for one thing
@@ -116,9 +118,11 @@ def roll_out(
     gently: Callable[[], None],
     silent: Callable[[], Collection[str]] = _nobody,
     result: Callable[[T], str] = lambda _: "changed",
+    crew: Crew | None = None,
 ) -> Results[T]:
     """Call ``work(host)`` for each host: the canaries first, then a sliding window over the others.
 
+    ``crew`` calls it, by default threads of this process, as many as this machine can hold open (``window``).
     ``result`` says which of ``events.RESULTS`` a value of ``work`` is: a failure may be a value.
 
     When the failure budget is spent or a canary fails, no further host begins; those in work come to their end.
@@ -129,23 +133,8 @@ def roll_out(
     hosts in work. The second calls ``stop()`` to cut the connections and raises ``Interrupted``, whether the threads
     have ended or not. An error that nobody foresaw is ``Unforeseen``, and its host's.
     """
-    return _Run(names, work, limits, emit=emit, stop=stop, gently=gently, silent=silent, result=result).carry_out()
-
-
-@dataclass(frozen=True, slots=True)
-class _Done(Generic[T]):
-    """A host's work returned."""
-
-    host: str
-    value: T
-
-
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    """A host's work raised."""
-
-    host: str
-    error: BaseException
+    run = _Run(names, work, limits, emit=emit, stop=stop, gently=gently, silent=silent, result=result, crew=crew)
+    return run.carry_out()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +157,14 @@ class _Run(Generic[T]):
         silent: Callable[[], Collection[str]],
         result: Callable[[T], str] = lambda _: "changed",
         told: Callable[[T | HostError], None] = lambda _: None,
+        crew: Crew | None = None,
     ):
         self._names = tuple(dict.fromkeys(names))
-        self._course = Course(self._names, limits, window(len(self._names)))
+        self._crew: Crew = crew or DaemonThreads(window(len(self._names)))
+        self._course = Course(self._names, limits, self._crew.places)
         self._work, self._emit, self._stop, self._gently, self._silent = work, emit, stop, gently, silent
         self._result, self._told = result, told
-        self._inbox: SimpleQueue[_Done[T] | _Failed | _Interrupted] = SimpleQueue()
+        self._inbox: SimpleQueue[Ended[T] | _Interrupted] = SimpleQueue()
         self._values: dict[str, T] = {}
         self._errors: dict[str, HostError] = {}
         self._asked_to_stop = False
@@ -181,7 +172,7 @@ class _Run(Generic[T]):
 
     def carry_out(self) -> Results[T]:
         """Everything, to the end."""
-        with _interruptions(lambda: self._inbox.put(_Interrupted())):
+        with interruptions(lambda: self._inbox.put(_Interrupted())):
             try:
                 self._loop()
             except KeyboardInterrupt:
@@ -210,37 +201,33 @@ class _Run(Generic[T]):
 
     def _loop(self) -> None:
         while not self._course.over:
+            self._course.ceiling = self._crew.places
             for host in self._course.begin(self._silent()):
-                threading.Thread(target=self._visit, args=(host,), name=f"host-{host}", daemon=True).start()
+                self._crew.submit(self._work, host).add_done_callback(partial(self._note_end, host))
             message = self._next()
             if message is not None:
                 self._take(message)
 
-    def _visit(self, host: str) -> None:
-        """One host's work, in its own thread. What nobody foresaw is this host's error, and no other's."""
-        try:
-            with guarded(host):
-                value = self._work(host)
-            self._inbox.put(_Done(host, value))
-        except BaseException as error:  # noqa: BLE001 - judged, and raised again if need be, by the loop
-            self._inbox.put(_Failed(host, error))
+    def _note_end(self, host: str, future: Future[T]) -> None:
+        """Called by whoever ended the host's work, in whatever thread."""
+        self._inbox.put(Ended(host, future))
 
-    def _next(self) -> _Done[T] | _Failed | _Interrupted | None:
+    def _next(self) -> Ended[T] | _Interrupted | None:
         try:
             return self._inbox.get(timeout=TICK_S)
         except Empty:
             return None
 
-    def _take(self, message: _Done[T] | _Failed | _Interrupted) -> None:
-        match message:
-            case _Done(host=host, value=value):
-                self._values[host] = value
-                self._course.end(host, self._result(value))
-                self._told(value)
-            case _Failed(host=host, error=error):
-                self._fail(host, error)
-            case _Interrupted():
-                self._interrupt()
+    def _take(self, message: Ended[T] | _Interrupted) -> None:
+        if isinstance(message, _Interrupted):
+            self._interrupt()
+        elif (error := message.error) is not None:
+            self._fail(message.host, error)
+        else:
+            value = message.future.result()
+            self._values[message.host] = value
+            self._course.end(message.host, self._result(value))
+            self._told(value)
         self._list_untouched()
 
     def _fail(self, host: str, error: BaseException) -> None:
@@ -275,23 +262,29 @@ class _Run(Generic[T]):
         cutter.start()
         deadline_s = time.monotonic() + CUT_S
         while (self._course.running or cutter.is_alive()) and time.monotonic() < deadline_s:
-            match self._next():
-                case _Interrupted():
-                    break
-                case _Done(host=host) if self._gently is None:  # its value may be what the cut made of it
-                    self._course.end(host, "stopped")
-                    self._end_cut(host, self._stopped(host))
-                case _Done(host=host, value=value):
-                    self._values[host] = value
-                    self._course.end(host, self._result(value))
-                case _Failed(host=host, error=error):
-                    result, sentence = _verdict(error)
-                    by_itself = result == "failed" and isinstance(error, HostwrightError)
-                    self._course.end(host, result)
-                    self._end_cut(host, _of_host(host, error, sentence) if by_itself else self._stopped(host))
+            message = self._next()
+            if isinstance(message, _Interrupted):
+                break
+            if message is not None:
+                self._take_cut(message)
         for host in self._course.running:
             self._end_cut(host, self._stopped(host))
         self._list_untouched()
+
+    def _take_cut(self, ended: Ended[T]) -> None:
+        """The end of a host whose connection was cut."""
+        host, error = ended.host, ended.error
+        if error is not None:
+            result, sentence = _verdict(error)
+            by_itself = result == "failed" and isinstance(error, HostwrightError)
+            self._course.end(host, result)
+            self._end_cut(host, _of_host(host, error, sentence) if by_itself else self._stopped(host))
+        elif self._gently is None:  # its value may be what the cut made of it
+            self._course.end(host, "stopped")
+            self._end_cut(host, self._stopped(host))
+        else:
+            self._values[host] = ended.future.result()
+            self._course.end(host, self._result(self._values[host]))
 
     def _stopped(self, host: str) -> Stopped:
         return Stopped(host, UNENDED if self._gently is None else CUT_OFF)
@@ -313,25 +306,3 @@ def _verdict(error: BaseException) -> tuple[str, str]:
     if isinstance(error, HostwrightError):
         return "failed", str(error)
     return "failed", f"an error of Hostwright itself: {error!r}"
-
-
-@contextmanager
-def _interruptions(note: Callable[[], None]) -> Iterator[None]:
-    """Call ``note`` for each Ctrl-C and SIGTERM, and let nothing else come of them, until the end of the block.
-
-    Only the main thread is told of signals. One that is ignored, as in a job that a shell runs in the background, stays
-    ignored.
-    """
-
-    def told(_number: int, _frame: FrameType | None) -> None:
-        note()
-
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        heard = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
-        before = {number: signal.signal(number, told) for number in heard}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -15,6 +15,7 @@ import pytest
 
 from hostwright.apply import events
 from hostwright.apply.events import HostEnded
+from hostwright.apply.executors.signals import SIGNALS
 from hostwright.apply.rollout import rollout
 from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, Limits
 from hostwright.apply.rollout.rollout import CUT_OFF, UNENDED, Interrupted, on_each, roll_out
@@ -28,12 +29,12 @@ PROJECT = Path(__file__).parents[4]
 @pytest.fixture
 def handlers() -> Iterator[dict[int, object]]:
     """Python's own handlers, whatever the tests were started from; they must stand again afterwards."""
-    before = {number: signal.getsignal(number) for number in rollout.SIGNALS}
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    ours = {number: signal.getsignal(number) for number in rollout.SIGNALS}
+    ours = {number: signal.getsignal(number) for number in SIGNALS}
     yield ours
-    assert {number: signal.getsignal(number) for number in rollout.SIGNALS} == ours
+    assert {number: signal.getsignal(number) for number in SIGNALS} == ours
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -42,7 +43,7 @@ def interrupt(number: int = signal.SIGINT) -> None:
     os.kill(os.getpid(), number)
 
 
-@pytest.mark.parametrize("number", rollout.SIGNALS)
+@pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.usefixtures("handlers")
 def test_the_first_ctrl_c_lets_those_in_work_finish_and_begins_nobody(number):
     asked, calls, seen = threading.Event(), [], []
