@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
-from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RolloutOptions, RunOptions
+from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RolloutOptions, RunOptions, Spread
 from hostwright.apply.rollout.recording import NOBODY, Audience, RunResults
 from hostwright.common.errors import Examination, Finding, Mistakes
 from hostwright.common.places import state_root
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
     from hostwright.verify.verdict import Verdict
 
-__all__ = ["Audience", "ChangeOptions", "Fleet", "Member", "Members", "RolloutOptions", "RunResults"]
+__all__ = ["Audience", "ChangeOptions", "Fleet", "Member", "Members", "RolloutOptions", "RunResults", "Spread"]
 
 
 class Fleet(Roster):
@@ -141,7 +141,9 @@ class Fleet(Roster):
     ) -> RunResults[Outcome]:
         """Bring hosts to their stack. ``saved`` are plans that were shown before: a host that has changed since is not
         touched and counts as failed, one without a plan there is planned anew. With ``prove``, the proofs of that level
-        are run on each host that is as desired; one whose proofs do not pass counts as failed."""
+        are run on each host that is as desired; one whose proofs do not pass counts as failed. With ``change.spread``,
+        the workers of a Dask cluster work on the hosts, and this machine decides and records."""
+        from hostwright.apply.executors.hiring import hired
         from hostwright.apply.rollout.applying import apply_goal
 
         connections, accept = Connections(password), None
@@ -149,15 +151,21 @@ class Fleet(Roster):
             from hostwright.prove.proving import ProofsPass
 
             accept = ProofsPass.of(self, members, prove, connections, audience)
-        return apply_goal(
-            "provision", self, members, connections, audience,
-            change=change, saved=saved, options={"prove": prove}, accept=accept,
-        )  # fmt: skip
+        with hired(self, members, change.spread, password, proves=bool(prove)) as hire:
+            return apply_goal(
+                "provision", self, members, connections, audience,
+                change=change, saved=saved, options={"prove": prove}, accept=accept, hire=hire,
+            )  # fmt: skip
 
     def resume(self, given: RunOptions) -> tuple[str, RunOptions]:
-        """The id of the last provision run, and the options that continue it: its own where ``given`` has none."""
+        """The id of the last provision run, and the options that continue it: its own where ``given`` has none.
+
+        Workers of a cluster that still work on its hosts let go of them, and what they recorded goes into its journal.
+        """
+        from hostwright.apply.executors.hiring import take_over_left
         from hostwright.apply.rollout.options import resume
 
+        take_over_left(self, given)
         return resume(given, self)
 
     def removal(self, members: Members) -> Removal:

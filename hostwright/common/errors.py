@@ -177,6 +177,14 @@ class Stopped(HostError):
     """The operator stopped the run (Ctrl-C): what was running on the host has ended, the rest was not started."""
 
 
+class CrewLost(Stopped):
+    """Whoever worked on the host is gone, and nobody is left who could go on: the run stops. ``because`` says why."""
+
+    def __init__(self, host: str, because: str, then: str):
+        super().__init__(host, f"{because}; {then}")
+        self.because = because
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A known failure that was recognised; ``evidence`` is the host's own output that shows it.

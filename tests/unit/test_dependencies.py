@@ -27,7 +27,7 @@ ELSEWHERE = (
     *(TREE / "benchmarks" / name for name in ("ansible_answers.py", "page/draw.py", "peers/pyinfra/deploy.py")),
 )
 #: Parts of another package, by whose version theirs is chosen, and whose documentation has them imported.
-PART_OF = {"pydantic-core": "pydantic", "markupsafe": "jinja2"}
+PART_OF = {"pydantic-core": "pydantic", "markupsafe": "jinja2", "dask": "distributed"}
 
 
 def imported(text: str) -> Iterator[str]:
@@ -58,15 +58,34 @@ def declared(requirements: Iterable[str]) -> set[str]:
     return {normal(Requirement(line).name) for line in requirements}
 
 
+#: what operators install who want that part of the product; no module of another part imports it
+EXTRAS = {"dask": "hostwright/apply/executors/cluster"}
+
+
+def wanted() -> set[str]:
+    """What operators install who want all of the product."""
+    extras = (PROJECT["optional-dependencies"][name] for name in EXTRAS)
+    return declared(PROJECT["dependencies"]).union(*map(declared, extras))
+
+
 def test_the_product_imports_what_it_declares_and_declares_what_it_imports() -> None:
-    assert distributions(PRODUCT) == declared(PROJECT["dependencies"])
+    assert distributions(PRODUCT) == wanted()
+
+
+@pytest.mark.parametrize(("extra", "folder"), EXTRAS.items())
+def test_an_extra_is_imported_by_the_part_that_needs_it_alone(extra: str, folder: str) -> None:
+    packages = declared(PROJECT["optional-dependencies"][extra])
+    assert packages <= distributions([folder])
+    outside = [path for path in (TREE / "hostwright").rglob("*.py") if not path.is_relative_to(TREE / folder)]
+    modules = {module for path in outside for module in imported(path.read_text("utf-8"))}
+    assert modules.isdisjoint({"distributed", "dask"})
 
 
 def test_what_only_tests_the_lab_and_the_benchmarks_import_is_for_developers() -> None:
-    others = distributions([*PRODUCT, "lab", "tests", "benchmarks"]) - declared(PROJECT["dependencies"])
+    others = distributions([*PRODUCT, "lab", "tests", "benchmarks"]) - wanted()
     developers = declared(PROJECT["optional-dependencies"]["dev"])
     assert others <= developers
-    assert not developers & declared(PROJECT["dependencies"])
+    assert not developers & wanted()
 
 
 @pytest.mark.parametrize("name", ["selenium", "mypy", "sushy-tools", "ruff", "hypothesis"])
@@ -76,5 +95,5 @@ def test_developers_tools_are_no_dependency(name: str) -> None:
 
 def test_everything_declared_is_pinned() -> None:
     pinned = set(re.findall(r"^([A-Za-z0-9._-]+)==", (TREE / "requirements.lock").read_text("utf-8"), re.MULTILINE))
-    wanted = declared(PROJECT["dependencies"]) | declared(PROJECT["optional-dependencies"]["dev"])
-    assert wanted <= {normal(name) for name in pinned}
+    everything = wanted() | declared(PROJECT["optional-dependencies"]["dev"])
+    assert everything <= {normal(name) for name in pinned}

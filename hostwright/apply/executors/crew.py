@@ -26,7 +26,7 @@ class Crew(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended(Generic[T]):
+class WorkEnded(Generic[T]):
     """A host's work returned or raised: ``future`` is done."""
 
     host: str

@@ -82,6 +82,8 @@ class HostApply:
         self._alone = AloneFailures(desired.host)
         self._drained = False
         self._overruled: list[str] = []  #: what was told of those who are disturbed by force
+        self._attached: set[str] = set()  #: jobs that were followed, and not begun here
+        self._unseen_told = False
         self._lock: HostLock | None = None
         self._mutex = threading.Lock()
 
@@ -122,9 +124,22 @@ class HostApply:
             for error in run_in_order(dict.fromkeys(running, ()), lambda name: self._attach(running[name])):
                 raise error
             self._facts = self.probe()
+        self._follow_unseen()
         plan = self._alone.note(make_plan(self._desired, self._facts))
         self._emit(events.Observed(self.name, plan, self._facts))
         return plan
+
+    def _follow_unseen(self) -> None:
+        """Tell the end of jobs that this run began here, and that ended while nobody followed them: once."""
+        ended = self._settings.ended
+        if ended is None or self._unseen_told:
+            return
+        self._unseen_told = True
+        probe = jobs.begun_by(self._settings.run.id)
+        begun = jobs.read_jobs(self._connection.use(lambda shell: ask(shell, (probe,)))[probe].text)
+        for job in begun[: jobs.MOST_RUNNING]:
+            if job.nonce and job.id not in ended | self._attached:
+                self._attach(job)
 
     def _leave_to_its_run(self) -> None:
         holder = self._settings.holder
@@ -366,6 +381,7 @@ class HostApply:
                 raise error
 
     def _attach(self, job: jobs.RunningJob) -> None:
+        self._attached.add(job.id)
         try:
             self._results.append(self._runner.attach(job))
         except JobLost as lost:

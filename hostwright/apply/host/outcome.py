@@ -75,6 +75,9 @@ class Settings:
     #: Raises ``NotAccepted`` where that does not hold
     accept: Callable[[Holder | None], tuple[Acceptance, ...]] | None = None
     patience: Patience = field(default_factory=Patience)
+    #: of a host that another worker of this run had before and that was lost: the jobs whose end it told. That of
+    #: others which the run began there is told, too; ``None``: nobody had it before
+    ended: frozenset[str] | None = None
 
     @property
     def means(self) -> DeliveryMeans:

@@ -142,18 +142,22 @@ def secrets_in(hosts: Iterable[Host], members: Iterable[Member] = ()) -> set[Sec
 
 
 def _secrets(value: Any) -> Iterator[Secret]:
+    return filter(at_hand, secrets_within(value))
+
+
+def secrets_within(value: Any) -> Iterator[Secret]:
+    """Every secret in a variable's value, also one that a command prints and that is not known yet."""
     if isinstance(value, Secret):
-        if at_hand(value):
-            yield value
+        yield value
     elif isinstance(value, Mapping):
         for inner in value.values():
-            yield from _secrets(inner)
+            yield from secrets_within(inner)
     elif is_dataclass(value):
         for part in fields(value):
-            yield from _secrets(getattr(value, part.name))
+            yield from secrets_within(getattr(value, part.name))
     elif isinstance(value, (list, tuple)):
         for inner in value:
-            yield from _secrets(inner)
+            yield from secrets_within(inner)
 
 
 def _between(text: str, spans: Sequence[Sequence[int]]) -> Iterator[str]:

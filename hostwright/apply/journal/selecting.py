@@ -60,12 +60,17 @@ def check_sets(pattern: str, sets: Mapping[str, object], groups: Container[str])
             )
 
 
+def last_provision(root: Path, inventory: str | Path) -> RunSummary | None:
+    """The last provision run on this inventory, also one in progress; ``None`` where there is none."""
+    return _last(root, inventory, ("provision",), over=False)
+
+
 def to_resume(root: Path, inventory: str | Path) -> Resume:
     """What the last provision run on this inventory left to do.
 
     Raises ``InputError`` if no such run exists, if it left nothing to do, or if it is still in progress.
     """
-    last = _last(root, inventory, ("provision",), over=False)
+    last = last_provision(root, inventory)
     if last is None:
         raise InputError(f"there is nothing to resume: no provision run on {inventory} is recorded", "--resume")
     if last.state == RUNNING:

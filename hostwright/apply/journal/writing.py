@@ -35,7 +35,7 @@ from hostwright.apply.journal.records import (
 )
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.journal.results import results_of
-from hostwright.common.errors import HostwrightError
+from hostwright.common.errors import HostwrightError, InputError
 from hostwright.common.places import (
     AFTER,
     ANOTHER_STATE,
@@ -73,6 +73,7 @@ class Journal:
         self._lock = threading.Lock()  # guards the fields below
         self._fd: int | None = None
         self._ended = False
+        self._ending = True  # whether the end of a block is that of the run
         self._torn = False
         self._troubled = False
         self._kept = False
@@ -106,6 +107,30 @@ class Journal:
         journal._kept = not journal._troubled
         return journal
 
+    @classmethod
+    def reopened(
+        cls, folder: Path, header: RunHeader, *, secrets: Iterable[Secret], on_trouble: Callable[[str], None]
+    ) -> Journal:
+        """The journal of a run whose process is gone, for what others recorded of it: ``add`` that, then ``close``.
+
+        Raises ``InputError`` while the run is in progress.
+        """
+        journal = cls(header, Redactor(secrets), on_trouble)
+        journal._folder = folder
+        journal._ending = False
+        try:
+            journal._fd = os.open(journal.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+            fcntl.flock(journal._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            size = os.lseek(journal._fd, 0, os.SEEK_END)
+            journal._torn = size > 0 and os.pread(journal._fd, 1, size - 1) != b"\n"
+            journal._facts = {f"{FACTS}/{path.name}": path.stat().st_size for path in (folder / FACTS).iterdir()}
+        except BlockingIOError as error:
+            journal.close()
+            raise InputError(f"the run {header.run} is still in progress: wait for it, or stop it first") from error
+        except OSError as error:
+            journal._trouble(error, journal.path)
+        return journal
+
     @property
     def path(self) -> Path:
         """The journal's file."""
@@ -118,6 +143,10 @@ class Journal:
 
     def __call__(self, event: Event) -> None:
         """Record an event, if its kind is kept."""
+        self.add(event)
+
+    def add(self, event: Event, at: str = "") -> None:
+        """Record an event, if its kind is kept, with the time at which it happened (ISO 8601); by default, now."""
         record = record_of(event)
         if record is None:
             return
@@ -128,7 +157,7 @@ class Journal:
                 self._results[event.host] = event.result
         if isinstance(event, events.Observed) and event.facts is not None:
             record["facts"] = self._keep_facts(event.host, event.facts)
-        self._put(record, sync=isinstance(event, _DURABLE))
+        self._put(record, sync=isinstance(event, _DURABLE), at=at)
 
     def end(self, status: int, how: str = ENDED, sentence: str = "") -> None:
         """Record that the run is over, with its exit status. Nothing is recorded after that, not even a second end."""
@@ -158,6 +187,9 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if not self._ending:
+            self.close()
+            return
         match error:
             case None:
                 self.end(0)
@@ -205,13 +237,15 @@ class Journal:
             self._facts[name] = size
         return name
 
-    def _put(self, record: Mapping[str, Any], *, sync: bool, cleaned: bool = False, last: bool = False) -> None:
+    def _put(
+        self, record: Mapping[str, Any], *, sync: bool, cleaned: bool = False, last: bool = False, at: str = ""
+    ) -> None:
         """Append a record as a line, in one write."""
         if self._fd is None:
             return
         shown = record if cleaned else self.redactor.record(record, IDENTIFIERS)
         head = {key: shown[key] for key in ("kind", "host") if key in shown}  # first: readers find them without parsing
-        times = {"t": round(time.monotonic() - self._began_s, 3), "at": _now()}
+        times = {"t": self._seconds(at) if at else round(time.monotonic() - self._began_s, 3), "at": at or _now()}
         line = json.dumps({**head, **times, **shown}).encode("ascii") + b"\n"
         try:
             number = self._append(line, last)
@@ -219,6 +253,14 @@ class Journal:
                 self._sync(number)
         except OSError as error:
             self._trouble(error, self.path)
+
+    def _seconds(self, at: str) -> float:
+        """How long after its beginning the run was at this time; by clocks that may differ, and never less than 0."""
+        try:
+            passed = datetime.fromisoformat(at) - datetime.fromisoformat(self.header.began)
+        except (ValueError, TypeError):
+            return 0.0
+        return round(max(0.0, passed.total_seconds()), 3)
 
     def _append(self, line: bytes, last: bool) -> int:
         """Write a line; return its number. After an incomplete write, a new line is begun first."""

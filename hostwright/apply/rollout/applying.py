@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.delivery.sources.settings import read_file_settings
 from hostwright.apply.events import Emit, HostEnded, Note
+from hostwright.apply.executors.crew import Crew
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Outcome, Settings, worst
 from hostwright.apply.host.variables import read_apply_variables
@@ -29,7 +32,7 @@ from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.model import Plan
 from hostwright.stack import stackstore
-from hostwright.stack.stack import Artifact
+from hostwright.stack.stack import Artifact, Stack
 
 STOPPING = (
     "stopping: waiting for what runs on the hosts, and starting nothing new. "
@@ -60,11 +63,22 @@ class Work:
     verb: str = ""  #: of which this is the work
     handout: Handout | None = None  #: of the run's files to its hosts
     clean: Callable[[str], str] = str  #: masks secrets in what a host printed
+    keep: Callable[[Stack], str] = stackstore.keep  #: keeps the stack of a verified host; see ``Settings.keep``
+    owner: str = ""  #: in whose name hosts are locked; empty: in that of who runs this process
+    ended: frozenset[str] | None = None  #: see ``Settings.ended``
 
     def __call__(self, name: str) -> Outcome:
         """One host, from its connection to its end. Raises ``Locked`` for one that is set aside on this machine."""
+        self.refuse_set_aside(name)
+        return self.apply(name)
+
+    def refuse_set_aside(self, name: str) -> None:
+        """Raise ``Locked`` for a host that is set aside on this machine."""
         if refused := locallocks.refusal(state_root(), self.roster.path, name, datetime.now(UTC)):
             raise Locked(name, refused)
+
+    def apply(self, name: str) -> Outcome:
+        """One host, from its connection to its end."""
         member = self.members[name]
         host = HostApply(lambda: self.connections.connect(member), self.goal.desired(member), self.settings(member))
         try:
@@ -85,7 +99,7 @@ class Work:
             run=self.run,
             emit=self.emit,
             locate=self.locate,
-            holder=locks.holder(self.run.id, member.name, datetime.now(UTC)),
+            holder=locks.holder(self.run.id, member.name, datetime.now(UTC), self.owner),
             reboot_timeout_s=variables.reboot_timeout_s,
             allow_reboot=not self.change.no_reboot,
             local=member.host.local,
@@ -97,7 +111,7 @@ class Work:
             force=self.roster.force,
             yes=self.change.yes,
             depart=self.goal.departs(member),
-            keep=stackstore.keep,
+            keep=self.keep,
             explain=self.roster.explain,
             clean=self.clean,
             examine=lambda shell, units: self.roster.examine(member, shell, units, self.clean),
@@ -105,10 +119,21 @@ class Work:
             retry_rules=self.roster.retry_rules,
             as_saved=self.as_saved,
             stopping=self.stopping.is_set,
+            ended=self.ended,
             accept=partial(self.accept, self, member) if self.accept else None,
         )
 
 
+class HiredCrew(Crew, Protocol):
+    """A crew that was hired for one run."""
+
+    def cut(self) -> None:
+        """Let go of every host at once: what runs on them goes on."""
+        ...
+
+
+#: who works on the hosts of a run, while it lasts; the run's work is what is to be done
+Hire = Callable[[Work], AbstractContextManager[HiredCrew]]
 #: what is still asked of a host that is as desired, before it counts as done; see ``Settings.accept``
 Accept = Callable[[Work, Member, Holder | None], tuple[Acceptance, ...]]
 
@@ -126,17 +151,18 @@ def apply_goal(
     options: Mapping[str, object] | None = None,
     files: Mapping[str, Path] | None = None,
     accept: Accept | None = None,
+    hire: Hire | None = None,
 ) -> RunResults[Outcome]:
     """Bring hosts to a goal, as one run of ``verb``.
 
     A host whose goal raises a ``HostError`` is not touched, and counts as failed. ``saved`` are plans that were shown
     before: a host whose saved plan is stale is not touched. ``options`` are those of the verb alone, for the journal,
     ``files`` those of artifacts that no stack has. ``accept`` is asked of each host that is as desired: where it
-    raises ``NotAccepted``, the host has failed.
+    raises ``NotAccepted``, the host has failed. ``hire`` gives the crew that works on them, by default this machine.
     Raises ``InputError`` for limits that cannot be read, and ``Interrupted`` with these results after a second Ctrl-C;
     errors of hosts are in the results.
     """
-    limits = change.rollout.limits(len(members))
+    limits = change.rollout.limits(len(members), most=len(members) if hire else None)
     given = RunOptions.of(roster, members, change).recorded(**(options or {}))
     left = LEFT_RUNNING % AGAIN.get(verb, THE_SAME)
     with (
@@ -162,15 +188,17 @@ def apply_goal(
             recording.journal.redactor.text,
         )
         try:
-            results = roll_out(
-                tuple(members.by_name),
-                work,
-                limits=limits,
-                emit=recording.emit,
-                stop=connections.close,
-                gently=lambda: stop_gently(stopping, recording.emit, verb, handout),
-                silent=recording.silence.hosts,
-            )
+            with hire(work) if hire else nullcontext() as crew:
+                results = roll_out(
+                    tuple(members.by_name),
+                    work,
+                    limits=limits,
+                    emit=recording.emit,
+                    stop=crew.cut if crew else connections.close,
+                    gently=lambda: stop_gently(stopping, recording.emit, verb, handout),
+                    silent=recording.silence.hosts,
+                    crew=crew,
+                )
         except Interrupted as stop:
             stop.ended = RunResults(recording.record, stop.results, INTERRUPTED)
             raise

@@ -28,15 +28,44 @@ class RolloutOptions:
         return read_limits(hosts, canary=self.canary, batch=self.batch, max_fail=self.max_fail, most=most)
 
 
+LOCAL, DASK = "local", "dask"  #: who works on hosts: this machine, or the workers of a Dask cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Who works on the hosts of a run: ``executor`` is ``local`` (or empty) or ``dask``, ``scheduler`` the address of
+    the cluster's, such as ``tls://gateway1:8786``."""
+
+    executor: str = ""
+    scheduler: str = ""
+
+    @property
+    def cluster(self) -> str:
+        """The address of the cluster's scheduler; empty for this machine. Raises ``InputError``."""
+        if self.executor not in ("", LOCAL, DASK):
+            raise InputError(f"found {self.executor!r:.40}, expected {LOCAL} or {DASK}", "--executor")
+        if self.executor != DASK:
+            if self.scheduler and not self.executor:
+                raise InputError("it is the scheduler of a Dask cluster: give --executor dask as well", "--scheduler")
+            return ""
+        if not self.scheduler:
+            raise InputError("name the cluster's scheduler: --scheduler tls://HOST:8786", "--executor dask")
+        return self.scheduler
+
+
+HERE = Spread()  #: on this machine
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeOptions:
-    """How hosts are changed: whether work is drained from them, whether they may reboot, how far the run goes, and
-    whether the operator agrees to losses that a plan names (``Change.final``)."""
+    """How hosts are changed: whether work is drained from them, whether they may reboot, how far the run goes, whether
+    the operator agrees to losses that a plan names (``Change.final``), and who works on them."""
 
     drain: bool = False
     no_reboot: bool = False
     rollout: RolloutOptions = RolloutOptions()
     yes: bool = False
+    spread: Spread = HERE
 
 
 UNBOUNDED = ChangeOptions()  #: all hosts at once, whatever fails; no work is drained, and hosts may reboot
@@ -58,6 +87,8 @@ class RunOptions:
     max_fail: str = ""
     yes: bool = False
     prove: str = ""  #: the level of the proofs that hosts must pass
+    executor: str = ""
+    scheduler: str = ""
 
     @classmethod
     def of(cls, roster: Roster, members: Members, change: ChangeOptions = UNBOUNDED) -> Self:
@@ -72,14 +103,15 @@ class RunOptions:
             no_reboot=change.no_reboot,
             **asdict(change.rollout),
             yes=change.yes,
+            **asdict(change.spread),
         )
 
     @property
     def change(self) -> ChangeOptions:
         """The part that says how hosts are changed."""
-        return ChangeOptions(
-            self.drain, self.no_reboot, RolloutOptions(self.canary, self.batch, self.max_fail), self.yes
-        )
+        rollout = RolloutOptions(self.canary, self.batch, self.max_fail)
+        spread = Spread(self.executor, self.scheduler)
+        return ChangeOptions(self.drain, self.no_reboot, rollout, self.yes, spread)
 
     def recorded(self, **more: object) -> dict[str, Any]:
         """The options that were given, with ``more`` of the verb's own, as JSON values for the journal."""

@@ -17,11 +17,11 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from hostwright.apply.events import Emit, HostEnded
-from hostwright.apply.executors.crew import Crew, Ended
+from hostwright.apply.executors.crew import Crew, WorkEnded
 from hostwright.apply.executors.signals import interruptions
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, Course, Limits, window
-from hostwright.common.errors import HostError, HostwrightError, Locked, SeveralFailed, Stopped, Unreachable
+from hostwright.common.errors import CrewLost, HostError, HostwrightError, Locked, SeveralFailed, Stopped, Unreachable
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -164,7 +164,7 @@ class _Run(Generic[T]):
         self._course = Course(self._names, limits, self._crew.places)
         self._work, self._emit, self._stop, self._gently, self._silent = work, emit, stop, gently, silent
         self._result, self._told = result, told
-        self._inbox: SimpleQueue[Ended[T] | _Interrupted] = SimpleQueue()
+        self._inbox: SimpleQueue[WorkEnded[T] | _Interrupted] = SimpleQueue()
         self._values: dict[str, T] = {}
         self._errors: dict[str, HostError] = {}
         self._asked_to_stop = False
@@ -210,15 +210,15 @@ class _Run(Generic[T]):
 
     def _note_end(self, host: str, future: Future[T]) -> None:
         """Called by whoever ended the host's work, in whatever thread."""
-        self._inbox.put(Ended(host, future))
+        self._inbox.put(WorkEnded(host, future))
 
-    def _next(self) -> Ended[T] | _Interrupted | None:
+    def _next(self) -> WorkEnded[T] | _Interrupted | None:
         try:
             return self._inbox.get(timeout=TICK_S)
         except Empty:
             return None
 
-    def _take(self, message: Ended[T] | _Interrupted) -> None:
+    def _take(self, message: WorkEnded[T] | _Interrupted) -> None:
         if isinstance(message, _Interrupted):
             self._interrupt()
         elif (error := message.error) is not None:
@@ -231,6 +231,8 @@ class _Run(Generic[T]):
         self._list_untouched()
 
     def _fail(self, host: str, error: BaseException) -> None:
+        if isinstance(error, CrewLost):
+            self._course.halt(error.because)
         if not isinstance(error, HostwrightError):
             self._course.halt(BROKEN_OFF)
         result, sentence = _verdict(error)
@@ -271,7 +273,7 @@ class _Run(Generic[T]):
             self._end_cut(host, self._stopped(host))
         self._list_untouched()
 
-    def _take_cut(self, ended: Ended[T]) -> None:
+    def _take_cut(self, ended: WorkEnded[T]) -> None:
         """The end of a host whose connection was cut."""
         host, error = ended.host, ended.error
         if error is not None:

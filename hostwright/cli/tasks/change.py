@@ -15,8 +15,17 @@ TITLE = "Change"
     plan="apply exactly this saved plan, or nothing if the host changed since it was saved",
     no_reboot="leave a needed reboot pending; the next plan shows it again",
     resume="continue the last run: its unfinished hosts, with its options and new plans",
+    executor="who works on the hosts: local (this machine), or dask (the workers of a Dask cluster)",
+    scheduler="the address of the Dask cluster's scheduler: tls://HOST:8786 (tcp:// sends no secrets)",
 )
-def provision(given: Given, plan: str = "", no_reboot: bool = False, resume: bool = False) -> int:
+def provision(
+    given: Given,
+    plan: str = "",
+    no_reboot: bool = False,
+    resume: bool = False,
+    executor: str = "",
+    scheduler: str = "",
+) -> int:
     """Bring hosts to their stack, then probe again to confirm that nothing differs.
 
     hostwright provision gpu01
@@ -27,7 +36,7 @@ def provision(given: Given, plan: str = "", no_reboot: bool = False, resume: boo
     return changes.provision(
         given.selection,
         given.connection,
-        given.change(no_reboot=no_reboot),
+        given.change(no_reboot=no_reboot, executor=executor, scheduler=scheduler),
         force=given.force,
         check=given.check,
         saved=plan,

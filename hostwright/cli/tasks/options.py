@@ -129,11 +129,12 @@ class Given:
         """How hosts are connected to."""
         return ConnectionOptions(self.ask_become_pass, self.accept_new)
 
-    def change(self, *, no_reboot: bool = False) -> ChangeOptions:
+    def change(self, *, no_reboot: bool = False, executor: str = "", scheduler: str = "") -> ChangeOptions:
         """How hosts are changed."""
-        from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
+        from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions, Spread
 
-        return ChangeOptions(self.drain, no_reboot, RolloutOptions(self.canary, self.batch, self.max_fail), self.yes)
+        rollout = RolloutOptions(self.canary, self.batch, self.max_fail)
+        return ChangeOptions(self.drain, no_reboot, rollout, self.yes, Spread(executor, scheduler))
 
 
 def verb(

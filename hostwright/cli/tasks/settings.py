@@ -32,7 +32,8 @@ FILE, TABLE, PREFIX = "hostwright.toml", "options", "HOSTWRIGHT_"
 TYPED = frozenset({"hosts", "host"})  #: commands that Hostwright starts find HOSTWRIGHT_HOST in their environment
 PATHS = frozenset({"inventory", "vault-password-file"})
 AGREED = frozenset({"yes", "force"})  #: not in the file
-OF_ONE_VERB = frozenset({"at-once", "details", "limit", "no-reboot"})  #: that may be set although no verbs share them
+#: that may be set although no verbs share them
+OF_ONE_VERB = frozenset({"at-once", "details", "executor", "limit", "no-reboot", "scheduler"})
 ALIKE = 0.8  #: how similar a variable must be to an option's to count as a misspelling
 LARGEST = 64 * 1024  #: characters of the file: a hundred times what all options take
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")

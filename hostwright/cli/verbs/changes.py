@@ -337,6 +337,8 @@ def _run_options(
         canary=rollout.canary,
         batch=rollout.batch,
         max_fail=rollout.max_fail,
+        executor=change.spread.executor,
+        scheduler=change.spread.scheduler,
     )
 
 

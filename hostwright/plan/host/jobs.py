@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from hostwright.common.quoting import sh_file
+from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Facts, Probe
 
 JOBS_DIR = "/var/lib/hostwright/jobs"
@@ -40,6 +40,17 @@ RUNNING = Probe(
     root=True,
     cap_bytes=_RUNNING_CAP_BYTES,
 )
+
+
+def begun_by(run: str) -> Probe:
+    """The jobs that a run has begun on the host, running and ended, the oldest first; lines as those of ``RUNNING``."""
+    script = (
+        sh("cd %s 2>/dev/null || exit 0\n", JOBS_DIR)
+        + sh("ls -1dtr -- %s-*/ 2>/dev/null | while IFS=/ read -r job _; do\n", run)
+        + '[ -s "$job/job.json" ] || continue\n'
+        + sh('printf "%%s " "$job"; head -c %s "$job/job.json" | tr -d "\\n"; echo; done', _RECORD_CAP_BYTES)
+    )
+    return Probe(script, root=True, cap_bytes=_RUNNING_CAP_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,12 @@ class RunningJob:
 
 def running(facts: Facts) -> tuple[RunningJob, ...]:
     """The jobs of earlier runs that still run on the host; of more than ``MOST_RUNNING``, one more than that."""
-    lines = (line.partition(" ") for line in facts[RUNNING].text.split("\n"))
+    return read_jobs(facts[RUNNING].text)
+
+
+def read_jobs(text: str) -> tuple[RunningJob, ...]:
+    """The jobs in an answer of ``RUNNING`` or ``begun_by``; of more than ``MOST_RUNNING``, one more than that."""
+    lines = (line.partition(" ") for line in text.split("\n"))
     jobs = (_running(name, record) for name, _, record in lines if is_job_id(name))
     return tuple(islice(jobs, MOST_RUNNING + 1))
 

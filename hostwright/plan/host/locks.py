@@ -125,10 +125,10 @@ RUN_LOCK = Probe(
 )
 
 
-def holder(run: str, host: str, now: datetime) -> Holder:
-    """This process as the holder of a host's lock."""
+def holder(run: str, host: str, now: datetime, owner: str = "") -> Holder:
+    """This process as the holder of a host's lock, in the name of ``owner``, by default of who runs it."""
     pid = os.getpid()
-    return Holder(operator(), run, host, machine_id(), pid, process_start(pid), now.replace(microsecond=0))
+    return Holder(owner or operator(), run, host, machine_id(), pid, process_start(pid), now.replace(microsecond=0))
 
 
 def operator_lock(facts: Facts) -> OperatorLock | None:
@@ -169,15 +169,13 @@ def read_holder(text: str) -> Holder | None:
 def lapsing(held: Holder | None, age_s: float, ours: Holder) -> bool:
     """Whether a run's lock that is held will soon lapse by itself: its controller was killed, or cannot be heard.
 
-    ``age_s`` is how long ago it was heard. A lock of our own run is one of a connection that was lost. A record that
-    nobody can read is one that is being written, or removed.
+    ``age_s`` is how long ago it was heard. A lock of our own run is one of a connection that was lost, or of a worker
+    that was: nobody else is given one of its hosts before. A record that nobody can read is one that is being written,
+    or removed.
     """
-    if held is None or age_s > STALE_S:
+    if held is None or age_s > STALE_S or held.run == ours.run:
         return True
-    if held.machine != ours.machine:
-        return False
-    same = (held.run, held.pid, held.started) == (ours.run, ours.pid, ours.started)
-    return same or not pid_alive(held.pid, held.started)
+    return held.machine == ours.machine and not pid_alive(held.pid, held.started)
 
 
 def held_by(held: Holder | None) -> str:

@@ -1,0 +1,151 @@
+"""One worker's attempt at one host: it asks whether it may begin, works as the operator's machine would, and tells.
+
+An attempt that must leave says nothing more, and its connections are cut: what runs on the host goes on there, and
+whoever is given the host next follows it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hostwright.apply.executors.cluster.errand import Brief, Errand, Go, fingerprint, new_attempt, unsealed
+from hostwright.apply.executors.cluster.records import AttemptRecord
+from hostwright.apply.executors.cluster.sealing import Mailbox
+from hostwright.apply.executors.cluster.telling import Telling
+from hostwright.apply.host.outcome import Outcome
+from hostwright.apply.journal.redaction import Redactor
+from hostwright.apply.rollout.applying import Work
+from hostwright.apply.rollout.connections import Connections
+from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused
+from hostwright.common.operator import operator
+from hostwright.common.secret import Secret
+from hostwright.common.untrusted import Unforeseen, guarded
+from hostwright.plan.member import Member, Roster
+
+OTHER = (
+    "the worker %s would bring it to something else than this machine would: what its roles, stack or templates read "
+    "is not the same there"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """Where an attempt is made: the run, what is known of its site here, and the worker by address and name."""
+
+    brief: Brief
+    roster: Callable[[], Roster]
+    worker: str
+    name: str
+    send: Callable[[dict[str, Any]], None]
+    mailbox: Mailbox = field(default_factory=Mailbox)
+
+
+class Attempt:
+    """An attempt at one host, from its question to its end; ``key`` is the cluster's name for the task that it is."""
+
+    def __init__(self, place: Workplace, errand: Errand, key: str = ""):
+        self.id = new_attempt()
+        self.key = key
+        self._place, self._errand = place, errand
+        record = AttemptRecord.begin(place.brief.run.id, errand.host, self.id)
+        self._telling = Telling(errand.host, self.id, place.worker, send=place.send, record=record)
+        self._change = threading.Condition()
+        self._word: Go | None = None
+        self._left = False
+        self._connections: Connections | None = None
+        self._stopping = threading.Event()
+
+    def go(self, word: Go) -> None:
+        """It may begin. Said again, it means nothing more."""
+        with self._change:
+            if self._word is None:
+                self._word = word
+            self._change.notify_all()
+
+    def stop(self) -> None:
+        """Begin nothing new on the host."""
+        self._stopping.set()
+
+    def leave(self) -> None:
+        """Let go of the host at once, and say nothing more. Returns without waiting."""
+        with self._change:
+            if self._left:
+                return
+            self._left = True
+            self._change.notify_all()
+            connections = self._connections
+        self._telling.leave()
+        self._stopping.set()
+        if connections is not None:
+            threading.Thread(target=connections.close, name="leave", daemon=True).start()
+
+    def carry_out(self) -> None:
+        """Ask, work, and tell what came of it. Errors of the host are told, too; what else goes wrong is raised."""
+        self._telling.ask(self._place.name, self._place.mailbox.address)
+        with self._change:
+            self._change.wait_for(lambda: self._left or self._word is not None)
+            if self._left or self._word is None:
+                return
+            word = self._word
+        outcome: Outcome | None = None
+        error: HostwrightError | None = None
+        try:
+            with guarded(self._errand.host):
+                outcome = self._work(word)
+        except HostwrightError as failure:
+            error = self._placed(failure)
+        self._telling.end(outcome, error)
+
+    def _work(self, word: Go) -> Outcome:
+        place, brief, name = self._place, self._place.brief, self._errand.host
+        texts = place.mailbox.read(word.letter)
+        redactor = Redactor(Secret(text) for text in texts)
+        self._telling.text = redactor.text
+        host, password = unsealed(self._errand, texts)
+        roster = place.roster()
+        member = roster.member(host, frozenset(brief.roles) or None)
+        self._refuse_other(member)
+        saved = self._errand.saved
+        work = Work(
+            roster,
+            {name: member},
+            self._connecting(password),
+            brief.run,
+            self._telling,
+            self._stopping,
+            brief.change,
+            saved={name: saved} if saved is not None else {},
+            as_saved=redactor.plan,
+            verb=brief.verb,
+            clean=redactor.text,
+            keep=lambda _: "",  # on the operator's machine, for the way back from there
+            owner=f"{brief.run.operator} through {operator()}"[:200],
+            ended=word.ended,
+        )
+        return work.apply(name)
+
+    def _refuse_other(self, member: Member) -> None:
+        if fingerprint(member) != self._errand.wanted:
+            raise Refused(member.name, OTHER % self._place.name)
+
+    def _connecting(self, password: Secret | None) -> Connections:
+        """The connections of this attempt, which ``leave`` cuts."""
+        connections = Connections(password)
+        with self._change:
+            self._connections = connections
+            left = self._left
+        if left:
+            connections.close()
+        return connections
+
+    def _placed(self, error: HostwrightError) -> HostwrightError:
+        """An error that speaks of "this machine", with the worker that it means."""
+        on = f"on the worker {self._place.name}: "
+        if isinstance(error, ArtifactError):
+            return HostError(self._errand.host, f"{on}{error}")
+        if isinstance(error, Unforeseen):
+            error.retell(f"{on}{error.sentence}")
+        return error

@@ -1,0 +1,190 @@
+"""The way to a Dask cluster: connected to, or one sentence why not; and questions to its workers that end in time.
+
+TLS is set up as Dask's own programs have it: in its configuration (``distributed.comm.tls``), or in variables such as
+``DASK_DISTRIBUTED__COMM__TLS__CA_FILE``.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import socket
+import ssl
+import struct
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from distributed import Client, Security
+
+from hostwright.apply.executors.threads import DaemonThreads
+from hostwright.common.errors import InputError
+from hostwright.common.text import short
+
+T = TypeVar("T")
+
+OPTION = "--scheduler"
+TLS = "tls://"
+CONNECT_S = 10.0  #: our choice: a scheduler in the same network answers in milliseconds
+ANSWER_S = 30.0  #: our choice: a worker whose interpreter is busy answers within seconds
+SNIFF_S = 1.0  #: our choice: a scheduler speaks first, and at once
+LONGEST = 1 << 20  #: bytes of a scheduler's first message, which takes some hundred
+CLOSE_S = 3.0  #: our choice: what the end of a run waits for a cluster that hangs
+AT_ONCE = 32  #: questions at a time
+_SETTINGS = (
+    "set distributed.comm.tls.ca-file and distributed.comm.tls.client.cert and .key in Dask's configuration, or "
+    "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__TLS__CLIENT__CERT and …__TLS__CLIENT__KEY"
+)
+_LENGTH = struct.Struct("<Q")  #: how a message of Dask's begins (distributed/comm/tcp.py)
+_LOUD = ("distributed", "tornado", "asyncio")  #: whose messages would be drawn over the view of the run
+
+
+@contextmanager
+def connected(address: str, name: str) -> Iterator[Client]:
+    """A client of the scheduler at this address. Raises ``InputError`` with one sentence.
+
+    What Dask logs meanwhile about connections that break is not shown: what they mean for the run is said by it.
+    """
+    with _quiet():
+        client = _client(address, name)
+        try:
+            yield client
+        finally:
+            in_time(lambda: client.close(timeout=CLOSE_S), CLOSE_S)
+
+
+def _client(address: str, name: str) -> Client:
+    host, port = _place(address)
+    tls = address.startswith(TLS)
+    security, context = _security()
+    if tls and context is None:
+        raise InputError(f"{address} needs certificates: {_SETTINGS}", OPTION)
+    _reach(address, host, port, context if tls else None)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # other versions are told as mistakes, by ``fitness``
+            return Client(address, security=security, timeout=CONNECT_S, set_as_default=False, name=name)
+    except Exception as error:  # noqa: BLE001 - Dask raises whatever it stumbles over in what others send
+        sentence = _why_not(address, error, tls=tls)
+        error.__traceback__ = None
+    gc.collect()  # the half-made client closes itself, and would otherwise do so at the interpreter's end, loudly
+    raise InputError(sentence, OPTION)
+
+
+def _place(address: str) -> tuple[str, int]:
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if parts.scheme not in ("tcp", "tls") or not host or not port:
+        raise InputError(f"found {short(address)!r}, expected tcp://HOST:PORT or tls://HOST:PORT", OPTION)
+    return host, port
+
+
+def _security() -> tuple[Security, ssl.SSLContext | None]:
+    """What Dask's configuration says of TLS, and the context made of it, where it says anything."""
+    try:
+        security = Security()
+        context: ssl.SSLContext | None = security.get_connection_args("client")["ssl_context"]
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(f"Dask's settings for TLS cannot be used ({error}): {_SETTINGS}", OPTION) from error
+    return security, context
+
+
+def _reach(address: str, host: str, port: int, context: ssl.SSLContext | None) -> None:
+    """Whether somebody answers there at all, and with the right certificate: Dask tells these apart in no sentence."""
+    try:
+        with socket.create_connection((host, port), CONNECT_S) as plain:
+            if context is not None:
+                context.wrap_socket(plain).close()
+            elif _is_other(plain):
+                raise InputError(f"{address} is not a Dask scheduler: somebody else answers there", OPTION)
+    except ssl.SSLCertVerificationError as error:
+        raise InputError(
+            f"the certificate of {address} is not one of this machine's authority ({error.verify_message}): check "
+            "distributed.comm.tls.ca-file in Dask's configuration",
+            OPTION,
+        ) from error
+    except ssl.SSLError as error:
+        raise InputError(f"{address} does not speak TLS as this machine does ({error.reason})", OPTION) from error
+    except socket.gaierror as error:
+        raise InputError(f"{address}: the name {host} is not known ({error.strerror})", OPTION) from error
+    except TimeoutError as error:
+        raise InputError(f"{address} does not answer within {CONNECT_S:.0f} s", OPTION) from error
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise InputError(f"no scheduler is at {address} ({why}): start one with `dask scheduler`", OPTION) from error
+
+
+def _is_other(plain: socket.socket) -> bool:
+    """Whether who answers begins with something else than a scheduler does, which begins with a length. Dask itself
+    would make room for as many bytes as another's first word happens to mean."""
+    plain.settimeout(SNIFF_S)
+    try:
+        head = plain.recv(_LENGTH.size, socket.MSG_WAITALL)
+    except TimeoutError:
+        return False  # one with TLS waits for us
+    return len(head) == _LENGTH.size and _LENGTH.unpack(head)[0] > LONGEST
+
+
+def _why_not(address: str, error: Exception, *, tls: bool) -> str:
+    """Somebody answers there, and Dask could not talk to it."""
+    text = short(str(error)).rpartition("Error: ")[2] or type(error).__name__
+    if tls:
+        return f"{address} closed the connection ({text}): does it accept this machine's certificate?"
+    return f"{address} did not answer as a scheduler does ({text}): if it is one with TLS, its address is tls://…"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask's loggers say nothing meanwhile, unless somebody debugs Hostwright."""
+    if logging.getLogger("hostwright").isEnabledFor(logging.DEBUG):
+        yield
+        return
+    known = logging.root.manager.loggerDict
+    loggers = [logging.getLogger(name) for name in {*known, *_LOUD} if name.partition(".")[0] in _LOUD]
+    before = [(logger, logger.level) for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in before:
+            logger.setLevel(level)
+
+
+def in_time(call: Callable[[], T], timeout_s: float) -> T | None:
+    """What a call returns; ``None`` where it raises, or does not return in time. It is left behind then."""
+    future = DaemonThreads(1, "dask").submit(call)
+    wait([future], timeout_s)
+    return future.result() if future.done() and future.exception() is None else None
+
+
+def ask_each(
+    client: Client, workers: Sequence[str], function: Callable[..., Any], *args: Any, timeout_s: float = ANSWER_S
+) -> tuple[Mapping[str, Any], Mapping[str, BaseException]]:
+    """Call a function, or a coroutine's, in each worker's process, side by side: what came of it, and the errors of
+    those that raised or did not answer in time (``TimeoutError``). One that hangs holds up no other."""
+    threads = DaemonThreads(AT_ONCE, "dask")
+
+    def ask(worker: str) -> Any:
+        return client.run(function, *args, workers=[worker])[worker]
+
+    futures: dict[str, Future[Any]] = {worker: threads.submit(ask, worker) for worker in workers}
+    wait(futures.values(), timeout_s)
+    threads.shutdown(wait=False, cancel_futures=True)
+    answers: dict[str, Any] = {}
+    errors: dict[str, BaseException] = {}
+    for worker, future in futures.items():
+        if not future.done() or future.cancelled():
+            errors[worker] = TimeoutError(f"no answer within {timeout_s:.0f} s")
+        elif (error := future.exception()) is not None:
+            errors[worker] = error
+        else:
+            answers[worker] = future.result()
+    return answers, errors

@@ -1,0 +1,300 @@
+"""The workers of a Dask cluster as the crew of a run.
+
+    with Cluster.opened(address, roster, members, password) as cluster:   # everything is checked, no host is touched
+        with cluster.crew(work) as crew:                                  # the run is recorded by now
+            roll_out(names, work, crew=crew, stop=crew.cut, …)
+
+The loop of the run gives each host to the crew, which sends it as a task of the cluster (``Client.get_executor``). A
+thread takes what workers say, in order; ``Speaking`` says to each worker how the run stands; a thread looks which
+workers there are. Only workers that were found to fit are given hosts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, Self, TypeVar, cast
+
+from distributed import Client, KilledWorker
+
+from hostwright.apply.events import Note
+from hostwright.apply.executors.cluster import desk as desks
+from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, TLS, ask_each, connected, in_time
+from hostwright.apply.executors.cluster.desk import Desk
+from hostwright.apply.executors.cluster.dispatch import Dispatch, Trip
+from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, errand
+from hostwright.apply.executors.cluster.fitness import (
+    Demands,
+    check,
+    files_of,
+    misfits,
+    refuse_holding,
+    refuse_secrets,
+    this_machine,
+)
+from hostwright.apply.executors.cluster.sites import SiteArchive, pack
+from hostwright.apply.executors.cluster.speaking import Speaking
+from hostwright.apply.host.outcome import Outcome
+from hostwright.apply.rollout.applying import Work
+from hostwright.common.errors import HostError, HostwrightError
+from hostwright.common.secret import Secret
+from hostwright.common.text import count, short
+from hostwright.plan.member import Members, Roster
+
+T = TypeVar("T")
+
+LOOK_S = 1.0  #: our choice: how often it is looked which workers there are
+ALONE_S = 120.0  #: our choice: how long a run waits for workers, or for the scheduler; a nanny restarts one in seconds
+RECOVER_S = 5.0  #: our choice: what the records of a lost worker are waited for
+CUT_S = 1.5  #: what workers are waited for to hear that they must let go: less than the loop of the run waits
+THEN = "a job that runs on it goes on, and `invoke provision --resume` re-attaches to it"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that was found fit for these hosts."""
+
+    client: Client
+    address: str
+    demands: Demands
+    archive: SiteArchive
+    roles: tuple[str, ...] = ()  #: to which the hosts were narrowed
+    password: Secret | None = field(default=None, repr=False)
+
+    @classmethod
+    @contextmanager
+    def opened(cls, address: str, roster: Roster, members: Members, password: Secret | None) -> Iterator[Self]:
+        """Connect to the scheduler at this address, and look whether its workers can work on these hosts.
+
+        Raises ``InputError`` for whatever stands in the way; no host is touched.
+        """
+        secret = refuse_secrets(address, members, password)
+        archive = pack(roster)
+        if not address.startswith(TLS):
+            refuse_holding(archive, roster, members)
+        with connected(address, "hostwright") as client:
+            demands = Demands(this_machine(), files_of(members), tls=secret)
+            check(client, address, demands, members)
+            yield cls(client, address, demands, archive, members.roles, password)
+
+    @contextmanager
+    def crew(self, work: Work) -> Iterator[ClusterCrew]:
+        """The crew of a run. Raises ``HostwrightError`` where the workers cannot be prepared."""
+        roster = work.roster
+        brief = Brief(
+            work.run,
+            work.verb,
+            work.change,
+            roster.force,
+            self.roles,
+            roster.options.host_keys,
+            type(roster),
+            self.archive,
+        )
+        crew = ClusterCrew(self, brief, work)
+        try:
+            crew.begin()
+            yield crew
+        finally:
+            crew.end()
+
+
+class ClusterCrew:
+    """The workers of a cluster, while one run lasts: an executor for its loop."""
+
+    def __init__(self, cluster: Cluster, brief: Brief, work: Work):
+        self._cluster, self._brief, self._work = cluster, brief, work
+        self._client, self._address = cluster.client, cluster.address
+        self._executor = self._client.get_executor(pure=False)
+        self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._speaking = Speaking(self._client, brief.desk, self._word, self._heard)
+        self._dispatch = Dispatch(work.emit, self._speaking.poke, stopping=work.stopping.is_set, recover=self._recover)
+        self._known: dict[str, str] = {}  #: every worker that was looked at, and why it does not fit; empty: it does
+        self._workers: dict[str, int] = {}  #: those that are there and fit, and how many hosts each takes
+        self._recovered: dict[str, list[Message]] = {}
+        self._lost = ""  #: why nobody is left who could work
+        self._over = threading.Event()
+
+    @property
+    def places(self) -> int:
+        """How many hosts the workers take at once: each of their threads takes one."""
+        return 1 if self._lost else sum(self._workers.values())  # that one will end with the reason
+
+    def submit(self, work: Callable[[str], T], host: str, /) -> Future[T]:  # noqa: ARG002
+        """Give a host to the cluster. ``work`` is the run's own: what it is made of is sent, and not the function."""
+        future: Future[Outcome] = Future()
+        member = self._work.members[host]
+        try:
+            self._work.refuse_set_aside(host)
+            saved = self._work.saved.get(host)
+            given, texts = errand(self._brief.desk, member, self._cluster.password, saved)
+        except HostwrightError as error:
+            future.set_exception(error)
+        else:
+            keep = partial(self._work.keep, member.stack)
+            self._dispatch.add(Trip(host, future, partial(self._send, host, given), texts, keep))
+            self._do(partial(self._send, host, given))
+        return cast("Future[T]", future)
+
+    def cut(self) -> None:
+        """Every worker lets go of its hosts at once: what runs on them goes on. Waits a moment until they know."""
+        self._do(self._dispatch.cut)
+        done = threading.Event()
+        self._do(done.set)
+        if done.wait(CUT_S):
+            self._speaking.wait_until_said(CUT_S)
+
+    def begin(self) -> None:
+        """Make the run known to the workers, and begin to listen to them."""
+        self._look()
+        self._client.subscribe_topic(self._brief.desk, self._hear)
+        threading.Thread(target=self._take, name="cluster", daemon=True).start()
+        desk = Desk(self._brief)
+        if in_time(lambda: (self._client.register_plugin(desk, name=self._brief.desk), True), ANSWER_S) is None:
+            raise HostwrightError(
+                f"the workers of {self._address} could not be prepared within {ANSWER_S:.0f} s: look at their logs"
+            )
+        threading.Thread(target=self._watch, name="workers", daemon=True).start()
+        workers = count(len(self._workers), "worker")
+        self._note(f"{workers} of {self._address} can work on {count(self.places, 'host')} at once")
+
+    def end(self) -> None:
+        """The run is over: workers let go of what they may still have, and forget it where its journal has all."""
+        self._over.set()
+        self._speaking.end()
+        self._inbox.put(None)
+        if self._lost:
+            return
+        with suppress(ValueError):
+            self._client.unsubscribe_topic(self._brief.desk)
+        if self._dispatch.workers.isdisjoint(self._workers):
+            in_time(lambda: self._client.run(desks.forget, self._brief.run.id, on_error="ignore"), CLOSE_S)
+        in_time(lambda: self._client.unregister_worker_plugin(self._brief.desk), CLOSE_S)
+
+    # ---------------------------------------------------------------- in the thread that takes what workers say
+
+    def _take(self) -> None:
+        """Do what is to be done, one thing after the other. What goes wrong here ends the run, whose loop raises it."""
+        while call := self._inbox.get():
+            try:
+                call()
+            except BaseException as error:  # noqa: BLE001 - raised by the loop
+                self._dispatch.fail(error)
+
+    def _send(self, host: str, given: Errand) -> None:
+        """Give a host to the workers that are there now."""
+        if self._lost:
+            self._dispatch.lose(self._lost, THEN)
+            return
+        workers = list(self._workers)
+        try:
+            task = self._executor.submit(desks.carry_out, given, workers=workers)
+        except Exception as error:  # noqa: BLE001 - of the client, which may be closing
+            self._dispatch.task_ended(host, self._meant(host, error))
+            return
+        sent = self._dispatch.sent(host, workers)
+        task.add_done_callback(lambda task: self._do(partial(self._task_ended, host, sent, task)))
+
+    def _task_ended(self, host: str, sent: int, task: Future[Any]) -> None:
+        if not self._dispatch.is_current(host, sent):
+            return
+        try:
+            error = task.exception(0)
+        except CancelledError:
+            self._lose(f"the connection to the scheduler {self._address} was lost")
+        else:
+            self._dispatch.task_ended(host, None if error is None else self._meant(host, error))
+
+    def _meant(self, host: str, error: BaseException) -> BaseException:
+        """What an error of the cluster means for a host."""
+        if isinstance(error, KilledWorker):
+            last = getattr(error.last_worker, "address", error.last_worker)
+            lost = f"{error.allowed_failures + 1} workers were lost while they had it, the last of them {last}"
+            return HostError(host, f"{lost}: their logs say why; {THEN}")
+        return HostError(host, f"the cluster could not work on it: {type(error).__name__}: {short(str(error))}")
+
+    def _understand(self, said: Mapping[str, Any]) -> None:
+        self._dispatch.take(Message.unpacked(said["body"]))
+
+    def _lose(self, because: str) -> None:
+        self._lost = self._lost or because
+        self._dispatch.lose(self._lost, THEN)
+
+    def _strand(self) -> None:
+        """Give hosts to others whose workers are gone, all of those that they were given to."""
+        for host in self._dispatch.stranded(self._workers):
+            self._dispatch.give_again(host)
+
+    def _note(self, sentence: str) -> None:
+        self._work.emit(Note("", sentence))
+
+    def _recover(self, worker: str, known: Mapping[str, int]) -> Iterable[Message]:
+        """What a worker that was lost could not tell any more: others on its machine find its records."""
+        if worker not in self._recovered:
+            place = worker.rpartition(":")[0]
+            near = [each for each in self._workers if each != worker and each.rpartition(":")[0] == place][:1]
+            numbers = {**self._dispatch.known(), **known}
+            answers, _ = ask_each(self._client, near, desks.kept, self._brief.run.id, numbers, timeout_s=RECOVER_S)
+            self._recovered[worker] = [message for messages in answers.values() for message in messages]
+        return [message for message in self._recovered[worker] if message.attempt in known]
+
+    # ---------------------------------------------------------------- in other threads
+
+    def _do(self, call: Callable[[], None]) -> None:
+        self._inbox.put(call)
+
+    def _hear(self, event: tuple[float, Any]) -> None:
+        """In the client's event loop: what a worker said, in the order in which it came."""
+        self._do(partial(self._understand, event[1]))
+
+    def _word(self, worker: str) -> Word:
+        return self._dispatch.word(worker)
+
+    def _heard(self, worker: str, word: Word) -> None:
+        self._dispatch.heard(worker, word)
+
+    def _watch(self) -> None:
+        """Look which workers there are, and end the run when there are none for long."""
+        alone_s, stopping = 0.0, False
+        while not self._over.wait(LOOK_S):
+            if self._work.stopping.is_set() and not stopping:
+                stopping = True
+                self._speaking.poke_all()
+            answered = self._look()
+            if answered:
+                self._do(self._strand)
+            alone_s = 0.0 if answered and self._workers else alone_s + LOOK_S
+            what = f"no worker is left at {self._address}" if answered else f"{self._address} does not answer"
+            if alone_s == LOOK_S * 5:
+                self._do(partial(self._note, f"{what}; waiting for {ALONE_S:.0f} s"))
+            elif alone_s >= ALONE_S:
+                self._do(partial(self._lose, f"{what} for {ALONE_S:.0f} s"))
+                return
+
+    def _look(self) -> bool:
+        """Look which workers there are, and at those that are new; whether the scheduler answered."""
+        found = in_time(self._client.nthreads, LOOK_S * 5)
+        if found is None:
+            return False
+        new = [worker for worker in found if worker not in self._known]
+        if new and self._known:
+            self._look_at(new)
+        else:  # the first ones were looked at before the run began
+            self._known |= dict.fromkeys(new, "")
+        self._workers = {worker: threads for worker, threads in found.items() if not self._known[worker]}
+        self._speaking.know(self._workers)
+        return True
+
+    def _look_at(self, workers: Iterable[str]) -> None:
+        demands = self._cluster.demands
+        machines, errors = ask_each(self._client, list(workers), this_machine, demands.artifacts)
+        unfit = misfits(demands, machines, errors)
+        for worker in workers:
+            self._known[worker] = unfit.get(worker, "")
+            if why := self._known[worker]:
+                self._do(partial(self._note, f"the worker {worker} is given no hosts: it {why}"))

@@ -1,0 +1,173 @@
+"""A run's place on one worker: it takes errands, hears how the run stands, and lets go of hosts when nobody wants them.
+
+A worker hears a ``Word`` every few seconds. One that hears none for ``LEASE_S`` (its network was cut, the operator's
+machine is gone) lets go of its hosts: their jobs go on, their locks end, and another may be given them. Where the
+cluster knows earlier that nobody waits for a task any more, the desk is told so by the worker itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from distributed import Worker, WorkerPlugin, get_worker
+
+from hostwright.apply.executors.cluster import records, sites
+from hostwright.apply.executors.cluster.attempt import Attempt, Workplace
+from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, desk_of
+from hostwright.inventory import Inventory
+from hostwright.plan.member import Roster
+from hostwright.plan.roles.role import discover
+from hostwright.transport import Options
+
+WORD_S = 15.0  #: our choice: between two words to a worker, each of which is a line in its log
+LEASE_S = 45.0  #: three words that did not come
+LEAVE_S = 5.0  #: our choice: how long attempts that must leave are waited for, before their records are read
+
+
+class Desk(WorkerPlugin):
+    """The desk of one run on one worker. It is sent as its ``brief`` alone; the rest is made in ``setup``."""
+
+    def __init__(self, brief: Brief):
+        self.brief = brief
+
+    def setup(self, worker: Worker) -> None:
+        """Take up work on this worker: its site is unpacked. Called by the cluster, also on workers that join later."""
+        self._site = sites.unpacked(self.brief.site)
+        self._place = Workplace(
+            self.brief, self._roster, worker.address, str(worker.name), partial(worker.log_event, self.brief.desk)
+        )
+        self._change = threading.Condition()  # guards the fields below
+        self._attempts: dict[str, Attempt] = {}
+        self._reading = threading.Lock()  # guards the next one
+        self._known: Roster | None = None
+        self._stopping = False
+        self._heard_s = _now_s()
+
+    def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - the cluster's own signature
+        """The worker closes, or the run is over: let go of every host."""
+        self.leave()
+
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        """A task of the worker changes its state: one that runs and is released is wanted by nobody any more."""
+        if start == "executing" and finish == "released":
+            for attempt in self._now():
+                if attempt.key == str(key):
+                    attempt.leave()
+
+    def carry_out(self, errand: Errand, key: str) -> None:
+        """Carry out one errand, from the question to the end. Called in a thread of the worker's."""
+        attempt = Attempt(self._place, errand, key)
+        with self._change:
+            if not self._attempts:
+                self._heard_s = _now_s()
+                threading.Thread(target=self._watch, name="lease", daemon=True).start()
+            self._attempts[attempt.id] = attempt
+            if self._stopping:
+                attempt.stop()
+        try:
+            attempt.carry_out()
+        finally:
+            with self._change:
+                del self._attempts[attempt.id]
+                self._change.notify_all()
+
+    def hear(self, word: Word) -> None:
+        """How the run stands. Called by the operator's machine; does not wait for anything."""
+        with self._change:
+            self._heard_s = _now_s()
+            self._stopping = word.stopping
+        for attempt in self._now():
+            if attempt.id in word.leave:
+                attempt.leave()
+                continue
+            if word.stopping:
+                attempt.stop()
+            if attempt.id in word.going:
+                attempt.go(word.going[attempt.id])
+
+    def leave(self) -> None:
+        """Let go of every host. Returns without waiting."""
+        for attempt in self._now():
+            attempt.leave()
+
+    def empty(self, timeout_s: float) -> bool:
+        """Wait until no attempt is left here; whether that came true in time."""
+        with self._change:
+            return self._change.wait_for(lambda: not self._attempts, timeout_s)
+
+    def _now(self) -> tuple[Attempt, ...]:
+        with self._change:
+            return tuple(self._attempts.values())
+
+    def _watch(self) -> None:
+        """Leave when nothing was heard for too long, for as long as there are attempts."""
+        while True:
+            with self._change:
+                left_s = self._heard_s + LEASE_S - _now_s()
+                if self._change.wait_for(lambda: not self._attempts, max(0.0, left_s)):
+                    return
+                silent = _now_s() - self._heard_s >= LEASE_S
+            if silent:
+                self.leave()
+                self.empty(LEASE_S)
+
+    def _roster(self) -> Roster:
+        """What is known of the run's site: read once, by the first errand."""
+        with self._reading:
+            if self._known is None:
+                site, sources = sites.sources(self.brief.site, self._site)
+                self._known = self.brief.roster(
+                    sources,
+                    Inventory({}, {}),
+                    discover(*site.role_packages),
+                    Options(host_keys=self.brief.host_keys),
+                    site=site,
+                    force=self.brief.force,
+                )
+            return self._known
+
+
+def carry_out(errand: Errand) -> None:
+    """The task of one host, on a worker. All that comes of it is told; it returns nothing."""
+    worker = get_worker()
+    desk = worker.plugins.get(errand.desk)
+    if isinstance(desk, Desk):
+        desk.carry_out(errand, str(worker.get_current_task()))
+
+
+def hear(desk: str, word: Word, dask_worker: Worker) -> bool:
+    """Tell the desk of a run on this worker how the run stands; whether it is there."""
+    found = dask_worker.plugins.get(desk)
+    if not isinstance(found, Desk):
+        return False
+    found.hear(word)
+    return True
+
+
+def kept(run: str, known: Mapping[str, int]) -> list[Message]:
+    """What is kept here of a run beyond what is known of its attempts."""
+    return records.kept(run, known)
+
+
+async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list[Message]:
+    """Let go of the hosts of a run whose operator's machine is gone; what is kept of it beyond what is known."""
+    desk = dask_worker.plugins.get(desk_of(run))
+    if isinstance(desk, Desk):
+        desk.leave()
+        await asyncio.to_thread(desk.empty, LEAVE_S)
+    return records.kept(run, known)
+
+
+def forget(run: str) -> None:
+    """Remove what is kept here of a run that came to its end, since its journal has all of it."""
+    records.forget(run)
+
+
+def _now_s() -> float:
+    """Seconds that go on while a machine sleeps."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -1,0 +1,191 @@
+"""What is said between the operator's machine and a worker, as plain values.
+
+To workers: a ``Brief`` for the whole run, an ``Errand`` for each host, a ``Word`` again and again. From workers:
+``Asked``, ``Reported`` and ``Done``, each in an envelope (``Message``).
+"""
+
+from __future__ import annotations
+
+import pickle
+import secrets
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hostwright.apply.events import Event
+from hostwright.apply.executors.cluster.sealing import Sealed, opened, seal
+from hostwright.apply.executors.cluster.sites import SiteArchive
+from hostwright.apply.host.outcome import Outcome
+from hostwright.apply.journal.redaction import secrets_within
+from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.common.canonical import hash_of
+from hostwright.common.errors import HostwrightError
+from hostwright.common.secret import Secret
+from hostwright.inventory import Host
+from hostwright.plan.host.newrelease import desired_sha256
+from hostwright.plan.host.release import Run
+from hostwright.plan.member import Member, Roster
+from hostwright.plan.model import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What every worker must know of a run. ``roster`` is the class that knows roles, stacks and known problems: it
+    travels by its name."""
+
+    run: Run
+    verb: str
+    change: ChangeOptions
+    force: bool
+    roles: tuple[str, ...]  #: to which all hosts were narrowed (``--roles``); empty: all
+    host_keys: Literal["strict", "accept-new"]
+    roster: type[Roster]
+    site: SiteArchive
+
+    @property
+    def desk(self) -> str:
+        """The name of the run's desk on each worker, and of the topic of what they tell."""
+        return desk_of(self.run.id)
+
+
+def desk_of(run: str) -> str:
+    """The name of a run's desk on each worker."""
+    return f"hostwright-{run}"
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One host's work: the host as the inventory has it, without its secrets, and what must come of it."""
+
+    desk: str
+    host: str
+    sealed: Sealed  #: a ``_Sent``
+    wanted: str  #: ``fingerprint`` of what is wanted of the host
+    saved: Plan | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """What is sealed: a host, and the sudo password that was given for all, if one was."""
+
+    host: Host
+    password: Secret | None
+
+
+def needed(member: Member, password: Secret | None) -> frozenset[Secret]:
+    """The secrets that working on a host takes: its passwords, and those among its roles' variables."""
+    sudo = password or member.host.become_password
+    passwords = [secret for secret in (member.host.password, sudo) if secret is not None]
+    return frozenset(filter(None, (*passwords, *secrets_within(dict(member.variables)))))
+
+
+def named(member: Member, password: Secret | None) -> str:
+    """What the first secret is called that working on a host takes; empty where it takes none."""
+    if password is not None:
+        return "the sudo password (--ask-become-pass)"
+    if member.host.password:
+        return "its password for ssh (ansible_password)"
+    if member.host.become_password:
+        return "its password for sudo (ansible_become_password)"
+    found = needed(member, password)
+    names = (name for name, value in member.host.vars.items() if not found.isdisjoint(secrets_within(value.value)))
+    return next(names, "a secret of its roles") if found else ""
+
+
+def errand(
+    desk: str, member: Member, password: Secret | None, saved: Plan | None = None
+) -> tuple[Errand, tuple[str, ...]]:
+    """The errand of a host, and the texts of the secrets that it takes. Raises ``HostError`` where the command that
+    prints one of them fails."""
+    found = needed(member, password)
+    sealed, texts = seal(_Sent(member.host, password), found.__contains__)
+    return Errand(desk, member.name, sealed, fingerprint(member), saved), texts
+
+
+def unsealed(given: Errand, texts: tuple[str, ...]) -> tuple[Host, Secret | None]:
+    """The host of an errand with its secrets, and the sudo password that was given for all."""
+    sent = opened(given.sealed, texts, given.host)
+    return sent.host, sent.password
+
+
+def fingerprint(member: Member) -> str:
+    """A hash of all that is wanted of a host: equal where two machines would bring it to the same."""
+    desired = member.desired
+    roles = [[role.name, list(role.needs), desired_sha256(role)] for role in desired.roles]
+    return hash_of([desired.host, desired.stack.digest(), roles])
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """That an attempt may begin: the letter with its secrets, for as long as it has told nothing. ``ended`` are the
+    jobs whose end was told by workers that had the host before and were lost; ``None``: nobody had it before."""
+
+    letter: bytes = field(default=b"", repr=False)
+    ended: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """How a run stands, as one worker must know it; said again and again.
+
+    ``going`` are the attempts that may go on there, ``leave`` those that must not. ``stopping``: what runs on hosts
+    comes to its end, nothing is begun.
+    """
+
+    stopping: bool = False
+    going: Mapping[str, Go] = field(default_factory=dict)
+    leave: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A worker has an errand and asks whether it may begin; ``mailbox`` is the address for the errand's secrets."""
+
+    worker: str  #: its name
+    mailbox: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """Something happened on the host."""
+
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The work on the host has come to its end, good or bad: one of the two is there."""
+
+    outcome: Outcome | None = None
+    error: HostwrightError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a worker says in one of its attempts at a host. ``number`` counts what is recorded, from 1; it is 0 for what
+    is only shown. ``at`` is the worker's time."""
+
+    host: str
+    attempt: str
+    worker: str  #: its address
+    number: int
+    at: str
+    body: Asked | Reported | Done
+
+    def packed(self) -> dict[str, Any]:
+        """For the cluster's event log, which takes plain data."""
+        return {"host": self.host, "body": zlib.compress(pickle.dumps(self))}
+
+    @classmethod
+    def unpacked(cls, body: bytes) -> Message:
+        """The inverse. Workers are ours: what they send is trusted as their login to every host is."""
+        message = pickle.loads(zlib.decompress(body))  # noqa: S301
+        if not isinstance(message, Message):
+            raise TypeError(f"no message: {type(message).__name__}")
+        return message
+
+
+def new_attempt() -> str:
+    """A name for one attempt at a host, which no other has."""
+    return secrets.token_hex(6)

@@ -1,0 +1,213 @@
+"""Whether a run can be given to a cluster: what it would send there, and whether the workers fit this machine.
+
+They must have the same Hostwright, Python and Dask, and the stack's files at hand. What does not fit is told before any
+host is touched, of all workers at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from distributed import Client
+
+import hostwright
+from hostwright import __version__
+from hostwright.apply.delivery.bringing import DeliveryMeans
+from hostwright.apply.executors.cluster.client import ANSWER_S, OPTION, TLS, ask_each, in_time
+from hostwright.apply.executors.cluster.errand import named
+from hostwright.apply.executors.cluster.sites import SiteArchive, holding
+from hostwright.apply.executors.threads import DaemonThreads
+from hostwright.apply.host.variables import read_apply_variables
+from hostwright.apply.journal.redaction import MIN_INLINE, secrets_in
+from hostwright.common.errors import ArtifactError, InputError, InputErrors
+from hostwright.common.operator import machine_id
+from hostwright.common.secret import Secret
+from hostwright.common.text import short
+from hostwright.plan.member import Member, Roster
+from hostwright.stack.stack import Artifact
+from hostwright.stack.store.artifacts import Store
+
+FEW = 3  #: files of a worker that are named; the others are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What one process of a cluster is, as it says itself. ``missing`` are sentences about files that it lacks."""
+
+    version: str
+    code: str  #: a digest of Hostwright's own files
+    python: str  #: major and minor version
+    dask: str
+    machine: str  #: equal on one machine alone
+    missing: tuple[str, ...] = ()
+
+
+def this_machine(artifacts: Sequence[Artifact] = ()) -> Machine:
+    """This process, and which of these files are not at hand here."""
+    store, missing = Store.default(), []
+    for artifact in artifacts:
+        try:
+            store.locate(artifact)
+        except ArtifactError:
+            missing.append(artifact.file)
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return Machine(__version__, code_digest(), python, version("distributed"), machine_id(), tuple(missing))
+
+
+@cache
+def code_digest() -> str:
+    """A digest of the package with its standard roles: two checkouts of one version may differ."""
+    root = Path(hostwright.__file__).parent
+    digest = hashlib.sha256()
+    for folder, folders, files in os.walk(root, followlinks=True):
+        folders[:] = sorted(each for each in folders if each != "__pycache__")
+        for file in sorted(files):
+            path = Path(folder) / file
+            if not file.endswith(".pyc") and path.is_file():
+                digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What workers must be: as ``ours`` is, with these files at hand, and connected by TLS where secrets are sent."""
+
+    ours: Machine
+    artifacts: tuple[Artifact, ...] = ()
+    tls: bool = False
+
+
+def misfits(
+    demands: Demands, machines: Mapping[str, Machine], errors: Mapping[str, BaseException]
+) -> Mapping[str, str]:
+    """Why some processes do not fit, by their addresses; ``errors`` are of those that could not say what they are."""
+    found = {address: _unsaid(error) for address, error in errors.items()}
+    found |= {address: why for address, machine in machines.items() if (why := _misfit(demands, machine))}
+    if demands.tls:
+        plain = "is not connected by TLS, and is sent no password"
+        found |= {address: plain for address in machines if not address.startswith(TLS)}
+    return found
+
+
+def _unsaid(error: BaseException) -> str:
+    if isinstance(error, ImportError | AttributeError):
+        return f"has no Hostwright, or another version ({short(str(error))}): install the same there as here"
+    if isinstance(error, TimeoutError):
+        return f"hangs ({error})"
+    return f"could not say what it is ({type(error).__name__}: {short(str(error))})"
+
+
+def _misfit(demands: Demands, machine: Machine) -> str:
+    ours = demands.ours
+    pairs = (
+        ("Python", ours.python, machine.python),
+        ("Hostwright", ours.version, machine.version),
+        ("distributed", ours.dask, machine.dask),
+    )
+    for what, here, there in pairs:
+        if here != there:
+            return f"has {what} {there}, and this machine has {here}: install the same there"
+    if ours.code != machine.code:
+        return f"has Hostwright {machine.version} with other code than this machine: install the same there"
+    if machine.missing:
+        more = f" and {len(machine.missing) - FEW} more" if len(machine.missing) > FEW else ""
+        return (
+            f"lacks {', '.join(machine.missing[:FEW])}{more}: run `invoke mirror` there, or point its "
+            "HOSTWRIGHT_ARTIFACTS to a directory that has the files"
+        )
+    return ""
+
+
+def files_of(members: Iterable[Member]) -> tuple[Artifact, ...]:
+    """The files that whoever works on these hosts may need at hand; those that hosts fetch themselves are not."""
+    found: dict[str, Artifact] = {}
+    for member in members:
+        means = DeliveryMeans(Store.default().locate, read_apply_variables(member.host).files)
+        for artifact in member.artifacts:
+            if not means.fetches(artifact):
+                found.setdefault(f"{artifact.sha256}/{artifact.file}", artifact)
+    return tuple(found.values())
+
+
+def refuse_secrets(address: str, members: Iterable[Member], password: Secret | None) -> bool:
+    """Whether working on these hosts takes a secret. Raises ``InputError`` where one would be sent without TLS."""
+    found = next(((member.name, name) for member in members if (name := named(member, password))), None)
+    if found and not address.startswith(TLS):
+        host, name = found
+        raise InputError(
+            f"{host} needs {name}, and secrets are sent to workers over TLS only: take a scheduler at tls://…, or let "
+            "the workers do without (sudo without a password, keys of their own or an ssh-agent)",
+            OPTION,
+        )
+    return found is not None
+
+
+def refuse_holding(archive: SiteArchive, roster: Roster, members: Iterable[Member]) -> None:
+    """Raise ``InputError`` where a file that would be sent without TLS holds a secret that the inventory knows."""
+    known = (secret.reveal() for secret in secrets_in(roster.inventory.hosts.values(), members))
+    if file := holding(archive, (text for text in known if len(text) >= MIN_INLINE)):
+        raise InputError(
+            f"{file} holds a password of the inventory, and secrets are sent to workers over TLS only: take a "
+            "scheduler at tls://…, or keep the password in the inventory",
+            str(roster.site.root),
+        )
+
+
+def check(client: Client, address: str, demands: Demands, members: Iterable[Member]) -> None:
+    """Whether the scheduler and every worker fit, and mean the same by the addresses of these hosts.
+
+    Raises ``InputErrors`` with all that do not.
+    """
+    workers = tuple(in_time(client.nthreads, ANSWER_S) or ())
+    if not workers:
+        raise InputError(f"no worker is at {address}: start some with `dask worker {address}`", OPTION)
+    machines, errors = ask_each(client, workers, this_machine, demands.artifacts)
+    mistakes = [InputError(f"the worker {each} {why}") for each, why in misfits(demands, machines, errors).items()]
+    scheduler, trouble = _scheduler(client)
+    unfit = misfits(replace(demands, tls=False), scheduler, trouble).values()
+    mistakes += [InputError(f"the scheduler {address} {why}") for why in unfit]
+    mistakes += elsewhere(members, demands.ours, machines)
+    if mistakes:
+        raise InputErrors(mistakes)
+
+
+def _scheduler(client: Client) -> tuple[Mapping[str, Machine], Mapping[str, BaseException]]:
+    """What the scheduler's process is: it reads what is sent to workers, and needs the same packages."""
+    threads = DaemonThreads(1, "dask")
+    future: Future[Machine] = threads.submit(client.run_on_scheduler, this_machine)
+    try:
+        return {"": future.result(ANSWER_S)}, {}
+    except Exception as error:  # noqa: BLE001 - whatever it is, the scheduler does not fit
+        return {}, {"": error}
+
+
+def elsewhere(members: Iterable[Member], ours: Machine, others: Mapping[str, Machine]) -> Iterator[InputError]:
+    """A mistake for each host whose address means another machine on a worker than here."""
+    away = [name for name, machine in others.items() if machine.machine != ours.machine]
+    for member in members:
+        if member.host.local:
+            yield InputError(
+                f"{member.name} is this machine (ansible_connection: local), and a worker would take itself for it: "
+                "leave it out, and provision it without --executor"
+            )
+        elif away and _loopback(member.host.address or member.name):
+            yield InputError(
+                f"{member.name}: the address {member.host.address or member.name} means {away[0]} itself there: give "
+                "it an address that workers reach it at"
+            )
+
+
+def _loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"

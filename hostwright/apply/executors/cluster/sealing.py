@@ -1,0 +1,144 @@
+"""A value on its way to another process: its secrets are taken out of it, and travel apart, for that process alone.
+
+Nobody on the way can read them: not the scheduler, its logs (which hold whole messages when it debugs) or the state
+that it prints. A worker makes a key pair, and what it is sent is encrypted for that.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from hostwright.common.errors import HostError
+from hostwright.common.secret import Secret
+
+_KEY_BYTES = 32  #: of an X25519 key and of what is made of it
+_NONCE = bytes(12)  #: each key encrypts one letter
+_WITHHELD, _EMPTY = "withheld", "empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A value as bytes in which numbers stand for its secrets."""
+
+    body: bytes = field(repr=False)
+
+
+class Withheld(Secret):
+    """A secret that the work does not need and that was therefore not sent."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__("")
+        object.__setattr__(self, "_host", host)
+
+    __slots__ = ("_host",)
+    _host: str
+
+    def reveal(self) -> str:
+        """Raises ``HostError``: the text is not here."""
+        raise HostError(self._host, "a secret is needed that was not sent to the worker: this is a fault of Hostwright")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class _Sealer(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, needed: Callable[[Secret], bool]):
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._needed = needed
+        self.texts: list[str] = []
+
+    def persistent_id(self, value: Any) -> Any:
+        """A secret's number, or that it is withheld; nothing for any other value."""
+        if not isinstance(value, Secret):
+            return None
+        if not value:
+            return _EMPTY
+        if not self._needed(value):
+            return _WITHHELD
+        text = value.reveal()
+        if text not in self.texts:
+            self.texts.append(text)
+        return self.texts.index(text)
+
+
+class _Opener(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, texts: tuple[str, ...], host: str):
+        super().__init__(file)
+        self._texts, self._host = texts, host
+
+    def persistent_load(self, number: Any) -> Secret:
+        """The secret of a number."""
+        if number == _WITHHELD:
+            return Withheld(self._host)
+        return Secret("" if number == _EMPTY else self._texts[number])
+
+
+def seal(value: Any, needed: Callable[[Secret], bool]) -> tuple[Sealed, tuple[str, ...]]:
+    """A value without its secrets, and the texts of those that are ``needed``. A secret that a command prints is asked
+    for here: raises ``HostError`` where it prints none."""
+    file = io.BytesIO()
+    sealer = _Sealer(file, needed)
+    sealer.dump(value)
+    return Sealed(zlib.compress(file.getvalue())), tuple(sealer.texts)
+
+
+def opened(sealed: Sealed, texts: tuple[str, ...], host: str) -> Any:
+    """The value with these secrets; ``host`` is whose it is, for the sentence about one that was withheld."""
+    return _Opener(io.BytesIO(zlib.decompress(sealed.body)), texts, host).load()
+
+
+class Mailbox:
+    """The key pair of one process, and the letters that only it can read."""
+
+    def __init__(self) -> None:
+        self._key = X25519PrivateKey.generate()
+
+    @property
+    def address(self) -> bytes:
+        """The public key, which everybody may know."""
+        return self._key.public_key().public_bytes_raw()
+
+    def read(self, letter: bytes) -> tuple[str, ...]:
+        """The texts of a letter. Raises ``ValueError`` for one that was written for another mailbox, or changed."""
+        if not letter:
+            return ()
+        sender, body = letter[:_KEY_BYTES], letter[_KEY_BYTES:]
+        key = _shared(self._key, sender, self.address)
+        try:
+            return tuple(json.loads(ChaCha20Poly1305(key).decrypt(_NONCE, body, sender)))
+        except InvalidTag as error:
+            raise ValueError("a letter that was not written for this mailbox, or was changed") from error
+
+
+def letter(texts: Iterable[str], address: bytes) -> bytes:
+    """These texts for the mailbox with this address alone; nothing where there are none."""
+    told = list(texts)
+    if not told:
+        return b""
+    ours = X25519PrivateKey.generate()
+    sender = ours.public_key().public_bytes_raw()
+    key = _shared(ours, address, address)
+    return sender + ChaCha20Poly1305(key).encrypt(_NONCE, json.dumps(told).encode(), sender)
+
+
+def _shared(own: X25519PrivateKey, other: bytes, recipient: bytes) -> bytes:
+    secret = own.exchange(X25519PublicKey.from_public_bytes(other))
+    return HKDF(SHA256(), _KEY_BYTES, salt=None, info=b"hostwright secrets" + recipient).derive(secret)

@@ -1,0 +1,69 @@
+"""Who works on the hosts of a run, as its options say: this machine, or a cluster that is looked at first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hostwright.apply.rollout.options import RunOptions, Spread
+from hostwright.common.errors import InputError
+from hostwright.common.places import state_root
+from hostwright.plan.member import Members, Roster
+
+if TYPE_CHECKING:
+    from hostwright.apply.rollout.applying import Hire
+    from hostwright.common.secret import Secret
+
+PACKAGES = ("dask", "distributed")
+PROVE = "proofs are run from this machine: provision without --prove, then run `invoke prove`"
+
+
+@contextmanager
+def hired(
+    roster: Roster, members: Members, spread: Spread, password: Secret | None, *, proves: bool = False
+) -> Iterator[Hire | None]:
+    """Who works on these hosts; ``None``: this machine. Raises ``InputError`` for a cluster that cannot, before any
+    host is touched."""
+    address = spread.cluster
+    if not address:
+        yield None
+        return
+    if proves:
+        raise InputError(PROVE, "--prove")
+    with _needing_dask():
+        from hostwright.apply.executors.cluster.cluster import Cluster
+    with Cluster.opened(address, roster, members, password) as cluster:
+        yield cluster.crew
+
+
+def take_over_left(roster: Roster, given: RunOptions) -> None:
+    """Where the last provision run was given to a cluster and its machine died: the workers let go of its hosts, and
+    what they recorded goes into its journal. Raises ``InputError`` where they cannot be asked."""
+    from hostwright.apply.executors.merging import is_left, take_over
+    from hostwright.apply.journal.redaction import secrets_in
+    from hostwright.apply.journal.selecting import last_provision
+
+    last = last_provision(state_root(), roster.path)
+    if last is None or not is_left(last):
+        return
+    address = given.change.spread.cluster or ("" if given.executor else str(last.header.options.get("scheduler", "")))
+    if not address:
+        return
+    with _needing_dask():
+        from hostwright.apply.executors.cluster.speaking import left_behind
+    secrets = secrets_in(roster.inventory.hosts.values())
+    take_over(last, partial(left_behind, address), secrets=secrets, warn=lambda _: None)
+
+
+@contextmanager
+def _needing_dask() -> Iterator[None]:
+    """Make one sentence of a package that is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in PACKAGES:
+            raise
+        sentence = f"the package {error.name} is not installed here: pip install 'hostwright[dask]'"
+        raise InputError(sentence, "--executor dask") from error

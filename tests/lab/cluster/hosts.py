@@ -1,0 +1,158 @@
+"""Hosts of one sshd, each with directories of its own, and a site whose role has a step that ends when a test says."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.lab.liars.fleet import _directories
+from tests.lab.sshd import Sshd, running
+
+WAIT_S = 60.0  #: for what comes soon unless something is broken, on a machine under load
+GO, BEGAN, DONE, STEPS = "/mnt/go", "/mnt/began", "/mnt/done", "/mnt/steps"
+ROLE = '''"""One step that takes as long as a test wants, and one after it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.common.secret import Secret
+from hostwright.plan.model import Change, Facts, Planned, Probe, Resource, Step
+from hostwright.plan.roles.role import Wanted, role
+
+
+@dataclass(frozen=True)
+class Done:
+    """A step was taken."""
+
+    name: str
+    script: str
+
+    def probes(self):
+        return (Probe(f"cat /mnt/done-{self.name} 2>/dev/null"),)
+
+    def plan(self, facts):
+        if facts[self.probes()[0]].strip() == "done":
+            return None
+        script = f"echo {self.name} >>/mnt/steps; {self.script}; echo done >/mnt/done-{self.name}"
+        return Change(f"step {self.name}", "absent", "done", (Step(script),))
+
+    def removal(self):
+        return ()
+
+
+@dataclass(frozen=True)
+class Slow:
+    """What the step prints."""
+
+    word: str = "hello"
+    token: Secret = Secret("")
+
+
+@role()
+def slow(v: Slow, host: Wanted) -> Iterator[Resource]:
+    """Takes two steps."""
+    yield Done("first", f"echo {v.word}; : >/mnt/began; until [ -e /mnt/go ]; do sleep 0.05; done")
+    yield Done("second", "true")
+'''
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """The site, its sshd, and the process that holds each host's directories."""
+
+    root: Path
+    sshd: Sshd
+    kept: dict[str, int]
+
+    def on(self, host: str, command: str) -> str:
+        """What a command prints on a host, without SSH."""
+        words = ["nsenter", "-m", "-t", str(self.kept[host]), "/bin/sh", "-c", command]
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout
+
+    def bare(self) -> None:
+        """Every host as nobody has touched it."""
+        for host in self.kept:
+            self.on(host, "rm -rf /mnt/* /var/lib/hostwright/* /run/hostwright/*")
+
+    def go(self, *hosts: str) -> None:
+        """Let the steps of these hosts end, of all where none is named."""
+        for host in hosts or self.kept:
+            self.on(host, f": >{GO}")
+
+    def steps(self, host: str) -> list[str]:
+        """The steps that were begun on a host, in order."""
+        return self.on(host, f"cat {STEPS}").split()
+
+    def jobs(self, host: str) -> list[str]:
+        """The jobs that were started on a host."""
+        return self.on(host, "ls /var/lib/hostwright/jobs").split()
+
+    def wait_until_begun(self, *hosts: str) -> None:
+        """Until the first step runs on all of these hosts."""
+        for host in hosts:
+            assert until(lambda host=host: self.on(host, f"[ -e {BEGAN} ] && echo yes"))  # type: ignore[misc]
+
+    def inventory(self, **variables: object) -> None:
+        """The inventory anew, with further variables of all hosts."""
+        shared = {
+            "stack": "slow",
+            "hostwright_roles": ["slow"],
+            "ansible_port": self.sshd.port,
+            "ansible_user": "root",
+            "ansible_timeout": 120,  # a busy machine may take longer to log in than a healthy host does
+            "ansible_ssh_private_key_file": str(self.sshd.key),
+            "hostwright_known_hosts": str(self.sshd.known_hosts),
+            **variables,
+        }
+        hosts = {name: {"ansible_host": address(number)} for number, name in enumerate(self.kept)}
+        (self.root / "inventory/hosts.yml").write_text(json.dumps({"all": {"hosts": hosts, "vars": shared}}))
+
+
+def address(number: int) -> str:
+    return f"127.0.78.{number + 1}"
+
+
+def until(true: Callable[[], object], wait_s: float = WAIT_S) -> bool:
+    """Whether it comes true soon."""
+    deadline = time.monotonic() + wait_s
+    while time.monotonic() < deadline:
+        if true():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@contextmanager
+def slow_hosts(root: Path, names: Sequence[str]) -> Iterator[Hosts]:
+    """These hosts, and the site in ``root``."""
+    with ExitStack() as stack:
+        kept = {name: stack.enter_context(_directories()) for name in names}
+        sshd = stack.enter_context(running())
+        sshd.stop()
+        sshd.configure(*(f"ListenAddress {address(number)}" for number in range(len(names))))
+        with sshd.config.open("a") as config:
+            for number, (name, pid) in enumerate(kept.items()):
+                program = sshd.folder / name
+                program.write_text(f'#!/bin/sh\nexec nsenter -m -t {pid} /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n')
+                program.chmod(0o755)
+                config.write(f"Match LocalAddress {address(number)}\n  ForceCommand {program}\n")
+        sshd.start()
+        sshd.known_hosts.write_text(
+            "".join(f"[{address(number)}]:{sshd.port} {sshd.public_host_key}\n" for number in range(len(names)))
+        )
+        for folder in ("inventory/stacks", "roles/slow", "templates"):
+            (root / folder).mkdir(parents=True)
+        (root / "tasks.py").write_text("from hostwright.cli.tasks import *  # noqa: F403\n")
+        (root / "roles/slow/__init__.py").write_text(ROLE)
+        release = platform.freedesktop_os_release()
+        stack_file = {"distributions": {release["ID"]: [release["VERSION_ID"]]}, "roles": ["slow"], "artifacts": {}}
+        (root / "inventory/stacks/slow.yml").write_text(json.dumps(stack_file))
+        hosts = Hosts(root, sshd, kept)
+        hosts.inventory()
+        yield hosts

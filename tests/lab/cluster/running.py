@@ -1,0 +1,124 @@
+"""A run on a cluster: in this process beside the test, or in a process of its own as operators start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hostwright.apply.events import Event
+from hostwright.apply.host.outcome import Outcome
+from hostwright.fleet import Audience, ChangeOptions, Fleet, RolloutOptions, RunResults, Spread
+from hostwright.plan.roles.site import Site
+from tests.lab.cluster.hosts import WAIT_S, until
+from tests.places import PROJECT
+
+
+@dataclass
+class Run:
+    """A provision run in a thread of this process."""
+
+    root: Path
+    scheduler: str
+    rollout: RolloutOptions = field(default_factory=RolloutOptions)
+    hosts: str = "all"
+    seen: list[Event] = field(default_factory=list)
+    ended: RunResults[Outcome] | None = None
+    error: BaseException | None = None
+
+    def __post_init__(self) -> None:
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            fleet = Fleet.load(site=Site(self.root))
+            change = ChangeOptions(rollout=self.rollout, spread=Spread("dask", self.scheduler))
+            self.ended = fleet.provision(
+                fleet.members(self.hosts), change=change, audience=Audience.of(self.seen.append)
+            )
+        except BaseException as error:  # noqa: BLE001 - looked at by the test
+            self.error = error
+
+    def wait(self) -> RunResults[Outcome]:
+        """What came of it."""
+        self.thread.join(4 * WAIT_S)
+        assert not self.thread.is_alive()
+        if self.error is not None:
+            raise self.error
+        assert self.ended is not None
+        return self.ended
+
+    def workers_of(self, host: str) -> list[str]:
+        """The addresses of the workers that had this host, in order, each once."""
+        return list(
+            dict.fromkeys(event.witness.worker for event in [*self.seen] if event.witness and event.host == host)
+        )
+
+    def said(self, text: str) -> bool:
+        """Whether a note was seen that says this."""
+        return any(text in str(getattr(event, "text", "")) for event in [*self.seen])
+
+
+def words(results: RunResults[Outcome]) -> dict[str, str]:
+    """How each host ended: a good end by its word, a bad one by its sentence."""
+    return {
+        **{outcome.host: outcome.word for outcome in results.results.values},
+        **{error.host: error.sentence for error in results.results.errors},
+    }
+
+
+def records(state: Path, run: str = "") -> list[dict[str, Any]]:
+    """The journal of a run, the last one by default."""
+    folder = state / "runs" / run if run else max((state / "runs").iterdir())
+    return [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+
+
+def of_host(journal: list[dict[str, Any]], host: str) -> list[str]:
+    """The kinds of a host's records, in order."""
+    return [record["kind"] for record in journal if record.get("host") == host]
+
+
+def typed(root: Path, state: Path, *words: str, **environment: str) -> subprocess.Popen[str]:
+    """``hostwright`` as it is typed, in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "hostwright", "--site", str(root), *words],
+        cwd=PROJECT,
+        env={**os.environ, "HOSTWRIGHT_STATE": str(state), "PYTHONUNBUFFERED": "1", **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+class Typed:
+    """A typed command whose output is read as it comes."""
+
+    def __init__(self, process: subprocess.Popen[str]):
+        self.process = process
+        self.out = ""
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.out += line
+
+    def wait_for(self, text: str) -> None:
+        """Until it has printed this."""
+        assert until(lambda: text in self.out or self.process.poll() is not None), self.out
+        assert until(lambda: text in self.out, 5), self.out
+
+    def end(self) -> int:
+        """Its exit status, once all that it printed is read."""
+        status = self.process.wait(4 * WAIT_S)
+        self._reader.join(WAIT_S)
+        return status

@@ -1,0 +1,223 @@
+"""A run's desk on a worker: it asks before it begins, and lets go of hosts that nobody waits for."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from pathlib import Path
+
+import pytest
+
+from hostwright.apply.executors.cluster import desk as desks
+from hostwright.apply.executors.cluster.attempt import Attempt
+from hostwright.apply.executors.cluster.desk import Desk, hear
+from hostwright.apply.executors.cluster.errand import Asked, Brief, Done, Errand, Go, Word, errand
+from hostwright.apply.executors.cluster.records import kept
+from hostwright.apply.executors.cluster.sealing import letter
+from hostwright.apply.host.connection import Patience
+from hostwright.common.errors import HostError, Refused, Stopped, Unreachable
+from hostwright.common.places import state_root
+from hostwright.common.untrusted import Unforeseen
+from tests.lab.sshd import free_port
+from tests.unit.support.clusters import RUN, Worker, brief_of, fleet_of
+from tests.unit.support.gated import WAIT_S
+
+HOST = {"ansible_host": "127.0.0.1", "ansible_timeout": 5}
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr(Patience.__init__, "__defaults__", (0.1, 0.1))
+
+
+def at_work(tmp_path: Path, **shared: object) -> tuple[Desk, Worker, Brief, Errand, tuple[str, ...]]:
+    """A desk that was sent to a worker, and the errand of a host that refuses connections."""
+    fleet = fleet_of(tmp_path / "site", {"gpu01": HOST | {"ansible_port": free_port()}}, **shared)
+    brief = brief_of(fleet)
+    given, texts = errand(brief.desk, fleet.members("gpu01")[0], None)
+    desk = pickle.loads(pickle.dumps(Desk(brief)))  # noqa: S301 - as it is sent
+    worker = Worker()
+    worker.plugins[brief.desk] = desk
+    desk.setup(worker)
+    return desk, worker, brief, given, texts
+
+
+def carry_out(desk: Desk, given: Errand, key: str = "task-1") -> threading.Thread:
+    thread = threading.Thread(target=desk.carry_out, args=(given, key), daemon=True)
+    thread.start()
+    return thread
+
+
+def asked(worker: Worker) -> tuple[str, Asked]:
+    """The attempt that asks, and its question."""
+    deadline = threading.Event()
+    for _ in range(int(WAIT_S / 0.01)):
+        if worker.said:
+            break
+        deadline.wait(0.01)
+    message = worker.said[0]
+    assert isinstance(message.body, Asked)
+    return message.attempt, message.body
+
+
+def test_nothing_is_done_before_the_word_and_what_came_of_it_is_told(tmp_path: Path):
+    desk, worker, brief, given, _ = at_work(tmp_path)
+    thread = carry_out(desk, given)
+    attempt, question = asked(worker)
+    assert question.worker == "w1"
+    assert worker.kinds == ["Asked"]
+    assert hear(brief.desk, Word(going={attempt: Go()}), worker) is True  # type: ignore[arg-type]
+    thread.join(WAIT_S)
+    assert worker.kinds[0] == "Asked"
+    assert worker.kinds[-1] == "Done"
+    done = worker.said[-1].body
+    assert isinstance(done, Done)
+    assert isinstance(done.error, Unreachable)
+    assert "refuses the connection" in done.error.sentence
+    assert worker.topics == {brief.desk}
+    assert repr(kept(RUN.id, {})) == repr([message for message in worker.said if message.number])
+
+
+def test_a_secret_comes_with_the_word_and_a_letter_for_another_is_an_error(tmp_path: Path):
+    desk, worker, brief, given, texts = at_work(tmp_path, ansible_become_password="hunter22")
+    assert texts == ("hunter22",)
+    thread = carry_out(desk, given)
+    attempt, question = asked(worker)
+    hear(brief.desk, Word(going={attempt: Go(letter(texts, question.mailbox))}), worker)  # type: ignore[arg-type]
+    thread.join(WAIT_S)
+    assert isinstance(worker.said[-1].body.error, Unreachable)  # type: ignore[union-attr]
+
+    other = Worker()
+    desk.setup(other)  # another worker, with another mailbox
+    thread = carry_out(desk, given)
+    attempt, _ = asked(other)
+    desk.hear(Word(going={attempt: Go(letter(texts, question.mailbox))}))
+    thread.join(WAIT_S)
+    error = other.said[-1].body.error  # type: ignore[union-attr]
+    assert isinstance(error, Unforeseen)
+    assert error.sentence.startswith("on the worker w1: ")
+    assert "hunter22" not in str(error)
+
+
+def test_a_worker_that_would_do_something_else_refuses(tmp_path: Path):
+    desk, worker, _, given, _ = at_work(tmp_path)
+    place = next((state_root() / "sites").iterdir())
+    role = place / "roles/hello/__init__.py"
+    role.write_text(role.read_text().replace("v.text", '"something else"'))
+    thread = carry_out(desk, given)
+    desk.hear(Word(going={asked(worker)[0]: Go()}))
+    thread.join(WAIT_S)
+    error = worker.said[-1].body.error  # type: ignore[union-attr]
+    assert isinstance(error, Refused)
+    assert "the worker w1 would bring it to something else than this machine would" in error.sentence
+    assert worker.kinds == ["Asked", "Done"]
+
+
+def test_an_attempt_that_must_leave_ends_without_a_word(tmp_path: Path):
+    desk, worker, _, given, _ = at_work(tmp_path)
+    thread = carry_out(desk, given)
+    desk.hear(Word(leave=frozenset({asked(worker)[0]})))
+    thread.join(WAIT_S)
+    assert not thread.is_alive()
+    assert worker.kinds == ["Asked"]
+    assert desk.empty(0)
+
+
+@pytest.mark.parametrize("way", ["teardown", "released", "lease"])
+def test_a_host_that_nobody_waits_for_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way):
+    if way == "lease":
+        monkeypatch.setattr(desks, "LEASE_S", 0.2)
+    desk, worker, _, given, _ = at_work(tmp_path)
+    thread = carry_out(desk, given)
+    asked(worker)
+    if way == "teardown":
+        desk.teardown(worker)  # type: ignore[arg-type]
+    elif way == "released":
+        desk.transition("another", "executing", "released")
+        desk.transition("task-1", "ready", "executing")
+        assert not desk.empty(0.1)
+        desk.transition("task-1", "executing", "released")
+    thread.join(WAIT_S)
+    assert not thread.is_alive()
+    assert worker.kinds == ["Asked"]
+
+
+def test_words_keep_a_host_for_as_long_as_they_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    now = [100.0]
+    monkeypatch.setattr(desks, "_now_s", lambda: now[0])
+    monkeypatch.setattr(desks, "LEASE_S", 0.05)
+    desk, worker, _, given, _ = at_work(tmp_path)
+    thread = carry_out(desk, given)
+    asked(worker)
+    for _ in range(5):
+        desk.hear(Word())
+        assert not desk.empty(0.1)  # twice the lease by the real clock, and none by that of the desk
+    now[0] += 0.06
+    thread.join(WAIT_S)
+    assert not thread.is_alive()
+
+
+def test_a_run_that_stops_is_known_to_those_who_begin_later(tmp_path: Path):
+    desk, worker, _, given, _ = at_work(tmp_path)
+    desk.hear(Word(stopping=True))
+    stopped: list[Attempt] = []
+    monkey = Attempt.stop
+
+    def stop(self: Attempt) -> None:
+        stopped.append(self)
+        monkey(self)
+
+    Attempt.stop = stop  # type: ignore[method-assign]
+    try:
+        thread = carry_out(desk, given)
+        desk.hear(Word(stopping=True, leave=frozenset({asked(worker)[0]})))
+        thread.join(WAIT_S)
+    finally:
+        Attempt.stop = monkey  # type: ignore[method-assign]
+    assert len(stopped) == 1
+
+
+def test_leaving_in_the_middle_cuts_the_connections_and_tells_nothing_more(tmp_path: Path):
+    desk, worker, _, given, _ = at_work(tmp_path)
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(Attempt):
+        def _work(self, word: Go):
+            connections = self._connecting(None)
+            begun.set()
+            assert go_on.wait(WAIT_S)
+            connections.connect(desk._roster().member(_host(given)))
+
+    def _host(given: Errand):
+        from hostwright.apply.executors.cluster.errand import unsealed
+
+        return unsealed(given, ())[0]
+
+    attempt = Slow(desk._place, given)
+    raised: list[BaseException] = []
+    end = attempt._telling.end
+    attempt._telling.end = lambda outcome, error: (raised.append(error), end(outcome, error))[1]  # type: ignore[method-assign, func-returns-value, arg-type]
+    thread = threading.Thread(target=attempt.carry_out, daemon=True)
+    thread.start()
+    attempt.go(Go())
+    assert begun.wait(WAIT_S)
+    attempt.leave()
+    attempt.leave()  # twice is no trouble
+    go_on.set()
+    thread.join(WAIT_S)
+    assert [type(error) for error in raised] == [Stopped]
+    assert worker.kinds == ["Asked"]
+
+
+def test_a_word_for_a_run_that_is_not_here_is_not_heard():
+    assert hear("hostwright-none", Word(), Worker()) is False  # type: ignore[arg-type]
+
+
+def test_a_file_that_is_missing_is_missing_on_that_worker(tmp_path: Path):
+    from hostwright.common.errors import ArtifactError
+
+    desk, _, _, given, _ = at_work(tmp_path)
+    placed = Attempt(desk._place, given)._placed(ArtifactError("cuda: cuda.run is not on this machine: run mirror"))
+    assert isinstance(placed, HostError)
+    assert str(placed) == "gpu01: on the worker w1: cuda: cuda.run is not on this machine: run mirror"

@@ -1,0 +1,121 @@
+"""What is sent of a host: all that its work takes, and of its secrets only those."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from hostwright.apply.executors.cluster.errand import (
+    Asked,
+    Go,
+    Message,
+    Word,
+    errand,
+    fingerprint,
+    named,
+    needed,
+    new_attempt,
+    unsealed,
+)
+from hostwright.apply.rollout.options import ChangeOptions, Spread
+from hostwright.common.errors import HostError
+from hostwright.common.secret import Secret
+from tests.unit.support.clusters import brief_of, fleet_of
+
+PASSWORDS = {
+    "ansible_become_password": "sudo-secret",
+    "ansible_password": "ssh-secret",
+    "hello_token": "role-secret",
+    "hostwright_bmc_password": "bmc-secret",
+    "other_password": "another-secret",
+}
+
+
+def test_a_host_is_the_same_at_the_other_end_but_for_secrets_that_its_work_does_not_take(tmp_path: Path):
+    member = fleet_of(tmp_path, **PASSWORDS).members("gpu01")[0]
+    sent, texts = errand("desk", member, None)
+    assert set(texts) == {"sudo-secret", "ssh-secret", "role-secret"}
+    whole = pickle.dumps(sent)
+    assert not [text for text in PASSWORDS.values() if text.encode() in whole]
+    host, password = unsealed(pickle.loads(whole), texts)  # noqa: S301 - our own
+    assert password is None
+    assert (host.become_password, host.password) == (Secret("sudo-secret"), Secret("ssh-secret"))
+    assert host.get("hello_token") == Secret("role-secret")
+    with pytest.raises(HostError, match="not sent"):
+        host.get("hostwright_bmc_password").reveal()
+    plain = {name: value.value for name, value in host.vars.items() if name not in PASSWORDS}
+    assert plain == {name: value.value for name, value in member.host.vars.items() if name not in PASSWORDS}
+    assert host.vars["stack"].origin == member.host.vars["stack"].origin
+
+
+def test_a_password_that_was_typed_is_sent_in_the_place_of_the_inventorys(tmp_path: Path):
+    member = fleet_of(tmp_path, ansible_become_password="sudo-secret").members("gpu01")[0]
+    sent, texts = errand("desk", member, Secret("typed"))
+    assert texts == ("typed",)
+    host, password = unsealed(sent, texts)
+    assert password == Secret("typed")
+    assert host.become_password is not None
+    assert host.become_password != Secret("sudo-secret")
+
+
+def test_a_host_without_secrets_sends_none(tmp_path: Path):
+    member = fleet_of(tmp_path, hostwright_bmc_password="bmc-secret").members("gpu01")[0]
+    sent, texts = errand("desk", member, None)
+    assert texts == ()
+    assert (needed(member, None), named(member, None)) == (frozenset(), "")
+    assert unsealed(sent, ())[0].name == "gpu01"
+
+
+@pytest.mark.parametrize(
+    ("variables", "password", "name"),
+    [
+        ({"ansible_become_password": "x"}, None, "its password for sudo (ansible_become_password)"),
+        ({"ansible_become_password_command": "echo x"}, None, "its password for sudo (ansible_become_password)"),
+        ({"ansible_password": "x"}, None, "its password for ssh (ansible_password)"),
+        ({"hello_token": "x"}, None, "hello_token"),
+        ({}, Secret("x"), "the sudo password (--ask-become-pass)"),
+    ],
+)
+def test_the_secret_that_is_needed_is_named(tmp_path: Path, variables, password, name):
+    assert named(fleet_of(tmp_path, **variables).members("gpu01")[0], password) == name
+
+
+def test_a_command_that_prints_no_password_is_the_hosts_error(tmp_path: Path):
+    member = fleet_of(tmp_path, ansible_become_password_command="exit 1").members("gpu01")[0]
+    with pytest.raises(HostError, match="gpu01: the command of ansible_become_password"):
+        errand("desk", member, None)
+
+
+def test_the_fingerprint_is_of_what_is_wanted(tmp_path: Path):
+    one = fingerprint(fleet_of(tmp_path / "one").members("gpu01")[0])
+    assert one == fingerprint(fleet_of(tmp_path / "two").members("gpu01")[0])
+    assert one != fingerprint(fleet_of(tmp_path / "three", hello_text="bye").members("gpu01")[0])
+    other = {"distributions": {"debian": ["11"]}}
+    assert one != fingerprint(fleet_of(tmp_path / "four", stack=other).members("gpu01")[0])
+
+
+def test_briefs_and_errands_can_be_sent_and_their_bytes_are_not_shown(tmp_path: Path):
+    fleet = fleet_of(tmp_path)
+    change = ChangeOptions(drain=True, spread=Spread("dask", "tls://a:1"))
+    brief = brief_of(fleet, change)
+    sent, _ = errand(brief.desk, fleet.members("gpu01")[0], None)
+    assert pickle.loads(pickle.dumps((brief, sent))) == (brief, sent)  # noqa: S301 - our own
+    assert brief.desk == f"hostwright-{brief.run.id}"
+    assert "body" not in repr(brief)
+    assert "body" not in repr(sent)
+    assert "xyz" not in repr(Word(going={"a": Go(b"xyz")}))
+
+
+def test_a_message_is_the_same_at_the_other_end():
+    message = Message("gpu01", new_attempt(), "tls://a:1", 1, "2027-01-01T00:00:00+00:00", Asked("w1", b"key"))
+    assert Message.unpacked(message.packed()["body"]) == message
+    assert new_attempt() != new_attempt()
+
+
+def test_what_is_no_message_is_not_taken_for_one():
+    import zlib
+
+    with pytest.raises(TypeError, match="no message: dict"):
+        Message.unpacked(zlib.compress(pickle.dumps({})))

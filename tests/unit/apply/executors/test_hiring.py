@@ -1,0 +1,149 @@
+"""Who works on a run's hosts: what options say, and one sentence for what cannot be."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hostwright.apply.executors.hiring import hired, take_over_left
+from hostwright.apply.journal.header import RunHeader
+from hostwright.apply.journal.writing import Journal
+from hostwright.apply.rollout.options import ChangeOptions, RunOptions, Spread
+from hostwright.common.errors import InputError
+from hostwright.fleet import Fleet
+from tests.lab.sshd import free_port
+from tests.places import PROJECT
+from tests.unit.support.clusters import fleet_of
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.mark.parametrize(
+    ("spread", "address"),
+    [
+        (Spread(), ""),
+        (Spread("local"), ""),
+        (Spread("local", "tls://a:1"), ""),  # what --resume takes over of a run that was given to a cluster
+        (Spread("dask", "tls://a:1"), "tls://a:1"),
+    ],
+)
+def test_who_works(spread, address):
+    assert spread.cluster == address
+
+
+@pytest.mark.parametrize(
+    ("spread", "sentence"),
+    [
+        (Spread("dusk", "tls://a:1"), "--executor: found 'dusk', expected local or dask"),
+        (Spread("dask"), "--executor dask: name the cluster's scheduler: --scheduler tls://HOST:8786"),
+        (Spread("", "tls://a:1"), "--scheduler: it is the scheduler of a Dask cluster: give --executor dask as well"),
+    ],
+)
+def test_what_cannot_be_meant(spread, sentence):
+    with pytest.raises(InputError) as refused:
+        _ = spread.cluster
+    assert str(refused.value) == sentence
+
+
+def test_the_options_are_recorded_and_taken_up_again(tmp_path: Path):
+    fleet = fleet_of(tmp_path / "site")
+    change = ChangeOptions(spread=Spread("dask", "tls://a:1"))
+    given = RunOptions.of(fleet, fleet.members("all"), change)
+    assert given.recorded() == {"hosts": "all", "executor": "dask", "scheduler": "tls://a:1"}
+    assert given.change == change
+    assert "executor" not in RunOptions.of(fleet, fleet.members("all")).recorded()
+
+
+def test_this_machine_needs_nothing(tmp_path: Path):
+    fleet = fleet_of(tmp_path / "site")
+    with hired(fleet, fleet.members("all"), Spread(), None, proves=True) as hire:
+        assert hire is None
+
+
+def test_proofs_are_run_from_this_machine(tmp_path: Path):
+    fleet = fleet_of(tmp_path / "site")
+    spread = Spread("dask", "tls://a:1")
+    with (
+        pytest.raises(InputError, match=r"--prove: proofs are run from this machine"),
+        hired(fleet, fleet.members("all"), spread, None, proves=True),
+    ):
+        pass
+
+
+def test_a_cluster_that_is_not_there_ends_the_run_before_it_is_recorded(tmp_path: Path, state: Path):
+    fleet = fleet_of(tmp_path / "site")
+    change = ChangeOptions(spread=Spread("dask", f"tcp://127.0.0.1:{free_port()}"))
+    with pytest.raises(InputError, match="no scheduler is at"):
+        fleet.provision(fleet.members("all"), change=change)
+    assert not (state / "runs").exists()
+
+
+WITHOUT = f"""
+import sys
+sys.path.insert(0, {str(PROJECT)!r})
+sys.modules["distributed"] = None
+from pathlib import Path
+from hostwright.apply.executors.hiring import hired, take_over_left
+from hostwright.apply.rollout.options import Spread
+from hostwright.common.errors import InputError
+from hostwright.fleet import Fleet
+from hostwright.plan.roles.site import Site
+fleet = Fleet.load(site=Site(Path(sys.argv[1])))
+try:
+    with hired(fleet, fleet.members("all"), Spread("dask", "tls://a:1"), None):
+        pass
+except InputError as error:
+    print(error, error.exit_status)
+"""
+
+
+def test_without_the_package_one_sentence_says_what_to_install(tmp_path: Path):
+    fleet_of(tmp_path / "site")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, str(tmp_path / "site")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == (
+        "--executor dask: the package distributed is not installed here: pip install 'hostwright[dask]' 2\n"
+    )
+
+
+def test_hostwright_alone_imports_no_dask():
+    program = "import sys, hostwright.fleet, hostwright.apply.rollout.applying, hostwright.apply.executors.merging; "
+    program += "print([name for name in sys.modules if name.partition('.')[0] in ('dask', 'distributed')])"
+    done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+# ---------------------------------------------------------------- a run that was left behind
+
+
+def left(fleet: Fleet, state: Path, scheduler: str) -> None:
+    header = RunHeader(
+        "20270101t000000-abcd", "provision", ("gpu01",), str(fleet.path), {"executor": "dask", "scheduler": scheduler},
+        began="2027-01-01T00:00:00+00:00",
+    )  # fmt: skip
+    Journal.begin(state, header, secrets=[], on_trouble=pytest.fail).close()
+
+
+def test_workers_of_a_run_that_was_left_behind_are_asked_before_it_is_resumed(tmp_path: Path, state: Path):
+    fleet = fleet_of(tmp_path / "site")
+    left(fleet, state, f"tcp://127.0.0.1:{free_port()}")
+    with pytest.raises(InputError, match="no scheduler is at"):
+        fleet.resume(RunOptions())
+    last, options = fleet.resume(RunOptions(executor="local"))
+    assert (last, options.hosts, options.change.spread.cluster) == ("20270101t000000-abcd", "gpu01", "")
+
+
+def test_no_cluster_is_asked_where_no_run_was_left_behind(tmp_path: Path, state: Path):
+    fleet = fleet_of(tmp_path / "site")
+    take_over_left(fleet, RunOptions(executor="dask", scheduler="tcp://127.0.0.1:1"))
+    header = RunHeader("20270101t000000-abcd", "provision", ("gpu01",), str(fleet.path), {"hosts": "all"})
+    Journal.begin(state, header, secrets=[], on_trouble=pytest.fail).close()
+    take_over_left(fleet, RunOptions(executor="dask", scheduler="tcp://127.0.0.1:1"))
