@@ -71,6 +71,13 @@ def facts_file(host: str, when: str) -> str:
     return f"{FACTS}/{plain_name(host)}.{when}.json.gz"
 
 
+def make_private(folder: Path) -> None:
+    """Make a directory, and those above it that are missing, for this user alone. Raises ``OSError``."""
+    for place in (*reversed(folder.parents), folder):
+        if not place.exists():
+            place.mkdir(mode=PRIVATE_DIR, exist_ok=True)
+
+
 def write_whole(path: Path, content: bytes, mode: int = PRIVATE_FILE) -> None:
     """Write a file whole or not at all: beside its place, then renamed. Its folder must exist. Raises ``OSError``.
 

@@ -288,8 +288,9 @@ class Roster:
             variables={**member.variables, **bound},
         )
 
-    def member(self, host: Host, chosen: frozenset[str] | None = None) -> Member:
-        """A host with its stack and variables, narrowed to the ``chosen`` roles. Raises ``InputErrors``."""
+    def member(self, host: Host, chosen: frozenset[str] | None = None, *, check: bool = True) -> Member:
+        """A host with its stack and variables, narrowed to the ``chosen`` roles; ``check`` also its variables that no
+        role reads. Raises ``InputErrors``."""
         check_stack_variable(host, self._stacks, self.stack_dirs)
         stack = self.stack(self.stack_name(host))
         slips = [*enabled_is_gone(host, self.roles), *(strangers(host, self.roles) if self.strict else ())]
@@ -300,7 +301,8 @@ class Roster:
             self._fits(stack, [role.name for role in of_host])
         self._files_read(of_host)
         variables = {role.name: inventories.bind(role.variables, role.name, host) for role in of_host}
-        self._check(host)
+        if check:
+            self._check(host)
         roles = tuple(role for role in of_host if chosen is None or role.name in chosen)
         every = in_order({role.name: role for role in self.roles}, stack.roles)
         templates = self.site.templates

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.lab.cluster.hosts import until
 from tests.lab.sshd import free_port
+from tests.places import PROJECT
 
 DASK = Path(sys.executable).with_name("dask")
 QUIET = ("--no-dashboard",)
@@ -60,6 +61,7 @@ class Cluster:
                 env={
                     **os.environ,
                     **SETTINGS,
+                    "PYTHONPATH": str(PROJECT),  # for functions of the tests that are sent there
                     "HOSTWRIGHT_STATE": str(self.folder / "state"),
                     **self.environment,
                     **(env or {}),

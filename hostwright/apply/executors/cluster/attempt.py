@@ -106,7 +106,7 @@ class Attempt:
         self._telling.text = redactor.text
         host, password = unsealed(self._errand, texts)
         roster = place.roster()
-        member = roster.member(host, frozenset(brief.roles) or None)
+        member = roster.member(host, frozenset(brief.roles) or None, check=False)  # checked where it was sent from
         self._refuse_other(member)
         saved = self._errand.saved
         work = Work(

@@ -17,7 +17,7 @@ from hostwright.apply.events import Event
 from hostwright.apply.executors.cluster.sealing import Sealed, opened, seal
 from hostwright.apply.executors.cluster.sites import SiteArchive
 from hostwright.apply.host.outcome import Outcome
-from hostwright.apply.journal.redaction import secrets_within
+from hostwright.apply.journal.redaction import secrets_in, secrets_within
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.common.canonical import hash_of
 from hostwright.common.errors import HostwrightError
@@ -90,7 +90,15 @@ def named(member: Member, password: Secret | None) -> str:
         return "its password for sudo (ansible_become_password)"
     found = needed(member, password)
     names = (name for name, value in member.host.vars.items() if not found.isdisjoint(secrets_within(value.value)))
-    return next(names, "a secret of its roles") if found else ""
+    if found:
+        return next(names, "a secret of its roles")
+    within = seal(member.host, lambda _: False, _known(member))[1]
+    return "a variable that has a password in its text" if within else ""
+
+
+def _known(member: Member) -> set[str]:
+    """The texts of a host's secrets, as far as they are known without running a command."""
+    return {secret.reveal() for secret in secrets_in((member.host,))}
 
 
 def errand(
@@ -99,7 +107,8 @@ def errand(
     """The errand of a host, and the texts of the secrets that it takes. Raises ``HostError`` where the command that
     prints one of them fails."""
     found = needed(member, password)
-    sealed, texts = seal(_Sent(member.host, password), found.__contains__)
+    known = {secret.reveal() for secret in found} | _known(member)
+    sealed, texts = seal(_Sent(member.host, password), found.__contains__, known)
     return Errand(desk, member.name, sealed, fingerprint(member), saved), texts
 
 

@@ -19,7 +19,7 @@ from typing import Self
 
 from hostwright.apply.executors.cluster.errand import Message, Reported
 from hostwright.apply.journal.records import record_of
-from hostwright.common.places import PRIVATE_DIR, PRIVATE_FILE, plain_name, state_root
+from hostwright.common.places import PRIVATE_FILE, make_private, plain_name, state_root
 
 FOLDER = "attempts"  #: below the state directory: a folder for each run, a file in it for each attempt
 KEPT_S = 30 * 86400.0  #: our choice: what nobody has asked for in so long is removed
@@ -48,7 +48,7 @@ class AttemptRecord:
         folder = folder_of(run, root)
         record = cls(folder / f"{plain_name(host)}.{attempt}")
         with suppress(OSError):
-            folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+            make_private(folder)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             record._fd = os.open(record._path, flags, PRIVATE_FILE)
         return record

@@ -20,12 +20,13 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from hostwright.apply.journal.redaction import MIN_INLINE
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
 
 _KEY_BYTES = 32  #: of an X25519 key and of what is made of it
 _NONCE = bytes(12)  #: each key encrypts one letter
-_WITHHELD, _EMPTY = "withheld", "empty"
+_WITHHELD, _EMPTY, _TEXT = "withheld", "empty", "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +61,24 @@ class Withheld(Secret):
 
 
 class _Sealer(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, needed: Callable[[Secret], bool]):
+    def __init__(self, file: io.BytesIO, needed: Callable[[Secret], bool], hidden: Iterable[str]):
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
         self._needed = needed
+        self._hidden = tuple(text for text in hidden if len(text) >= MIN_INLINE)
         self.texts: list[str] = []
 
     def persistent_id(self, value: Any) -> Any:
-        """A secret's number, or that it is withheld; nothing for any other value."""
+        """A secret's number, or that it is withheld; also the number of a text that has a secret in it."""
+        if type(value) is str:
+            within = self._hidden and any(text in value for text in self._hidden)
+            return (_TEXT, self._number(value)) if within else None
         if not isinstance(value, Secret):
             return None
         if not value:
             return _EMPTY
-        if not self._needed(value):
-            return _WITHHELD
-        text = value.reveal()
+        return self._number(value.reveal()) if self._needed(value) else _WITHHELD
+
+    def _number(self, text: str) -> int:
         if text not in self.texts:
             self.texts.append(text)
         return self.texts.index(text)
@@ -84,18 +89,21 @@ class _Opener(pickle.Unpickler):
         super().__init__(file)
         self._texts, self._host = texts, host
 
-    def persistent_load(self, number: Any) -> Secret:
-        """The secret of a number."""
+    def persistent_load(self, number: Any) -> Secret | str:
+        """The secret of a number, or the text."""
+        if isinstance(number, tuple):
+            return self._texts[number[1]]
         if number == _WITHHELD:
             return Withheld(self._host)
         return Secret("" if number == _EMPTY else self._texts[number])
 
 
-def seal(value: Any, needed: Callable[[Secret], bool]) -> tuple[Sealed, tuple[str, ...]]:
-    """A value without its secrets, and the texts of those that are ``needed``. A secret that a command prints is asked
-    for here: raises ``HostError`` where it prints none."""
+def seal(value: Any, needed: Callable[[Secret], bool], hidden: Iterable[str] = ()) -> tuple[Sealed, tuple[str, ...]]:
+    """A value without its secrets, and the texts of those that are ``needed``. Texts in the value that hold one of the
+    ``hidden`` ones are taken out as well. A secret that a command prints is asked for here: raises ``HostError`` where
+    it prints none."""
     file = io.BytesIO()
-    sealer = _Sealer(file, needed)
+    sealer = _Sealer(file, needed, hidden)
     sealer.dump(value)
     return Sealed(zlib.compress(file.getvalue())), tuple(sealer.texts)
 

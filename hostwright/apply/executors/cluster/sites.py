@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hostwright.common.errors import InputError
-from hostwright.common.places import PRIVATE_DIR, state_root
+from hostwright.common.places import make_private, state_root
 from hostwright.common.text import shown_bytes
 from hostwright.plan.member import Roster
 from hostwright.plan.roles.site import STANDARD, Site
@@ -113,7 +113,7 @@ def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
     Raises ``ValueError`` for an archive that is not what its digest says, and ``OSError``.
     """
     folder = (root or state_root()) / FOLDER
-    folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+    make_private(folder)
     place = folder / archive.digest
     if not place.is_dir():
         plain = gzip.decompress(archive.body)

@@ -50,6 +50,16 @@ def test_a_host_is_the_same_at_the_other_end_but_for_secrets_that_its_work_does_
     assert host.vars["stack"].origin == member.host.vars["stack"].origin
 
 
+def test_what_is_wanted_of_a_host_is_known_without_the_secrets_that_were_not_sent(tmp_path: Path):
+    bmc = {"hostwright_bmc": "https://192.0.2.9", "hostwright_bmc_user": "x", "hostwright_bmc_password": "bmc-secret"}
+    fleet = fleet_of(tmp_path, **bmc)
+    member = fleet.members("gpu01")[0]
+    sent, texts = errand("desk", member, None)
+    host, _ = unsealed(sent, texts)
+    assert texts == ()
+    assert fingerprint(fleet.member(host, check=False)) == fingerprint(member) == sent.wanted
+
+
 def test_a_password_that_was_typed_is_sent_in_the_place_of_the_inventorys(tmp_path: Path):
     member = fleet_of(tmp_path, ansible_become_password="sudo-secret").members("gpu01")[0]
     sent, texts = errand("desk", member, Secret("typed"))
@@ -76,6 +86,11 @@ def test_a_host_without_secrets_sends_none(tmp_path: Path):
         ({"ansible_password": "x"}, None, "its password for ssh (ansible_password)"),
         ({"hello_token": "x"}, None, "hello_token"),
         ({}, Secret("x"), "the sudo password (--ask-become-pass)"),
+        (
+            {"hostwright_bmc_password": "hunter22", "motd": "it is hunter22"},
+            None,
+            "a variable that has a password in its text",
+        ),
     ],
 )
 def test_the_secret_that_is_needed_is_named(tmp_path: Path, variables, password, name):

@@ -60,6 +60,14 @@ def test_what_is_not_needed_is_not_sent_and_said_so_where_it_is_wanted_after_all
     assert hash(withheld) == hash(withheld)
 
 
+def test_a_text_that_has_a_secret_in_it_is_taken_out_too():
+    value = {"url": "https://me:hunter22@example.org", "plain": "hello", "a hunter22 key": ["hunter22", "hunt"]}
+    sealed, sent = seal(value, anything, {"hunter22", "abc"})
+    assert b"hunter22" not in zlib.decompress(sealed.body)
+    assert opened(sealed, sent, "gpu01") == value
+    assert seal({"x": "abc"}, anything, {"abc"})[1] == ()  # three letters stand anywhere
+
+
 def test_an_empty_secret_is_none_that_is_sent():
     sealed, sent = seal(Thing("x", Secret("")), anything)
     assert sent == ()

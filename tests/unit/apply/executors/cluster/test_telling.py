@@ -275,7 +275,7 @@ def test_records_are_their_users_alone(tmp_path: Path):
     voice, _, _ = telling(tmp_path)
     voice(Note("gpu01", "0"))
     folder = folder_of(RUN, tmp_path)
-    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {place.stat().st_mode & 0o777 for place in (folder, folder.parent)} == {0o700}
     assert next(folder.iterdir()).stat().st_mode & 0o777 == 0o600
 
 
