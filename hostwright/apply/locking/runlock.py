@@ -27,6 +27,7 @@ ANSWER_S = 30.0  #: our estimate: how long a busy host may take to start the pro
 FIRST_WAIT_S = 1  #: for a lock that is being released at this moment
 ROUND_S = 15  #: a longer wait is made of such rounds, each of which finds out anew who holds the lock
 LAPSE_WAIT_S = 20.0  #: for the lock of a run that is dead, or cannot be heard
+OWN_WAIT_S = 60.0  #: for that of a worker of the same run, which lets go 45 s after nobody could be heard there
 RELEASE_S = 3.0
 LONGEST_S = 20 * 86400.0  #: a bound for the channel; no run is so long, and poll(2) counts milliseconds up to 24 days
 
@@ -75,8 +76,8 @@ class HostLock:
 
         Raises ``Locked`` with the holder's name when it is not free within ``wait_s`` seconds; ``notify`` is called
         with a sentence while it waits. The lock of a run that is dead, or not heard any more, lapses, and is waited for
-        in any case (``LAPSE_WAIT_S``). Raises ``Unreachable`` when the host does not answer, and ``HostError`` when it
-        cannot be locked.
+        in any case (``LAPSE_WAIT_S``), and so is one of the same run (``OWN_WAIT_S``). Raises ``Unreachable`` when the
+        host does not answer, and ``HostError`` when it cannot be locked.
         """
         begun_s = _now_s()
         round_s = FIRST_WAIT_S
@@ -89,8 +90,7 @@ class HostLock:
                 raise
             if busy is None:
                 return cls(keeper)
-            passing = locks.lapsing(busy.held, busy.age_s, holder)
-            left_s = begun_s + max(wait_s, LAPSE_WAIT_S if passing else 0.0) - _now_s()
+            left_s = begun_s + max(wait_s, _lapse_s(busy, holder)) - _now_s()
             if left_s <= 0:
                 raise Locked(holder.host, locks.held_by(busy.held))
             notify(f"waiting for its lock: {locks.held_by(busy.held)}")
@@ -219,6 +219,13 @@ class Keeper:
                 self._busy = Busy(locks.read_holder(record), float(-number if age.startswith("-") else number))
         elif word == "beat" and rest == str(self._sent):
             self._heard, self._heard_s = self._sent, self._sent_s
+
+
+def _lapse_s(busy: Busy, holder: Holder) -> float:
+    """How long a lock is waited for in any case, since it will lapse by itself."""
+    if busy.held is not None and busy.held.run == holder.run:
+        return OWN_WAIT_S
+    return LAPSE_WAIT_S if locks.lapsing(busy.held, busy.age_s, holder) else 0.0
 
 
 def _now_s() -> float:

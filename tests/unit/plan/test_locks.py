@@ -92,6 +92,7 @@ def test_run_without_heartbeat_is_gone():
     for heard, found in ((0, theirs), (5, theirs), (9, None), (400, None), ("", theirs), ("x", theirs), (-99, theirs)):
         assert locks.living(facts(run=theirs.to_json(), heard=heard), ours) == found
     assert locks.living(facts(run=MINE.to_json()), MINE) is None, "our own"
+    assert locks.living(facts(run=replace(MINE, machine="another").to_json()), MINE) is None, "a worker of our own"
     assert locks.living(facts(), ours) is None
 
 
@@ -128,6 +129,11 @@ def test_only_its_owner_touches_a_lock_without_force_until_it_has_ended():
     assert locks.forbids(None, "bob@lap", NOW) == ""
 
 
+def test_a_worker_holds_a_lock_in_the_operators_name():
+    assert locks.holder("run-3", "gpu01", NOW, "anna@desk through root@gw1").owner == "anna@desk through root@gw1"
+    assert locks.holder("run-3", "gpu01", NOW).owner == operator.operator()
+
+
 def test_the_refusal_names_operator_time_and_run():
     sentence = locks.held_by(MINE)
     for part in ("alice@desk", "2026-03-01 12:00 UTC", "run-1", "process 4242 on desk", "`invoke runs.follow`"):
@@ -141,6 +147,8 @@ def test_a_lock_lapses_that_is_dead_or_silent_or_our_own():
     assert locks.lapsing(THEIRS, 9, MINE)
     assert locks.lapsing(None, 0, MINE)
     assert locks.lapsing(here, 0, here), "of a connection that we have lost"
+    elsewhere = replace(here, machine="machine-b", pid=1, started="1@y")
+    assert locks.lapsing(elsewhere, 0, here), "of a worker of this run that was lost"
     assert not locks.lapsing(replace(here, run="run-2"), 0, here), "another run in this very process lives"
     assert locks.lapsing(dead, 0, here)
     assert not locks.lapsing(replace(dead, machine="machine-b"), 0, here), "who can tell from here"

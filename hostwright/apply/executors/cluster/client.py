@@ -7,6 +7,7 @@ TLS is set up as Dask's own programs have it: in its configuration (``distribute
 from __future__ import annotations
 
 import gc
+import ipaddress
 import logging
 import os
 import socket
@@ -84,6 +85,20 @@ def _place(address: str) -> tuple[str, int]:
     if parts.scheme not in ("tcp", "tls") or not host or not port:
         raise InputError(f"found {short(address)!r}, expected tcp://HOST:PORT or tls://HOST:PORT", OPTION)
     return host, port
+
+
+def is_loopback(address: str) -> bool:
+    """Whether nobody but this machine reaches an address: a scheduler's, or a host's."""
+    host = urlsplit(address).hostname if "://" in address else address
+    try:
+        return ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def is_open(address: str) -> bool:
+    """Whether anybody who reaches a scheduler may use it: it has no TLS, and listens to other machines."""
+    return not address.startswith(TLS) and not is_loopback(address)
 
 
 def _security() -> tuple[Security, ssl.SSLContext | None]:

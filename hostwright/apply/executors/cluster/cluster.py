@@ -24,7 +24,7 @@ from distributed import Client, KilledWorker
 
 from hostwright.apply.events import Note
 from hostwright.apply.executors.cluster import desk as desks
-from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, TLS, ask_each, connected, in_time
+from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, ask_each, connected, in_time, is_open
 from hostwright.apply.executors.cluster.desk import Desk
 from hostwright.apply.executors.cluster.dispatch import Dispatch, Trip
 from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, errand
@@ -52,6 +52,7 @@ LOOK_S = 1.0  #: our choice: how often it is looked which workers there are
 ALONE_S = 120.0  #: our choice: how long a run waits for workers, or for the scheduler; a nanny restarts one in seconds
 RECOVER_S = 5.0  #: our choice: what the records of a lost worker are waited for
 CUT_S = 1.5  #: what workers are waited for to hear that they must let go: less than the loop of the run waits
+OPEN = "whoever reaches %s can use the workers' logins to all hosts: give the cluster TLS (tls://)"
 THEN = "a job that runs on it goes on, and `invoke provision --resume` re-attaches to it"
 
 
@@ -75,8 +76,7 @@ class Cluster:
         """
         secret = refuse_secrets(address, members, password)
         archive = pack(roster)
-        if not address.startswith(TLS):
-            refuse_holding(archive, roster, members)
+        refuse_holding(address, archive, roster, members)
         with connected(address, "hostwright") as client:
             demands = Demands(this_machine(), files_of(members), tls=secret)
             check(client, address, demands, members)
@@ -162,6 +162,8 @@ class ClusterCrew:
         threading.Thread(target=self._watch, name="workers", daemon=True).start()
         workers = count(len(self._workers), "worker")
         self._note(f"{workers} of {self._address} can work on {count(self.places, 'host')} at once")
+        if is_open(self._address):
+            self._note(OPEN % self._address)
 
     def end(self) -> None:
         """The run is over: workers let go of what they may still have, and forget it where its journal has all."""

@@ -7,7 +7,6 @@ host is touched, of all workers at once.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from distributed import Client
 import hostwright
 from hostwright import __version__
 from hostwright.apply.delivery.bringing import DeliveryMeans
-from hostwright.apply.executors.cluster.client import ANSWER_S, OPTION, TLS, ask_each, in_time
+from hostwright.apply.executors.cluster.client import ANSWER_S, OPTION, TLS, ask_each, in_time, is_loopback
 from hostwright.apply.executors.cluster.errand import named
 from hostwright.apply.executors.cluster.sites import SiteArchive, holding
 from hostwright.apply.executors.threads import DaemonThreads
@@ -99,11 +98,12 @@ def misfits(
 
 
 def _unsaid(error: BaseException) -> str:
-    if isinstance(error, ImportError | AttributeError):
-        return f"has no Hostwright, or another version ({short(str(error))}): install the same there as here"
     if isinstance(error, TimeoutError):
         return f"hangs ({error})"
-    return f"could not say what it is ({type(error).__name__}: {short(str(error))})"
+    text = f"{type(error).__name__}: {error}"  # Dask sends the text of an error that it cannot send
+    if any(kind in text for kind in ("ModuleNotFoundError", "ImportError", "AttributeError")):
+        return "has no Hostwright, or another version: install the same there as here"
+    return f"could not say what it is ({short(text)})"
 
 
 def _misfit(demands: Demands, machine: Machine) -> str:
@@ -151,8 +151,10 @@ def refuse_secrets(address: str, members: Iterable[Member], password: Secret | N
     return found is not None
 
 
-def refuse_holding(archive: SiteArchive, roster: Roster, members: Iterable[Member]) -> None:
+def refuse_holding(address: str, archive: SiteArchive, roster: Roster, members: Iterable[Member]) -> None:
     """Raise ``InputError`` where a file that would be sent without TLS holds a secret that the inventory knows."""
+    if address.startswith(TLS):
+        return
     known = (secret.reveal() for secret in secrets_in(roster.inventory.hosts.values(), members))
     if file := holding(archive, (text for text in known if len(text) >= MIN_INLINE)):
         raise InputError(
@@ -199,15 +201,8 @@ def elsewhere(members: Iterable[Member], ours: Machine, others: Mapping[str, Mac
                 f"{member.name} is this machine (ansible_connection: local), and a worker would take itself for it: "
                 "leave it out, and provision it without --executor"
             )
-        elif away and _loopback(member.host.address or member.name):
+        elif away and is_loopback(member.host.address or member.name):
             yield InputError(
                 f"{member.name}: the address {member.host.address or member.name} means {away[0]} itself there: give "
                 "it an address that workers reach it at"
             )
-
-
-def _loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"

@@ -15,6 +15,7 @@ from hostwright.apply.jobs.scripting import LogReader
 from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import Answer, Change, Facts, RolePlan, Step
 from tests.unit.support.hostjobs import ask, entry, lay, make, start, systemd, until, waiting, watch
+from tests.unit.support.shell import run as shell
 
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text()
 
@@ -177,3 +178,37 @@ def test_what_a_broken_start_left_is_removed_when_it_is_old(place):
     os.utime(place / "run0-cuda-aa.abcdef.new", (0, 0))
     start(make("true"))
     assert names(place) == {"run0-cuda-bb.abcdef.new", "run1-cuda-aa"}
+
+
+def begun(place: Path, run: str) -> tuple[hostjobs.RunningJob, ...]:
+    script = hostjobs.begun_by(run).script.replace("/var/lib/hostwright/jobs", str(place))
+    return hostjobs.read_jobs(shell(script).stdout.decode())
+
+
+def test_jobs_that_a_run_began_are_found_whether_they_run_or_not_the_oldest_first(place, tmp_path):
+    assert begun(place / "none", "run1") == ()
+    for number, name in enumerate(("run1-base-zz", "run1-cuda-aa")):
+        job = make("true", "true", name=name)
+        start(job)
+        until((place / name / "status").exists, "the end")
+        os.utime(place / name, (number, number))
+    start(make(waiting(tmp_path / "go"), name="run1-docker-00"))
+    entry(place, "run10-cuda-bb", pid="1\n")  # of another run
+    entry(place, "run1-lost-cc")  # one that never began has no record
+    found = begun(place, "run1")
+    (tmp_path / "go").touch()
+    assert [job.id for job in found] == ["run1-base-zz", "run1-cuda-aa", "run1-docker-00"]
+    assert found[1] == hostjobs.RunningJob(
+        "run1-cuda-aa", "cuda", "NONCE", "run1", "jane@laptop", ("thing 0", "thing 1")
+    )
+    reader = LogReader(found[0].role, found[0].steps, found[0].nonce)
+    reader.feed(watch(make("true", "true", name="run1-base-zz"))[0])
+    assert [step.status for step in reader.results] == [0, 0]
+
+
+@pytest.mark.parametrize("run", ["run1; touch broken", "$(touch broken)", "-rf", "a'b", "*"])
+def test_a_runs_id_is_never_a_command(place, run, monkeypatch):
+    entry(place, "run1-cuda-aa")
+    monkeypatch.chdir(place)
+    assert begun(place, run) == ()
+    assert not (place / "broken").exists()

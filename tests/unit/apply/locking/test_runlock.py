@@ -144,6 +144,19 @@ def test_a_lock_is_waited_for_and_whoever_waits_is_told(session: LocalSession, m
     assert told == [f"waiting for its lock: {locks.held_by(MINE)}"]
 
 
+def test_the_lock_of_another_worker_of_the_same_run_is_waited_for_unasked(session: LocalSession):
+    first, told = take(session), []
+    successor = replace(MINE, machine="another", pid=7, started="7@x")
+
+    def notify(sentence: str) -> None:
+        told.append(sentence)
+        threading.Timer(0.1, first.release).start()
+
+    with take(session, successor, notify=notify) as second:
+        assert not second.lost
+    assert told == [f"waiting for its lock: {locks.held_by(MINE)}"]
+
+
 def test_a_wait_ends(session: LocalSession):
     with take(session), pytest.raises(Locked, match="alice@desk"):
         take(session, THEIRS, wait_s=1.2)

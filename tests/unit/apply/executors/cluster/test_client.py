@@ -14,7 +14,7 @@ import dask
 import pytest
 
 from hostwright.apply.executors.cluster import client
-from hostwright.apply.executors.cluster.client import connected, in_time
+from hostwright.apply.executors.cluster.client import connected, in_time, is_loopback
 from hostwright.common.errors import InputError
 from tests.lab.sshd import free_port
 
@@ -154,6 +154,24 @@ def test_a_scheduler_without_tls(tmp_path: Path):
     with dask.config.set(certificates(tmp_path, "ours")), server(b"\0" * 64) as port:
         sentence = refused(f"tls://127.0.0.1:{port}")
     assert "does not speak TLS" in sentence
+
+
+@pytest.mark.parametrize(
+    ("address", "loopback"),
+    [
+        ("tcp://127.0.0.1:8786", True),
+        ("tcp://[::1]:8786", True),
+        ("tcp://localhost:8786", True),
+        ("tcp://192.0.2.1:8786", False),
+        ("tcp://gateway1:8786", False),
+        ("127.0.78.1", True),
+        ("::1", True),
+        ("192.0.2.1", False),
+        ("gpu01", False),
+    ],
+)
+def test_who_is_reached_by_this_machine_alone(address, loopback):
+    assert is_loopback(address) is loopback
 
 
 def test_a_call_that_hangs_is_left_behind():

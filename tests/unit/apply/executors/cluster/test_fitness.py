@@ -55,7 +55,8 @@ def test_a_worker_that_does_not_fit_is_told_in_one_sentence(change, why):
 @pytest.mark.parametrize(
     ("error", "why"),
     [
-        (ModuleNotFoundError("No module named 'hostwright'"), "has no Hostwright, or another version (No module"),
+        (ModuleNotFoundError("No module named 'hostwright'"), "has no Hostwright, or another version: install"),
+        (Exception("ModuleNotFoundError(\"No module named 'hostwright'\")"), "has no Hostwright, or another version"),
         (AttributeError("module has no attribute 'this_machine'"), "has no Hostwright, or another version"),
         (TimeoutError("no answer within 30 s"), "hangs (no answer within 30 s)"),
         (ValueError("unsupported pickle protocol: 5"), "could not say what it is (ValueError: unsupported pickle"),
@@ -169,10 +170,11 @@ def test_a_command_is_not_run_to_find_out(tmp_path: Path):
 def test_a_password_among_the_sites_files_is_refused_without_tls(tmp_path: Path):
     fleet = fleet_of(tmp_path, hostwright_bmc_password="hunter22", other_password="abc")
     (tmp_path / "templates/x.j2").write_text("abc\n")
-    refuse_holding(pack(fleet), fleet, fleet.members("all"))  # three letters stand anywhere
+    refuse_holding("tcp://192.0.2.9:8786", pack(fleet), fleet, fleet.members("all"))  # three letters stand anywhere
     (tmp_path / "templates/y.j2").write_text("key = hunter22\n")
     with pytest.raises(InputError, match=r"templates/y.j2 holds a password of the inventory"):
-        refuse_holding(pack(fleet), fleet, fleet.members("all"))
+        refuse_holding("tcp://192.0.2.9:8786", pack(fleet), fleet, fleet.members("all"))
+    refuse_holding("tls://192.0.2.9:8786", pack(fleet), fleet, fleet.members("all"))
 
 
 def test_the_package_knows_its_own_version_of_dask():
