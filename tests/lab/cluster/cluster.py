@@ -58,19 +58,17 @@ class Cluster:
             return subprocess.Popen(
                 [str(DASK), *words],
                 cwd=self.folder,
-                env={
-                    **os.environ,
-                    **SETTINGS,
-                    "PYTHONPATH": str(PROJECT),  # for functions of the tests that are sent there
-                    "HOSTWRIGHT_STATE": str(self.folder / "state"),
-                    **self.environment,
-                    **(env or {}),
-                },
+                env={**self.environ(), "HOSTWRIGHT_STATE": str(self.folder / "state"), **(env or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+
+    def environ(self) -> dict[str, str]:
+        """The environment of everybody who takes part in it."""
+        path = str(PROJECT)  # for functions of the tests that are sent there
+        return {**os.environ, **SETTINGS, "PYTHONPATH": path, **self.environment}
 
     def log(self, name: str) -> str:
         """All that a process has printed."""

@@ -117,8 +117,8 @@ class Typed:
         assert until(lambda: text in self.out or self.process.poll() is not None), self.out
         assert until(lambda: text in self.out, 5), self.out
 
-    def end(self) -> int:
+    def end(self, wait_s: float = 4 * WAIT_S) -> int:
         """Its exit status, once all that it printed is read."""
-        status = self.process.wait(4 * WAIT_S)
+        status = self.process.wait(wait_s)
         self._reader.join(WAIT_S)
         return status
