@@ -33,9 +33,10 @@ def hired(
     if proves:
         raise InputError(PROVE, "--prove")
     with _needing_dask():
-        from hostwright.apply.executors.cluster.cluster import Cluster
-    with Cluster.opened(address, roster, members, password) as cluster:
-        yield cluster.crew
+        from hostwright.apply.executors.cluster.cluster import crew_of
+        from hostwright.apply.executors.cluster.fitness import opened
+    with opened(address, roster, members, password) as cluster:
+        yield partial(crew_of, cluster)
 
 
 def take_over_left(roster: Roster, given: RunOptions) -> None:

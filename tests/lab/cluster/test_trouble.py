@@ -192,3 +192,18 @@ def test_the_rollouts_limits_are_those_of_any_run(hosts: Hosts, bare: Cluster, s
     assert "the step ended with status 3" in error.sentence
     assert error.examination is not None
     assert [hosts.jobs(host) for host in NAMES[1:]] == [[], [], []]
+
+
+def test_what_was_shown_is_applied_or_nothing(hosts: Hosts, bare: Cluster, state: Path):
+    bare.start_worker("w1")
+    fleet = Fleet.load(site=Site(hosts.root))
+    members = fleet.members("gpu1,gpu2")
+    saved = {planned.host: planned.plan for planned in fleet.plan(members).values}
+    hosts.on("gpu2", "echo done >/mnt/done-second")
+    hosts.go()
+    ended = fleet.provision(members, change=ChangeOptions(spread=Spread("dask", bare.address)), saved=saved)
+    assert words(ended) == {
+        "gpu1": "changed",
+        "gpu2": "the host changed since this plan was saved; run `plan` again",
+    }
+    assert hosts.jobs("gpu2") == []

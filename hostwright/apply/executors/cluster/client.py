@@ -20,10 +20,10 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from distributed import Client, Security
+from distributed import Client, KilledWorker, Security
 
 from hostwright.apply.executors.threads import DaemonThreads
-from hostwright.common.errors import InputError
+from hostwright.common.errors import HostError, InputError
 from hostwright.common.text import short
 
 T = TypeVar("T")
@@ -203,3 +203,12 @@ def ask_each(
         else:
             answers[worker] = future.result()
     return answers, errors
+
+
+def meaning_of(host: str, error: BaseException, then: str) -> HostError:
+    """What an error of the cluster means for a host; ``then`` says what to do."""
+    if isinstance(error, KilledWorker):
+        last = getattr(error.last_worker, "address", error.last_worker)
+        lost = f"{error.allowed_failures + 1} workers were lost while they had it, the last of them {last}"
+        return HostError(host, f"{lost}: their logs say why; {then}")
+    return HostError(host, f"the cluster could not work on it: {type(error).__name__}: {short(str(error))}")

@@ -1,7 +1,7 @@
 """The workers of a Dask cluster as the crew of a run.
 
-    with Cluster.opened(address, roster, members, password) as cluster:   # everything is checked, no host is touched
-        with cluster.crew(work) as crew:                                  # the run is recorded by now
+    with opened(address, roster, members, password) as cluster:   # everything is checked, no host is touched
+        with crew_of(cluster, work) as crew:                      # the run is recorded by now
             roll_out(names, work, crew=crew, stop=crew.cut, …)
 
 The loop of the run gives each host to the crew, which sends it as a task of the cluster (``Client.get_executor``). A
@@ -15,36 +15,24 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, Self, TypeVar, cast
-
-from distributed import Client, KilledWorker
+from typing import Any, TypeVar, cast
 
 from hostwright.apply.events import Note
 from hostwright.apply.executors.cluster import desk as desks
-from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, ask_each, connected, in_time, is_open
+from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, ask_each, in_time, is_open, meaning_of
 from hostwright.apply.executors.cluster.desk import Desk
 from hostwright.apply.executors.cluster.dispatch import Dispatch, Trip
-from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, errand
-from hostwright.apply.executors.cluster.fitness import (
-    Demands,
-    check,
-    files_of,
-    misfits,
-    refuse_holding,
-    refuse_secrets,
-    this_machine,
-)
-from hostwright.apply.executors.cluster.sites import SiteArchive, pack
+from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, errand, needed
+from hostwright.apply.executors.cluster.fitness import Cluster, misfits, this_machine
 from hostwright.apply.executors.cluster.speaking import Speaking
+from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.applying import Work
-from hostwright.common.errors import HostError, HostwrightError
-from hostwright.common.secret import Secret
+from hostwright.common.errors import HostwrightError
+from hostwright.common.input.passwordcommand import get_all
 from hostwright.common.text import count, short
-from hostwright.plan.member import Members, Roster
 
 T = TypeVar("T")
 
@@ -53,55 +41,30 @@ ALONE_S = 120.0  #: our choice: how long a run waits for workers, or for the sch
 RECOVER_S = 5.0  #: our choice: what the records of a lost worker are waited for
 CUT_S = 1.5  #: what workers are waited for to hear that they must let go: less than the loop of the run waits
 OPEN = "whoever reaches %s can use the workers' logins to all hosts: give the cluster TLS (tls://)"
+NOBODY = "nobody"  #: in the place of a worker's address
 THEN = "a job that runs on it goes on, and `invoke provision --resume` re-attaches to it"
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """A cluster that was found fit for these hosts."""
-
-    client: Client
-    address: str
-    demands: Demands
-    archive: SiteArchive
-    roles: tuple[str, ...] = ()  #: to which the hosts were narrowed
-    password: Secret | None = field(default=None, repr=False)
-
-    @classmethod
-    @contextmanager
-    def opened(cls, address: str, roster: Roster, members: Members, password: Secret | None) -> Iterator[Self]:
-        """Connect to the scheduler at this address, and look whether its workers can work on these hosts.
-
-        Raises ``InputError`` for whatever stands in the way; no host is touched.
-        """
-        secret = refuse_secrets(address, members, password)
-        archive = pack(roster)
-        refuse_holding(address, archive, roster, members)
-        with connected(address, "hostwright") as client:
-            demands = Demands(this_machine(), files_of(members), tls=secret)
-            check(client, address, demands, members)
-            yield cls(client, address, demands, archive, members.roles, password)
-
-    @contextmanager
-    def crew(self, work: Work) -> Iterator[ClusterCrew]:
-        """The crew of a run. Raises ``HostwrightError`` where the workers cannot be prepared."""
-        roster = work.roster
-        brief = Brief(
-            work.run,
-            work.verb,
-            work.change,
-            roster.force,
-            self.roles,
-            roster.options.host_keys,
-            type(roster),
-            self.archive,
-        )
-        crew = ClusterCrew(self, brief, work)
-        try:
-            crew.begin()
-            yield crew
-        finally:
-            crew.end()
+@contextmanager
+def crew_of(cluster: Cluster, work: Work) -> Iterator[ClusterCrew]:
+    """The workers of a cluster as the crew of a run. Raises ``HostwrightError`` where they cannot be prepared."""
+    roster = work.roster
+    brief = Brief(
+        work.run,
+        work.verb,
+        work.change,
+        roster.force,
+        cluster.roles,
+        roster.options.host_keys,
+        type(roster),
+        cluster.archive,
+    )
+    crew = ClusterCrew(cluster, brief, work)
+    try:
+        crew.begin()
+        yield crew
+    finally:
+        crew.end()
 
 
 class ClusterCrew:
@@ -116,6 +79,7 @@ class ClusterCrew:
         self._dispatch = Dispatch(work.emit, self._speaking.poke, stopping=work.stopping.is_set, recover=self._recover)
         self._known: dict[str, str] = {}  #: every worker that was looked at, and why it does not fit; empty: it does
         self._workers: dict[str, int] = {}  #: those that are there and fit, and how many hosts each takes
+        self._tasks: dict[str, Future[Any]] = {}  #: of each host, the last that was sent
         self._recovered: dict[str, list[Message]] = {}
         self._lost = ""  #: why nobody is left who could work
         self._over = threading.Event()
@@ -151,14 +115,16 @@ class ClusterCrew:
 
     def begin(self) -> None:
         """Make the run known to the workers, and begin to listen to them."""
-        self._look()
+        get_all(secret for member in self._work.members.values() for secret in needed(member, self._cluster.password))
         self._client.subscribe_topic(self._brief.desk, self._hear)
         threading.Thread(target=self._take, name="cluster", daemon=True).start()
-        desk = Desk(self._brief)
-        if in_time(lambda: (self._client.register_plugin(desk, name=self._brief.desk), True), ANSWER_S) is None:
-            raise HostwrightError(
-                f"the workers of {self._address} could not be prepared within {ANSWER_S:.0f} s: look at their logs"
-            )
+        ready = DaemonThreads(1, "dask").submit(self._client.register_plugin, Desk(self._brief), name=self._brief.desk)
+        try:
+            ready.result(ANSWER_S)
+        except Exception as error:
+            why = f"{type(error).__name__}: {short(str(error))}".rstrip(": ")
+            raise HostwrightError(f"the workers of {self._address} could not be prepared ({why})") from error
+        self._look()
         threading.Thread(target=self._watch, name="workers", daemon=True).start()
         workers = count(len(self._workers), "worker")
         self._note(f"{workers} of {self._address} can work on {count(self.places, 'host')} at once")
@@ -194,31 +160,29 @@ class ClusterCrew:
             self._dispatch.lose(self._lost, THEN)
             return
         workers = list(self._workers)
+        sent = self._dispatch.sent(host, workers or (NOBODY,))
+        if (before := self._tasks.pop(host, None)) is not None:
+            before.cancel()
+        if not workers:
+            return  # it is stranded until one comes
         try:
             task = self._executor.submit(desks.carry_out, given, workers=workers)
         except Exception as error:  # noqa: BLE001 - of the client, which may be closing
-            self._dispatch.task_ended(host, self._meant(host, error))
+            self._dispatch.task_ended(host, meaning_of(host, error, THEN))
             return
-        sent = self._dispatch.sent(host, workers)
+        self._tasks[host] = task
         task.add_done_callback(lambda task: self._do(partial(self._task_ended, host, sent, task)))
 
     def _task_ended(self, host: str, sent: int, task: Future[Any]) -> None:
         if not self._dispatch.is_current(host, sent):
             return
+        self._tasks.pop(host, None)
         try:
             error = task.exception(0)
         except CancelledError:
             self._lose(f"the connection to the scheduler {self._address} was lost")
         else:
-            self._dispatch.task_ended(host, None if error is None else self._meant(host, error))
-
-    def _meant(self, host: str, error: BaseException) -> BaseException:
-        """What an error of the cluster means for a host."""
-        if isinstance(error, KilledWorker):
-            last = getattr(error.last_worker, "address", error.last_worker)
-            lost = f"{error.allowed_failures + 1} workers were lost while they had it, the last of them {last}"
-            return HostError(host, f"{lost}: their logs say why; {THEN}")
-        return HostError(host, f"the cluster could not work on it: {type(error).__name__}: {short(str(error))}")
+            self._dispatch.task_ended(host, None if error is None else meaning_of(host, error, THEN))
 
     def _understand(self, said: Mapping[str, Any]) -> None:
         self._dispatch.take(Message.unpacked(said["body"]))
@@ -229,7 +193,7 @@ class ClusterCrew:
 
     def _strand(self) -> None:
         """Give hosts to others whose workers are gone, all of those that they were given to."""
-        for host in self._dispatch.stranded(self._workers):
+        for host in self._dispatch.stranded(self._workers) if self._workers else ():
             self._dispatch.give_again(host)
 
     def _note(self, sentence: str) -> None:
@@ -284,19 +248,20 @@ class ClusterCrew:
         if found is None:
             return False
         new = [worker for worker in found if worker not in self._known]
-        if new and self._known:
+        if new:
             self._look_at(new)
-        else:  # the first ones were looked at before the run began
-            self._known |= dict.fromkeys(new, "")
-        self._workers = {worker: threads for worker, threads in found.items() if not self._known[worker]}
+        self._workers = {worker: threads for worker, threads in found.items() if self._known.get(worker) == ""}
         self._speaking.know(self._workers)
         return True
 
-    def _look_at(self, workers: Iterable[str]) -> None:
+    def _look_at(self, workers: list[str]) -> None:
+        """Whether workers fit, and have their desk: one that is still setting it up is looked at again."""
         demands = self._cluster.demands
-        machines, errors = ask_each(self._client, list(workers), this_machine, demands.artifacts)
+        machines, errors = ask_each(self._client, workers, this_machine, demands.artifacts)
+        ready, _ = ask_each(self._client, list(machines), desks.hear, self._brief.desk, Word())
         unfit = misfits(demands, machines, errors)
         for worker in workers:
-            self._known[worker] = unfit.get(worker, "")
-            if why := self._known[worker]:
+            if why := unfit.get(worker):
                 self._do(partial(self._note, f"the worker {worker} is given no hosts: it {why}"))
+            if why or ready.get(worker):
+                self._known[worker] = why or ""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 from hostwright.apply import events
@@ -19,7 +18,7 @@ from hostwright.apply.executors.cluster.errand import Asked, Done, Go, Message, 
 from hostwright.apply.executors.cluster.sealing import letter
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.connections import CUT
-from hostwright.common.errors import CrewLost, HostError, HostwrightError, Stopped
+from hostwright.common.errors import CrewLost, HostError, Stopped
 from hostwright.plan.model import Plan, RoleResult
 
 AGAIN = 3  #: our choice: how often a host is given away anew whose worker let go of it; as often as Dask by itself
@@ -89,10 +88,11 @@ class Trip:
 
 
 class Dispatch:
-    """The hosts of one run that were given to a cluster. ``emit`` hears all that happens to them, from one thread: that
-    of ``take`` and ``task_ended``. ``speak`` is called with a worker to whom there is something to say.
+    """The hosts of one run that were given to a cluster.
 
-    ``recover`` returns what is kept at the place of a lost worker of these attempts, beyond these numbers.
+    One thread does all that is done here, but for ``add``, ``word``, ``heard`` and ``workers``; from it, ``emit`` hears
+    all that happens to hosts. ``speak`` is called with a worker to whom there is something to say. ``recover`` returns
+    what is kept at the place of a lost worker of these attempts, beyond these numbers.
     """
 
     def __init__(
@@ -105,9 +105,9 @@ class Dispatch:
     ):
         self._emit, self._speak, self._stopping, self._recover = emit, speak, stopping, recover
         self._lock = threading.Lock()  # guards the fields below
-        self._trips: dict[str, Trip] = {}
+        self._trips: dict[str, Trip] = {}  #: hosts that have not ended
+        self._at: dict[str, dict[str, Trip]] = {}  #: and of these, by their workers, those that have one
         self._leave: dict[str, set[str]] = {}
-        self._over: HostwrightError | None = None
 
     def add(self, trip: Trip) -> None:
         """A host that is given to the cluster now."""
@@ -117,28 +117,27 @@ class Dispatch:
     def word(self, worker: str) -> Word:
         """How the run stands, for one worker."""
         with self._lock:
-            here = [trip for trip in self._trips.values() if trip.worker == worker and not trip.future.done()]
-            going = {trip.attempt: trip.go for trip in here}
+            going = {trip.attempt: trip.go for trip in self._at.get(worker, {}).values()}
             return Word(self._stopping(), going, frozenset(self._leave.get(worker, ())))
 
     @property
     def workers(self) -> frozenset[str]:
         """The workers that have a host now, or must let go of one."""
         with self._lock:
-            having = {trip.worker for trip in self._trips.values() if trip.worker and not trip.future.done()}
-            return frozenset(having | {worker for worker, attempts in self._leave.items() if attempts})
+            return frozenset(worker for places in (self._at, self._leave) for worker, there in places.items() if there)
 
     def sent(self, host: str, workers: Iterable[str]) -> int:
         """A host was sent to the cluster, for one of these workers; the number of that task."""
         with self._lock:
-            trip = self._trips[host]
+            if (trip := self._trips.get(host)) is None:
+                return 0
             trip.given, trip.sent = frozenset(workers), trip.sent + 1
             return trip.sent
 
     def is_current(self, host: str, sent: int) -> bool:
         """Whether the task with this number is the last one that was sent of a host."""
         with self._lock:
-            return self._trips[host].sent == sent
+            return (trip := self._trips.get(host)) is not None and trip.sent == sent
 
     def heard(self, worker: str, word: Word) -> None:
         """A worker has heard this word."""
@@ -206,12 +205,11 @@ class Dispatch:
     def _trip(self, host: str) -> Trip | None:
         """A host that has not ended."""
         with self._lock:
-            trip = self._trips.get(host)
-            return None if trip is None or trip.future.done() else trip
+            return self._trips.get(host)
 
     def _left(self) -> tuple[Trip, ...]:
         with self._lock:
-            return tuple(trip for trip in self._trips.values() if not trip.future.done())
+            return tuple(self._trips.values())
 
     def _dismiss(self, worker: str, attempt: str) -> None:
         if not worker:
@@ -228,6 +226,8 @@ class Dispatch:
         if trip.attempt and trip.attempt != message.attempt:
             self._lose(trip, asked.worker)
         with self._lock:
+            self._at.get(trip.worker, {}).pop(trip.host, None)
+            self._at.setdefault(message.worker, {})[trip.host] = trip
             trip.worker, trip.name, trip.mailbox = message.worker, asked.worker, asked.mailbox
             trip.attempt, trip.number = message.attempt, message.number
         self._speak(message.worker)
@@ -261,9 +261,14 @@ class Dispatch:
         if outcome.word != "pending" and (trouble := trip.keep()):
             self._emit(Note(trip.host, trouble))
         self._emit(HostEnded(trip.host, outcome.word, witness=witness))
-        with suppress(InvalidStateError):
-            trip.future.set_result(outcome)
+        self._forget(trip)
+        trip.future.set_result(outcome)
 
     def _end(self, trip: Trip, error: BaseException) -> None:
-        with suppress(InvalidStateError):  # it has ended meanwhile
-            trip.future.set_exception(error)
+        self._forget(trip)
+        trip.future.set_exception(error)
+
+    def _forget(self, trip: Trip) -> None:
+        with self._lock:
+            self._trips.pop(trip.host, None)
+            self._at.get(trip.worker, {}).pop(trip.host, None)

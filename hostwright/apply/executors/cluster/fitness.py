@@ -11,7 +11,8 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -21,9 +22,9 @@ from distributed import Client
 import hostwright
 from hostwright import __version__
 from hostwright.apply.delivery.bringing import DeliveryMeans
-from hostwright.apply.executors.cluster.client import ANSWER_S, OPTION, TLS, ask_each, in_time, is_loopback
+from hostwright.apply.executors.cluster.client import ANSWER_S, OPTION, TLS, ask_each, connected, in_time, is_loopback
 from hostwright.apply.executors.cluster.errand import named
-from hostwright.apply.executors.cluster.sites import SiteArchive, holding
+from hostwright.apply.executors.cluster.sites import SiteArchive, holding, pack
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.journal.redaction import MIN_INLINE, secrets_in
@@ -31,7 +32,7 @@ from hostwright.common.errors import ArtifactError, InputError, InputErrors
 from hostwright.common.operator import machine_id
 from hostwright.common.secret import Secret
 from hostwright.common.text import short
-from hostwright.plan.member import Member, Roster
+from hostwright.plan.member import Member, Members, Roster
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.artifacts import Store
 
@@ -206,3 +207,30 @@ def elsewhere(members: Iterable[Member], ours: Machine, others: Mapping[str, Mac
                 f"{member.name}: the address {member.host.address or member.name} means {away[0]} itself there: give "
                 "it an address that workers reach it at"
             )
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that was found fit for the hosts of a run."""
+
+    client: Client
+    address: str
+    demands: Demands
+    archive: SiteArchive
+    roles: tuple[str, ...] = ()  #: to which the hosts were narrowed
+    password: Secret | None = field(default=None, repr=False)
+
+
+@contextmanager
+def opened(address: str, roster: Roster, members: Members, password: Secret | None) -> Iterator[Cluster]:
+    """Connect to the scheduler at this address, and look whether its workers can work on these hosts.
+
+    Raises ``InputError`` for whatever stands in the way; no host is touched.
+    """
+    secret = refuse_secrets(address, members, password)
+    archive = pack(roster)
+    refuse_holding(address, archive, roster, members)
+    with connected(address, "hostwright") as client:
+        demands = Demands(this_machine(), files_of(members), tls=secret)
+        check(client, address, demands, members)
+        yield Cluster(client, address, demands, archive, members.roles, password)

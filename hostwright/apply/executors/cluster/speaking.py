@@ -95,7 +95,12 @@ class Speaking:
                     self._lock.notify_all()
 
     async def _say(self, worker: str, word: Word) -> None:
-        heard = await self._client.run(hear, self._desk, word, workers=[worker], on_error="ignore", asynchronous=True)
+        try:
+            heard = await self._client.run(
+                hear, self._desk, word, workers=[worker], on_error="ignore", asynchronous=True
+            )
+        except Exception:  # noqa: BLE001 - whatever Dask raises: the next word may come through
+            return
         if heard.get(worker):
             self._heard(worker, word)
 
