@@ -98,4 +98,4 @@ class Delivery:
         self._over = True
         self.halt()
         handout = self._means.handout
-        return handout is not None and handout.leave(self._connection.host)
+        return handout is not None and handout.leave(self._connection.host, self._connection)

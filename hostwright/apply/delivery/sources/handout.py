@@ -82,6 +82,9 @@ class Handout:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
         """Serve nothing any more, here and on hosts."""
         self.stop()
         self.server.close()
@@ -102,6 +105,7 @@ class Handout:
             self._members[host] = _Member(connection, files, end)
             stopped = self._stopped
         if before:
+            before.end()
             self._close(before)
         if self.takes(host):
             self.sources.join(host)
@@ -183,13 +187,21 @@ class Handout:
         if not member.cannot:
             self.sources.able(host)
 
-    def leave(self, host: str) -> bool:
-        """The run on a host is over; whether its connection is kept for a while, since others fetch from the host."""
+    def cut(self, host: str) -> None:
+        """Bring a host nothing more: whoever works on it is told. Returns without waiting."""
+        with self._lock:
+            member = self._members.get(host)
+        if member:
+            threading.Thread(target=member.end, name="cut-files", daemon=True).start()
+
+    def leave(self, host: str, connection: HostConnection) -> bool:
+        """The run on a host is over for who entered it with this connection; whether that is kept for a while, since
+        others fetch from the host."""
         with self._lock:
             member = self._members.get(host)
             kept = sum(other.kept for other in self._members.values())
-        if member is None:
-            return False
+        if member is None or member.connection is not connection:
+            return False  # somebody else has entered it since
         if not self.takes(host):
             with self._lock:
                 self._members.pop(host, None)

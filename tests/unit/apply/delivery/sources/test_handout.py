@@ -1,0 +1,49 @@
+"""A host that two take care of, one after the other without a pause, and one that nobody takes care of any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hostwright.apply.delivery.sources.ledger import SourceLimits
+from hostwright.common.errors import Stopped
+from tests.unit.apply.delivery.hosts import LoopFleet, fleet_of
+
+WAIT_S = 30.0
+
+
+@pytest.fixture
+def fleet(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopFleet]:
+    with fleet_of(2, monkeypatch) as hosts:
+        yield hosts
+
+
+def test_who_had_a_host_before_takes_nothing_away_from_who_has_it_now(fleet: LoopFleet) -> None:
+    ended: list[str] = []
+    host = fleet.hosts[0]
+    before, now = host.connection(), host.connection()
+    with fleet.handout() as handout:
+        handout.enter(host.name, before, [], lambda: ended.append("before"))
+        handout.enter(host.name, now, [], lambda: ended.append("now"))
+        assert ended == ["before"]
+        assert not handout.leave(host.name, before)
+        assert handout.sources.ask(host.name, "a" * 64).source is not None  # it still takes files
+        assert not handout.leave(host.name, now)
+        assert handout.sources.ask(host.name, "b" * 64).source is None
+    assert ended == ["before"]
+
+
+def test_a_host_that_waits_for_a_source_is_let_go_of_and_no_other(fleet: LoopFleet) -> None:
+    fleet.add()
+    with fleet.handout() as handout, ThreadPoolExecutor() as threads:
+        handout.sources._ledger._limits = SourceLimits(at_once=0)  # nobody gets anything
+        deliveries = [fleet.deliver(host, handout) for host in fleet.hosts]
+        first, second = (threads.submit(delivery.wait, fleet.artifacts()) for delivery in deliveries)
+        handout.cut(fleet.hosts[0].name)
+        assert isinstance(first.exception(WAIT_S), Stopped)
+        assert not second.done()
+        handout.stop()
+        assert isinstance(second.exception(WAIT_S), Stopped)
+        assert [delivery.close() for delivery in deliveries] == [False, False]
