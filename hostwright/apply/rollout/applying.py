@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hostwright.apply.delivery.sources.handout import Handout
-from hostwright.apply.delivery.sources.settings import read_file_settings
+from hostwright.apply.delivery.sources.settings import FileSettings, read_file_settings
 from hostwright.apply.events import Emit, HostEnded, Note
 from hostwright.apply.executors.crew import Crew
 from hostwright.apply.host.applying import HostApply
@@ -217,8 +217,13 @@ def stop_gently(stopping: threading.Event, emit: Emit, verb: str, handout: Hando
 
 def handout_for(run: str, members: Members, emit: Emit) -> Handout:
     """Hands out the files of a run to those of its hosts that get them by HTTP."""
+    return Handout(run, taking(members), emit)
+
+
+def taking(members: Iterable[Member]) -> Mapping[str, FileSettings]:
+    """The hosts that get their files by HTTP, and how."""
     settings = {member.name: read_file_settings(member.host) for member in members if not member.host.local}
-    return Handout(run, {name: one for name, one in settings.items() if one.way == "pull"}, emit)
+    return {name: one for name, one in settings.items() if one.way == "pull"}
 
 
 def status_of(results: Results[Outcome]) -> int:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
+from hostwright.apply.executors.cluster.cluster import brief
 from hostwright.apply.executors.cluster.errand import Brief, Message
 from hostwright.apply.executors.cluster.sites import pack
+from hostwright.apply.rollout.applying import Work
+from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions
 from hostwright.fleet import Fleet
 from hostwright.plan.host.release import Run
@@ -71,7 +75,10 @@ def fleet_of(root: Path, hosts: Mapping[str, Mapping[str, Any]] | None = None, *
 
 def brief_of(fleet: Fleet, change: ChangeOptions = UNBOUNDED) -> Brief:
     """The brief of a run on a fleet."""
-    return Brief(RUN, "provision", change, False, (), "strict", Fleet, pack(fleet))
+    work = Work(
+        fleet, fleet.members("all").by_name, Connections(), RUN, lambda _: None, Event(), change, verb="provision"
+    )
+    return brief(work, (), pack(fleet))
 
 
 class Worker:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from hostwright.apply.delivery.sources.handout import Handout
+from hostwright.apply.events import Event
 from hostwright.apply.executors.cluster.errand import Brief, Errand, Go, fingerprint, new_attempt, unsealed
 from hostwright.apply.executors.cluster.records import AttemptRecord
 from hostwright.apply.executors.cluster.sealing import Mailbox
@@ -56,6 +58,7 @@ class Attempt:
         self._word: Go | None = None
         self._left = False
         self._connections: Connections | None = None
+        self._handout: Handout | None = None
         self._stopping = threading.Event()
 
     def go(self, word: Go) -> None:
@@ -76,20 +79,29 @@ class Attempt:
                 return
             self._left = True
             self._change.notify_all()
-            connections = self._connections
+            connections, handout = self._connections, self._handout
         self._telling.leave()
         self._stopping.set()
+        if handout is not None:
+            handout.cut(self._errand.host)
         if connections is not None:
             threading.Thread(target=connections.close, name="leave", daemon=True).start()
 
-    def carry_out(self) -> None:
-        """Ask, work, and tell what came of it. Errors of the host are told, too; what else goes wrong is raised."""
+    def tell(self, event: Event) -> None:
+        """Tell something of the run, or of the host."""
+        self._telling(event)
+
+    def carry_out(self, handout: Handout | None = None) -> None:
+        """Ask, work, and tell what came of it. Errors of the host are told, too; what else goes wrong is raised.
+
+        ``handout`` is that of the worker's hosts.
+        """
         self._telling.ask(self._place.name, self._place.mailbox.address)
         with self._change:
             self._change.wait_for(lambda: self._left or self._word is not None)
             if self._left or self._word is None:
                 return
-            word = self._word
+            word, self._handout = self._word, handout
         outcome: Outcome | None = None
         error: HostwrightError | None = None
         try:
@@ -120,6 +132,7 @@ class Attempt:
             saved={name: saved} if saved is not None else {},
             as_saved=redactor.plan,
             verb=brief.verb,
+            handout=self._handout,
             clean=redactor.text,
             keep=lambda _: "",  # on the operator's machine, for the way back from there
             owner=f"{brief.run.operator} through {operator()}"[:200],

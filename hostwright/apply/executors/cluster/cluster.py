@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar, cast
@@ -26,10 +27,11 @@ from hostwright.apply.executors.cluster.desk import Desk
 from hostwright.apply.executors.cluster.dispatch import Dispatch, Trip
 from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, errand, needed
 from hostwright.apply.executors.cluster.fitness import Cluster, misfits, this_machine
+from hostwright.apply.executors.cluster.sites import SiteArchive
 from hostwright.apply.executors.cluster.speaking import Speaking
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.host.outcome import Outcome
-from hostwright.apply.rollout.applying import Work
+from hostwright.apply.rollout.applying import Work, taking
 from hostwright.common.errors import HostwrightError
 from hostwright.common.input.passwordcommand import get_all
 from hostwright.common.text import count, short
@@ -48,23 +50,30 @@ THEN = "a job that runs on it goes on, and `invoke provision --resume` re-attach
 @contextmanager
 def crew_of(cluster: Cluster, work: Work) -> Iterator[ClusterCrew]:
     """The workers of a cluster as the crew of a run. Raises ``HostwrightError`` where they cannot be prepared."""
-    roster = work.roster
-    brief = Brief(
-        work.run,
-        work.verb,
-        work.change,
-        roster.force,
-        cluster.roles,
-        roster.options.host_keys,
-        type(roster),
-        cluster.archive,
-    )
-    crew = ClusterCrew(cluster, brief, work)
+    crew = ClusterCrew(cluster, brief(work, cluster.roles, cluster.archive), work)
     try:
         crew.begin()
         yield crew
     finally:
         crew.end()
+
+
+def brief(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
+    """What workers must know of a run. The address of this machine that its hosts would fetch files from is none of a
+    worker's: they fetch from where their connection comes from."""
+    roster = work.roster
+    files = {host: replace(settings, address="") for host, settings in taking(work.members.values()).items()}
+    return Brief(
+        work.run,
+        work.verb,
+        work.change,
+        roster.force,
+        roles,
+        roster.options.host_keys,
+        files,
+        type(roster),
+        archive,
+    )
 
 
 class ClusterCrew:

@@ -11,11 +11,14 @@ import asyncio
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from distributed import Worker, WorkerPlugin, get_worker
 
+from hostwright.apply.delivery.sources.handout import Handout
+from hostwright.apply.events import Event, Note
 from hostwright.apply.executors.cluster import records, sites
 from hostwright.apply.executors.cluster.attempt import Attempt, Workplace
 from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, desk_of
@@ -43,6 +46,7 @@ class Desk(WorkerPlugin):
         )
         self._change = threading.Condition()  # guards the fields below
         self._attempts: dict[str, Attempt] = {}
+        self._handout: Handout | None = None  #: of files to the hosts of this worker, as long as it has some
         self._reading = threading.Lock()  # guards the next one
         self._known: Roster | None = None
         self._stopping = False
@@ -62,25 +66,45 @@ class Desk(WorkerPlugin):
     def carry_out(self, errand: Errand, key: str) -> None:
         """Carry out one errand, from the question to the end. Called in a thread of the worker's."""
         attempt = Attempt(self._place, errand, key)
+        handout = self._enter(attempt)
+        try:
+            attempt.carry_out(handout)
+        finally:
+            self._part(attempt)
+
+    def _enter(self, attempt: Attempt) -> Handout:
+        """An attempt begins. With the first one, this worker begins to hand out files."""
         with self._change:
             if not self._attempts:
                 self._heard_s = _now_s()
                 threading.Thread(target=self._watch, name="lease", daemon=True).start()
+            if self._handout is None:
+                self._handout = Handout(self.brief.run.id, self.brief.files, self._tell)
             self._attempts[attempt.id] = attempt
             if self._stopping:
                 attempt.stop()
-        try:
-            attempt.carry_out()
-        finally:
-            with self._change:
-                del self._attempts[attempt.id]
-                self._change.notify_all()
+                self._handout.stop()
+            return self._handout
+
+    def _part(self, attempt: Attempt) -> None:
+        """An attempt has ended. After the last one, nothing is handed out."""
+        over: Handout | None = None
+        with self._change:
+            del self._attempts[attempt.id]
+            if not self._attempts:
+                over, self._handout = self._handout, None
+            self._change.notify_all()
+        if over is not None:
+            over.close()
 
     def hear(self, word: Word) -> None:
         """How the run stands. Called by the operator's machine; does not wait for anything."""
         with self._change:
             self._heard_s = _now_s()
+            handout = self._handout if word.stopping and not self._stopping else None
             self._stopping = word.stopping
+        if handout is not None:
+            threading.Thread(target=handout.stop, name="stop-files", daemon=True).start()
         for attempt in self._now():
             if attempt.id in word.leave:
                 attempt.leave()
@@ -99,6 +123,13 @@ class Desk(WorkerPlugin):
         """Wait until no attempt is left here; whether that came true in time."""
         with self._change:
             return self._change.wait_for(lambda: not self._attempts, timeout_s)
+
+    def _tell(self, event: Event) -> None:
+        """Why this worker cannot serve files, in the name of whichever attempt is there."""
+        if isinstance(event, Note):
+            event = replace(event, text=f"on the worker {self._place.name}: {event.text}")
+        for attempt in self._now()[:1]:
+            attempt.tell(event)
 
     def _now(self) -> tuple[Attempt, ...]:
         with self._change:

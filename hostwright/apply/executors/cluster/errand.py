@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from hostwright.apply.delivery.sources.settings import FileSettings
 from hostwright.apply.events import Event
 from hostwright.apply.executors.cluster.sealing import Sealed, opened, seal
 from hostwright.apply.executors.cluster.sites import SiteArchive
@@ -40,6 +41,7 @@ class Brief:
     force: bool
     roles: tuple[str, ...]  #: to which all hosts were narrowed (``--roles``); empty: all
     host_keys: Literal["strict", "accept-new"]
+    files: Mapping[str, FileSettings]  #: of the hosts that get their files by HTTP: from the worker that has them
     roster: type[Roster]
     site: SiteArchive
 

@@ -94,8 +94,8 @@ class Telling:
         match event:
             case events.RoleProgress(role=role, progress=progress):
                 key, stage = f"step {role}", (progress.number, progress.retry)
-            case events.Delivering(role=role, artifact=artifact, done_bytes=done, total_bytes=total):
-                key, stage = f"file {role} {artifact}", (done >= total,)
+            case events.Delivering(role=role, artifact=artifact, done_bytes=done, total_bytes=total, source=source):
+                key, stage = f"file {role} {artifact}", (done >= total, source)
             case _:
                 return True
         now_s = self._clock()

@@ -14,7 +14,7 @@ import dask
 import pytest
 
 from hostwright.apply.executors.cluster import client
-from hostwright.apply.executors.cluster.client import connected, in_time, is_loopback
+from hostwright.apply.executors.cluster.client import connected, in_time, is_loopback, is_open
 from hostwright.common.errors import InputError
 from tests.lab.sshd import free_port
 
@@ -197,3 +197,18 @@ def test_one_worker_that_hangs_holds_up_no_other():
     assert {name: type(error) for name, error in errors.items()} == {"hangs": TimeoutError}
     answers, errors = client.ask_each(Hanging(), ("w1",), int, "x", timeout_s=5)  # type: ignore[arg-type]
     assert (answers, type(errors["w1"])) == ({}, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("address", "warned"),
+    [
+        ("tcp://192.0.2.1:8786", True),
+        ("tcp://gateway1:8786", True),
+        ("tcp://127.0.0.1:8786", False),
+        ("tcp://localhost:8786", False),
+        ("tcp://[::1]:8786", False),
+        ("tls://192.0.2.1:8786", False),
+    ],
+)
+def test_a_scheduler_that_others_reach_without_tls_is_warned_of(address, warned):
+    assert is_open(address) is warned

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import pickle
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from hostwright.apply.delivery.bringing import DeliveryMeans
+from hostwright.apply.delivery.looking import StoredFile
+from hostwright.apply.delivery.sources.handout import Handout
+from hostwright.apply.delivery.sources.settings import FileSettings, Ports
+from hostwright.apply.events import Emit, Note
 from hostwright.apply.executors.cluster import desk as desks
 from hostwright.apply.executors.cluster.attempt import Attempt
 from hostwright.apply.executors.cluster.desk import Desk, hear
-from hostwright.apply.executors.cluster.errand import Asked, Brief, Done, Errand, Go, Word, errand
+from hostwright.apply.executors.cluster.errand import Asked, Brief, Done, Errand, Go, Reported, Word, errand
 from hostwright.apply.executors.cluster.records import kept
 from hostwright.apply.executors.cluster.sealing import letter
 from hostwright.apply.host.connection import Patience
-from hostwright.common.errors import HostError, Refused, Stopped, Unreachable
+from hostwright.apply.host.outcome import Outcome
+from hostwright.apply.rollout.applying import Work
+from hostwright.common.errors import HostError, HostwrightError, Refused, Stopped, Unreachable
 from hostwright.common.places import state_root
 from hostwright.common.untrusted import Unforeseen
 from tests.lab.sshd import free_port
+from tests.unit.apply.delivery.hosts import artifact_of
 from tests.unit.support.clusters import RUN, Worker, brief_of, fleet_of
 from tests.unit.support.gated import WAIT_S
 
@@ -178,6 +187,106 @@ def test_a_run_that_stops_is_known_to_those_who_begin_later(tmp_path: Path):
     assert len(stopped) == 1
 
 
+class Files:
+    """In the place of what hands out files: what it is told to do."""
+
+    def __init__(self, run: str, settings: Mapping[str, FileSettings], emit: Emit):
+        self.settings, self.emit = settings, emit
+        self.did: list[str] = []
+        self.stopped = threading.Event()
+
+    def stop(self) -> None:
+        self.did.append("stop")
+        self.stopped.set()
+
+    def cut(self, host: str) -> None:
+        self.did.append(f"cut {host}")
+
+    def close(self) -> None:
+        self.did.append("close")
+
+
+@pytest.fixture
+def handouts(monkeypatch: pytest.MonkeyPatch) -> list[Files]:
+    made: list[Files] = []
+
+    def make(run: str, settings: Mapping[str, FileSettings], emit: Emit) -> Files:
+        made.append(Files(run, settings, emit))
+        return made[-1]
+
+    monkeypatch.setattr(desks, "Handout", make)
+    return made
+
+
+def attempts(desk: Desk, number: int) -> list[str]:
+    """So many attempts, once they are there."""
+    pause = threading.Event()
+    for _ in range(int(WAIT_S / 0.01)):
+        if len(desk._now()) == number:
+            break
+        pause.wait(0.01)
+    return [attempt.id for attempt in desk._now()]
+
+
+def test_files_are_handed_out_for_as_long_as_a_worker_has_hosts(tmp_path: Path, handouts: list[Files]):
+    desk, _, brief, given, _ = at_work(tmp_path)
+    carry_out(desk, given, "task-1")
+    attempts(desk, 1)
+    carry_out(desk, given, "task-2")
+    first, second = attempts(desk, 2)
+    (files,) = handouts
+    assert files.settings == brief.files
+    desk.hear(Word(leave=frozenset({first})))
+    attempts(desk, 1)
+    assert files.did == []
+    desk.hear(Word(leave=frozenset({second})))
+    assert desk.empty(WAIT_S)
+    thread = carry_out(desk, given, "task-3")
+    (third,) = attempts(desk, 1)
+    assert len(handouts) == 2  # what served before is over, and serves nothing again
+    desk.hear(Word(stopping=True))
+    desk.hear(Word(stopping=True, leave=frozenset({third})))
+    assert handouts[1].stopped.wait(WAIT_S)
+    thread.join(WAIT_S)
+    assert files.did == ["close"]
+    assert sorted(handouts[1].did) == ["close", "stop"]
+
+
+@pytest.mark.parametrize("way", ["pull", "push"])
+def test_a_host_fetches_its_files_from_the_worker_that_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way):
+    desk, worker, _, given, _ = at_work(tmp_path, artifacts=way, hostwright_files_address="192.0.2.1")
+    seen: list[tuple[DeliveryMeans, Handout | None]] = []
+
+    def apply(work: Work, name: str) -> Outcome:
+        seen.append((work.settings(work.members[name]).means, desk._handout))
+        raise HostError(name, "enough was seen")
+
+    monkeypatch.setattr(Work, "apply", apply)
+    thread = carry_out(desk, given)
+    desk.hear(Word(going={asked(worker)[0]: Go()}))
+    thread.join(WAIT_S)
+    ((means, handout),) = seen
+    assert handout is not None
+    assert means.handout is handout
+    artifact = artifact_of(b"content")
+    assert means.served("gpu01", artifact) is (way == "pull")
+    item = StoredFile(artifact, tmp_path, str(artifact.sha256), 7)
+    with pytest.raises(HostwrightError, match="only while a run lasts"):  # and after the last host nothing is served
+        handout.server.grant(item, "127.0.0.1", Ports(), "127.0.0.1")
+
+
+def test_why_a_worker_serves_nothing_is_told_with_its_name(tmp_path: Path, handouts: list[Files]):
+    desk, worker, _, given, _ = at_work(tmp_path)
+    thread = carry_out(desk, given)
+    attempt, _ = asked(worker)
+    handouts[0].emit(Note("", "no port of 8470-8479 is free"))
+    desk.hear(Word(leave=frozenset({attempt})))
+    thread.join(WAIT_S)
+    handouts[0].emit(Note("", "nobody is there to tell it"))
+    (note,) = [message.body.event for message in worker.said if isinstance(message.body, Reported)]
+    assert note == Note("", "on the worker w1: no port of 8470-8479 is free")
+
+
 def test_leaving_in_the_middle_cuts_the_connections_and_tells_nothing_more(tmp_path: Path):
     desk, worker, _, given, _ = at_work(tmp_path)
     begun, go_on = threading.Event(), threading.Event()
@@ -194,11 +303,11 @@ def test_leaving_in_the_middle_cuts_the_connections_and_tells_nothing_more(tmp_p
 
         return unsealed(given, ())[0]
 
-    attempt = Slow(desk._place, given)
+    attempt, files = Slow(desk._place, given), Files("", {}, desk._tell)
     raised: list[BaseException] = []
     end = attempt._telling.end
     attempt._telling.end = lambda outcome, error: (raised.append(error), end(outcome, error))[1]  # type: ignore[method-assign, func-returns-value, arg-type]
-    thread = threading.Thread(target=attempt.carry_out, daemon=True)
+    thread = threading.Thread(target=attempt.carry_out, args=(files,), daemon=True)
     thread.start()
     attempt.go(Go())
     assert begun.wait(WAIT_S)
@@ -207,6 +316,7 @@ def test_leaving_in_the_middle_cuts_the_connections_and_tells_nothing_more(tmp_p
     go_on.set()
     thread.join(WAIT_S)
     assert [type(error) for error in raised] == [Stopped]
+    assert files.did == ["cut gpu01"]
     assert worker.kinds == ["Asked"]
 
 

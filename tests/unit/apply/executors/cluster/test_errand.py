@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.apply.delivery.sources.settings import FileSettings, Ports
 from hostwright.apply.executors.cluster.errand import (
     Asked,
     Go,
@@ -134,3 +135,9 @@ def test_what_is_no_message_is_not_taken_for_one():
 
     with pytest.raises(TypeError, match="no message: dict"):
         Message.unpacked(zlib.compress(pickle.dumps({})))
+
+
+def test_workers_know_which_hosts_fetch_their_files_and_not_from_where_on_this_machine(tmp_path: Path):
+    hosts = {"gpu01": {"hostwright_peer_group": "rack7"}, "gpu02": {"artifacts": "push"}}
+    brief = brief_of(fleet_of(tmp_path, hosts, hostwright_files_address="192.0.2.1", hostwright_files_port="8470-8479"))
+    assert brief.files == {"gpu01": FileSettings(ports=Ports(8470, 8479), group="rack7")}

@@ -132,11 +132,12 @@ def test_of_a_file_the_beginning_the_end_and_some_between_are_told(tmp_path: Pat
         voice(Delivering("gpu01", "hello", "a.deb", done, 10))
     clock.now_s += SHOWN_S
     voice(Delivering("gpu01", "hello", "a.deb", 4, 10))
-    voice(Delivering("gpu01", "hello", "a.deb", 10, 10))
+    voice(Delivering("gpu01", "hello", "a.deb", 5, 10, "peer gpu02"))  # it comes from elsewhere now
+    voice(Delivering("gpu01", "hello", "a.deb", 10, 10, "peer gpu02"))
     voice(Delivering("gpu01", "hello", "b.deb", 1, 10))
     shown = [(message.body.event.artifact, message.body.event.done_bytes) for message in sent]  # type: ignore[union-attr]
-    assert shown == [("a.deb", 1), ("a.deb", 4), ("a.deb", 10), ("b.deb", 1)]
-    assert [message.number for message in sent] == [0, 0, 1, 0]  # the journal keeps what has arrived
+    assert shown == [("a.deb", 1), ("a.deb", 4), ("a.deb", 5), ("a.deb", 10), ("b.deb", 1)]
+    assert [message.number for message in sent] == [0, 0, 0, 1, 0]  # the journal keeps what has arrived
 
 
 EVENTS = [
