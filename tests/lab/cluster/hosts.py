@@ -32,6 +32,7 @@ class Done:
 
     name: str
     script: str
+    file: str = ""
 
     def probes(self):
         return (Probe(f"cat /mnt/done-{self.name} 2>/dev/null"),)
@@ -40,7 +41,8 @@ class Done:
         if facts[self.probes()[0]].strip() == "done":
             return None
         script = f"echo {self.name} >>/mnt/steps; {self.script}; echo done >/mnt/done-{self.name}"
-        return Change(f"step {self.name}", "absent", "done", (Step(script),))
+        files = (self.file,) if self.file else ()
+        return Change(f"step {self.name}", "absent", "done", (Step(script),), artifacts=files)
 
     def removal(self):
         return ()
@@ -48,16 +50,17 @@ class Done:
 
 @dataclass(frozen=True)
 class Slow:
-    """What the step prints."""
+    """What the step prints, and the file that it needs."""
 
     word: str = "hello"
+    file: str = ""
     token: Secret = Secret("")
 
 
 @role()
 def slow(v: Slow, host: Wanted) -> Iterator[Resource]:
     """Takes two steps."""
-    yield Done("first", f"echo {v.word}; : >/mnt/began; until [ -e /mnt/go ]; do sleep 0.05; done")
+    yield Done("first", f"echo {v.word}; : >/mnt/began; until [ -e /mnt/go ]; do sleep 0.05; done", v.file)
     yield Done("second", "true")
 '''
 
@@ -78,7 +81,7 @@ class Hosts:
     def bare(self) -> None:
         """Every host as nobody has touched it."""
         for host in self.kept:
-            self.on(host, "rm -rf /mnt/* /var/lib/hostwright/* /run/hostwright/*")
+            self.on(host, "rm -rf /mnt/* /var/lib/hostwright/* /run/hostwright/* /var/cache/hostwright/*")
 
     def go(self, *hosts: str) -> None:
         """Let the steps of these hosts end, of all where none is named."""
@@ -97,6 +100,12 @@ class Hosts:
         """Until the first step runs on all of these hosts."""
         for host in hosts:
             assert until(lambda host=host: self.on(host, f"[ -e {BEGAN} ] && echo yes"))  # type: ignore[misc]
+
+    def stack(self, **artifacts: object) -> None:
+        """The stack anew, with these files."""
+        release = platform.freedesktop_os_release()
+        stack = {"distributions": {release["ID"]: [release["VERSION_ID"]]}, "roles": ["slow"], "artifacts": artifacts}
+        (self.root / "inventory/stacks/slow.yml").write_text(json.dumps(stack))
 
     def inventory(self, **variables: object) -> None:
         """The inventory anew, with further variables of all hosts."""
@@ -150,9 +159,7 @@ def slow_hosts(root: Path, names: Sequence[str]) -> Iterator[Hosts]:
             (root / folder).mkdir(parents=True)
         (root / "tasks.py").write_text("from hostwright.cli.tasks import *  # noqa: F403\n")
         (root / "roles/slow/__init__.py").write_text(ROLE)
-        release = platform.freedesktop_os_release()
-        stack_file = {"distributions": {release["ID"]: [release["VERSION_ID"]]}, "roles": ["slow"], "artifacts": {}}
-        (root / "inventory/stacks/slow.yml").write_text(json.dumps(stack_file))
         hosts = Hosts(root, sshd, kept)
+        hosts.stack()
         hosts.inventory()
         yield hosts

@@ -12,17 +12,13 @@ import pytest
 
 from hostwright.apply.journal.reading import Runs
 from tests.lab.cluster.cluster import Cluster, cluster_of
-from tests.lab.cluster.hosts import Hosts, slow_hosts, until
+from tests.lab.cluster.hosts import Hosts, until
 from tests.lab.cluster.running import Run, Typed, of_host, records, typed, words
 
 NAMES = ("gpu1", "gpu2", "gpu3", "gpu4")
 WHOLE = ["observed", "observed", "role started", "role finished", "observed", "host ended"]
 
-
-@pytest.fixture(scope="module")
-def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    with slow_hosts(tmp_path_factory.mktemp("cluster") / "site", NAMES) as hosts:
-        yield hosts
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -32,25 +28,12 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def hosts(slow: Hosts) -> Hosts:
-    slow.bare()
-    slow.inventory()
-    return slow
-
-
-@pytest.fixture
 def cluster(started: Cluster) -> Cluster:
     """With both workers, whatever the tests before did to them."""
     for name in ("w1", "w2"):
         if name not in started.workers:
             started.start_worker(name)
     return started
-
-
-@pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
-    return tmp_path / "state"
 
 
 def test_workers_work_on_the_hosts_and_the_journal_is_here(hosts: Hosts, cluster: Cluster, state: Path):

@@ -23,8 +23,7 @@ from tests.lab.cluster.running import Run, records, words
 
 TOKEN, PRINTED, BMC = "token-7f3a9c51d2", "printed-4b8e0a77c1", "bmc-not-for-workers-55aa"
 NAMES = ("gpu1", "gpu2")
-
-
+pytestmark = pytest.mark.long
 assert distributed.__version__
 
 

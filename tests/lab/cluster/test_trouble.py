@@ -19,7 +19,7 @@ from hostwright.fleet import ChangeOptions, Fleet, RolloutOptions, Spread
 from hostwright.plan.roles.site import Site
 from tests.lab.cluster import certificates
 from tests.lab.cluster.cluster import Cluster, cluster_of
-from tests.lab.cluster.hosts import Hosts, slow_hosts, until
+from tests.lab.cluster.hosts import Hosts, until
 from tests.lab.cluster.running import Run, Typed, of_host, records, typed, words
 from tests.places import PROJECT
 
@@ -29,25 +29,6 @@ OTHER = "import hostwright\nhostwright.__version__ = '0.0.1'\n"
 NONE = "import sys\nsys.modules['hostwright'] = None\n"
 pytestmark = pytest.mark.long
 assert distributed.__version__  # its defaults must be there before a setting of a test is
-
-
-@pytest.fixture(scope="module")
-def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    with slow_hosts(tmp_path_factory.mktemp("cluster") / "site", NAMES) as hosts:
-        yield hosts
-
-
-@pytest.fixture
-def hosts(slow: Hosts) -> Hosts:
-    slow.bare()
-    slow.inventory()
-    return slow
-
-
-@pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
-    return tmp_path / "state"
 
 
 @pytest.fixture

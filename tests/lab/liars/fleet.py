@@ -80,9 +80,10 @@ class Ten:
 @contextmanager
 def _directories() -> Iterator[int]:
     """A process with a tmpfs in each place that a run writes to."""
-    for place in ("/var/lib/hostwright", "/run/hostwright"):
+    places = ("/mnt", "/var/lib/hostwright", "/run/hostwright", "/var/cache/hostwright")
+    for place in places:
         Path(place).mkdir(parents=True, exist_ok=True)
-    mounts = "; ".join(f"mount -t tmpfs tmpfs {place}" for place in ("/mnt", "/var/lib/hostwright", "/run/hostwright"))
+    mounts = "; ".join(f"mount -t tmpfs tmpfs {place}" for place in places)
     command = ["unshare", "-m", "/bin/sh", "-ec", f"{mounts}; echo; exec sleep 3600"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:

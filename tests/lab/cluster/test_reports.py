@@ -1,0 +1,167 @@
+"""Further public reports about clusters, written down with what is right before they were tried here."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from distributed import Client
+
+from hostwright.apply.executors.cluster import cluster as crews
+from hostwright.common.errors import CrewLost
+from tests.lab.cluster.cluster import Cluster, cluster_of
+from tests.lab.cluster.hosts import Hosts, until
+from tests.lab.cluster.running import Run, Typed, records, typed
+
+NAMES = ("gpu1", "gpu2", "gpu3", "gpu4")
+#: words that mean something to who wrote Dask, and nothing to who provisions hosts
+FOREIGN = re.compile(r"Traceback|CancelledError|KilledWorker|CommClosedError|distributed\.|tornado|StreamClosed")
+#: a role that ends the process of a worker, on one host
+DEADLY = '''    if v.word == "die" and os.environ.get("IN_A_WORKER"):
+        os._exit(9)
+    yield Done("first"'''
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[Cluster]:
+    """A scheduler without workers."""
+    with cluster_of(tmp_path / "dask", IN_A_WORKER="yes") as cluster:
+        yield cluster
+
+
+def options(scheduler: str) -> tuple[str, ...]:
+    return ("--executor", "dask", "--scheduler", scheduler)
+
+
+def once(hosts: Hosts, *names: str) -> bool:
+    """Whether each step ran once on these hosts, in one job."""
+    return all(hosts.steps(name) == ["first", "second"] and len(hosts.jobs(name)) == 1 for name in names)
+
+
+def test_a_worker_that_is_told_to_end(hosts: Hosts, bare: Cluster, state: Path):
+    """distributed #1352: workers that are downscaled (SIGTERM) fail jobs with CancelledError or KilledWorker."""
+    bare.start_worker("w1")
+    run = Typed(typed(hosts.root, state, "provision", "--hosts", "gpu1,gpu2", *options(bare.address)))
+    hosts.wait_until_begun("gpu1", "gpu2")
+    bare.start_worker("w2")
+    bare.kill("w1", signal.SIGTERM)
+    run.wait_for("its worker w1 was lost; w2 goes on with it")
+    hosts.go()
+    assert run.end() == 0, run.out
+    assert not FOREIGN.search(run.out), run.out
+    assert once(hosts, "gpu1", "gpu2")
+
+
+def test_a_host_that_ends_every_worker_which_takes_it(hosts: Hosts, bare: Cluster, state: Path):
+    """distributed #301: a task that ends its worker's process hangs for ever. Hosts beside it may be given up as well;
+    nothing of theirs is lost."""
+    role = hosts.root / "roles/slow/__init__.py"
+    before = role.read_text()
+    role.write_text("import os\n" + before.replace('    yield Done("first"', DEADLY, 1))
+    bare.start_worker("w1", threads=2, words=("--nanny",))
+    bare.start_worker("w2", threads=2, words=("--nanny",))
+    deadly = hosts.root / "inventory/host_vars/gpu1.yml"
+    deadly.parent.mkdir()
+    deadly.write_text("slow_word: die\n")
+    hosts.go()
+    try:
+        run = Typed(typed(hosts.root, state, "provision", "--hosts", "all", *options(bare.address)))
+        assert run.end(600) == 1, run.out
+        ended = {record["host"]: record for record in records(state) if record["kind"] == "host ended"}
+        assert set(ended) == set(NAMES)
+        failed = [host for host in NAMES if ended[host]["result"] == "failed"]
+        assert "gpu1" in failed
+        assert all("workers were lost while they had it" in ended[host]["sentence"] for host in failed)
+        assert not FOREIGN.search(run.out), run.out
+        deadly.write_text("slow_word: live\n")
+        resumed = Typed(typed(hosts.root, state, "provision", "--hosts", "all", *options(bare.address)))
+        assert resumed.end() == 0, resumed.out
+    finally:
+        role.write_text(before)
+        deadly.unlink()
+        deadly.parent.rmdir()
+    assert once(hosts, *NAMES)
+
+
+def test_no_worker_is_left(hosts: Hosts, bare: Cluster, state: Path, monkeypatch: pytest.MonkeyPatch):
+    """dask #380: a node disappears, and the computation hangs for ever."""
+    monkeypatch.setattr(crews, "ALONE_S", 12.0)
+    monkeypatch.setattr(crews, "is_open", bare.address.startswith)  # as if others reached this scheduler
+    bare.start_worker("w1", threads=1)
+    run = Run(hosts.root, bare.address)
+    hosts.wait_until_begun("gpu1")
+    bare.kill("w1")
+    assert until(lambda: run.said("no worker is left"))
+    assert run.said(f"whoever reaches {bare.address} can use the workers' logins to all hosts")
+    ended = run.wait()
+    assert ended.status == 1
+    assert ended.results.stopped_because == f"no worker is left at {bare.address} for 12 s"
+    (error,) = ended.results.errors
+    assert isinstance(error, CrewLost)
+    assert "provision --resume" in error.sentence
+    assert ended.results.untouched == NAMES[1:]
+
+
+def test_the_scheduler_is_lost_and_comes_back(hosts: Hosts, bare: Cluster, state: Path):
+    """distributed #5666, #8690 (a bare CancelledError) and #403 (a scheduler that is restarted in its place)."""
+    bare.start_worker("w1", words=("--no-nanny", "--death-timeout", "5"))
+    run = Typed(typed(hosts.root, state, "provision", "--hosts", "gpu1,gpu2", *options(bare.address)))
+    hosts.wait_until_begun("gpu1", "gpu2")
+    assert bare.scheduler is not None
+    bare.scheduler.kill()
+    bare.scheduler.wait()
+    assert run.end() == 1, run.out
+    assert f"the connection to the scheduler {bare.address} was lost" in run.out
+    assert "provision --resume" in run.out
+    assert not FOREIGN.search(run.out), run.out
+    assert hosts.steps("gpu1") == ["first"]
+
+    refused = Typed(typed(hosts.root, state, "provision", "--resume"))
+    assert refused.end() == 2
+    assert f"no scheduler is at {bare.address}" in refused.out
+    bare.stop()
+    bare.start_scheduler()
+    bare.start_worker("w3")
+    resumed = Typed(typed(hosts.root, state, "provision", "--resume"))
+    resumed.wait_for("re-attaching")
+    hosts.go()
+    assert resumed.end() == 0, resumed.out
+    assert once(hosts, "gpu1", "gpu2")
+
+
+def test_a_worker_that_hangs_holds_up_no_other_and_the_run_can_be_ended(hosts: Hosts, bare: Cluster, state: Path):
+    """awx #10737: a job that was given to a node which does not answer."""
+    bare.start_worker("w1", threads=1)
+    run = Typed(typed(hosts.root, state, "provision", "--hosts", "all", *options(bare.address)))
+    hosts.wait_until_begun("gpu1")
+    os.killpg(bare.workers["w1"].pid, signal.SIGSTOP)
+    bare.start_worker("w2", threads=1)
+    hosts.go()
+    assert until(lambda: sum(record["kind"] == "host ended" for record in records(state)) == 3), run.out
+    run.process.send_signal(signal.SIGINT)
+    run.wait_for("starting nothing new")
+    run.process.send_signal(signal.SIGINT)
+    assert run.end(60) == 130
+    assert not FOREIGN.search(run.out), run.out
+    assert once(hosts, "gpu2", "gpu3", "gpu4")
+
+
+def test_a_nanny_restarts_the_only_worker(hosts: Hosts, bare: Cluster, state: Path):
+    """distributed #4221: a worker that takes too much memory is restarted in its place."""
+    bare.start_worker("w1", words=("--nanny",))
+    run = Typed(typed(hosts.root, state, "provision", "--hosts", "gpu1,gpu2", *options(bare.address)))
+    hosts.wait_until_begun("gpu1", "gpu2")
+    with Client(bare.address, set_as_default=False) as client:
+        (worker,) = client.run(os.getpid).values()
+    os.kill(worker, signal.SIGKILL)
+    run.wait_for("was lost")
+    hosts.go()
+    assert run.end() == 0, run.out
+    assert not FOREIGN.search(run.out), run.out
+    assert once(hosts, "gpu1", "gpu2")
