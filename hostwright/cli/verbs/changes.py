@@ -18,7 +18,7 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import Declined, ask, can_ask, named, of_plans, refuse_unasked, says_yes
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
-from hostwright.cli.views.outcomes import intents, show_outcomes, show_plans
+from hostwright.cli.views.changing.outcomes import intents, show_outcomes, show_plans
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
 from hostwright.common.errors import Unanswered
 from hostwright.common.secret import Secret

@@ -8,11 +8,13 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
+from hostwright.cli.console import Hanging
+from hostwright.cli.door import advice
 from hostwright.common.errors import (
     Acceptance,
     Examination,
@@ -120,9 +122,26 @@ def show_errors(errors: tuple[HostError, ...]) -> None:
     for same in alike.values():
         shared = len(same) > _MOST_ALONE or isinstance(same[0], Stopped)
         for error in [_of_all(same)] if shared else same:
-            err.print(console.show_error(error))
+            err.print(show_error(error))
             for line in examination_lines(error.examination, error.host):
                 err.print(line)
+
+
+def show_error(error: HostwrightError) -> RenderableType:
+    """An error as the operator should read it: the sentence first, then the step and the end of its output."""
+    if isinstance(error, SeveralFailed):
+        return Group(*(show_error(part) for part in error.errors))
+    said = advice.of_host(str(error), error.host) if isinstance(error, HostError) else str(error)
+    sentence = "\n    ".join(printable(said).splitlines())  # what a host says never begins a line
+    parts: list[RenderableType] = [Hanging(sentence, style="bold red")]
+    if isinstance(error, StepFailed):
+        step = error.step
+        parts.append(Hanging(f"  role {step.role}, {printable(step.what)}, exit status {step.status}; its last lines:"))
+        parts += [Hanging(f"    │ {printable(line)}", style="dim") for line in step.tail]
+    elif isinstance(error, ScriptFailed) and len(error.lines) > 1:
+        parts.append(Hanging(f"  exit status {error.status}; its last lines:"))
+        parts += [Hanging(f"    │ {printable(line)}", style="dim") for line in error.lines]
+    return Group(*parts)
 
 
 def _told(error: HostError) -> object:

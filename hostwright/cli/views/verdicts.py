@@ -12,6 +12,7 @@ from rich.text import Text
 
 from hostwright.apply.rollout.rollout import Results, result_of
 from hostwright.cli import console
+from hostwright.cli.views.changing.plans import show_plan
 from hostwright.cli.views.shared import (
     errors_json,
     examination_lines,
@@ -164,7 +165,7 @@ def _show_verdict(out: Console, verdict: Verdict) -> None:
     for line in examination_lines(verdict.examination, verdict.host):
         out.print(line)
     if not verdict.plan.empty:
-        out.print(console.show_plan(verdict.host_plan))
+        out.print(show_plan(verdict.host_plan))
     else:
         for note in verdict.host_plan.notes:
             out.print(Text(f"  {printable(note)}", style="yellow"))

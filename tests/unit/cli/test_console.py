@@ -14,7 +14,10 @@ from rich.console import Console
 from rich.text import Text
 
 from hostwright.apply.host.outcome import Outcome
-from hostwright.cli.console import Hanging, make_console, show_error, show_plan, show_plans, summary
+from hostwright.cli.console import Hanging, make_console
+from hostwright.cli.views.changing.endings import summary
+from hostwright.cli.views.changing.plans import folded_plans, show_plan
+from hostwright.cli.views.shared import show_error
 from hostwright.common.errors import FailedStep, HostError, Locked, ScriptFailed, SeveralFailed, StepFailed
 from hostwright.common.text import printable
 from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan, RoleResult, Step, StepResult
@@ -61,7 +64,7 @@ def test_hosts_whose_plans_read_alike_share_one_at_the_place_of_the_first():
     fleet = [planned(f"gpu{number:02}", CHANGE) for number in range(1, 5)]
     fleet[1] = planned("gpu02", CHANGE, notes=("locked by ann: RMA",))
     fleet += [planned("box", CHANGE), planned("gpu09"), planned("gpu10")]
-    lines = shown(*show_plans(fleet)).splitlines()
+    lines = shown(*folded_plans(fleet)).splitlines()
     assert [line for line in lines if not line.startswith(" ")] == [
         "box,gpu[01,03-04] (4 hosts)  1 change to tf",
         "gpu02  1 change to tf",

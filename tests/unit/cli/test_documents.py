@@ -25,8 +25,8 @@ from hostwright.audit.auditor import AuditOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import audit, history, inventory
 from hostwright.cli.verbs.runs import show_followed
+from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
 from hostwright.cli.views.locks import show_locks
-from hostwright.cli.views.outcomes import show_outcomes, show_plans
 from hostwright.cli.views.rebuilding.rebuilds import show_decisions, show_rebuilt
 from hostwright.cli.views.shared import print_document
 from hostwright.cli.views.verdicts import show_verdicts

@@ -14,7 +14,7 @@ from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.verbs.inventory import _as_yaml
-from hostwright.cli.views.outcomes import show_outcomes, show_plans
+from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
 from hostwright.cli.views.shared import show_errors
 from hostwright.cli.views.verdicts import show_verdicts
 from hostwright.common.errors import FailedStep, HostError, Locked, StepFailed, Stopped, Unreachable

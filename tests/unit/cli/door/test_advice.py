@@ -18,8 +18,9 @@ from rich.text import Text
 
 import hostwright.cli.tasks  # noqa: F401 - makes the verbs known
 from hostwright.cli.arguments import CALL, PROGRAM, SITE
-from hostwright.cli.console import Adviser, show_plan
+from hostwright.cli.console import Adviser
 from hostwright.cli.door import advice
+from hostwright.cli.views.changing.plans import show_plan
 from hostwright.plan.model import Change, Plan, RolePlan, Step
 from hostwright.plan.planning import HostPlan
 from tests.unit.support.commands import commands_in, options_of, parsed

@@ -14,7 +14,7 @@ from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import Declined
-from hostwright.cli.views.outcomes import show_outcomes
+from hostwright.cli.views.changing.outcomes import show_outcomes
 from hostwright.common.errors import InputError
 from hostwright.inventory import bind, load
 from hostwright.standard.roles.workspaces import Workspaces

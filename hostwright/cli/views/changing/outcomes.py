@@ -15,6 +15,8 @@ from hostwright.apply.events import RESULTS
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
 from hostwright.cli.console import Hanging
+from hostwright.cli.views.changing.endings import summary
+from hostwright.cli.views.changing.plans import folded_plans
 from hostwright.cli.views.shared import (
     errors_json,
     local_time,
@@ -56,7 +58,7 @@ def show_plans(
         print_document("plan", {"plans": plans, "errors": errors_json(results.errors)})
         return
     out = console.make_console()
-    for shown in console.show_plans(results.values, brief=brief):
+    for shown in folded_plans(results.values, brief=brief):
         out.print(shown)
     show_errors(results.errors)
     show_stand_ins(members, results, out)
@@ -119,7 +121,7 @@ def show_outcomes(
         print_document("provision", _document(run, results, proved=proved))
         return
     out = console.make_console()
-    out.print(console.summary(results.values, results.errors, results.untouched, proved=proved))
+    out.print(summary(results.values, results.errors, results.untouched, proved=proved))
     show_errors(results.errors)
     if results.stopped_because and (results.untouched or results.errors):  # else all of it was done when it stopped
         sentence = f"{results.stopped_because}. To continue with what is left: {AGAIN.get(verb, THE_SAME)}"
