@@ -7,7 +7,7 @@ never reach the terminal.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 from rich.cells import chop_cells
@@ -22,6 +22,7 @@ from hostwright.cli.door import advice
 
 UNBOUNDED = 1_000_000  #: columns of what is no terminal: nothing that we print is as long
 _DEEPER = 4  #: columns
+_LETTER = "x"  #: stands for each character of what is not broken
 _MOST_PER_COLUMN = 4  #: characters, where marks are drawn over others
 COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich takes every log for a terminal
 #: Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black.
@@ -51,11 +52,14 @@ class Hanging(Text):
             lines.extend([line] if fits else self.hang(line, width))
         return lines
 
-    def hang(self, line: Text, width: int) -> Iterator[Text]:
-        """The lines of one that is too long."""
+    def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
+        """The lines of one that is too long; what is to stay ``whole`` is broken as little as a word is."""
         indent, deeper = _indents(line, width)
         text = line[indent:]
-        for number, part in enumerate(text.divide(_breaks(text.plain, width - deeper))):
+        plain = text.plain
+        for each in whole:
+            plain = plain.replace(each, _LETTER * len(each))
+        for number, part in enumerate(text.divide(_breaks(plain, width - deeper))):
             part.rstrip()
             part.pad_left(deeper if number else min(indent, deeper))
             yield part
@@ -87,29 +91,31 @@ class Quoted(Hanging):
 
 
 class Advice(Hanging):
-    """Text with commands, each of which can be copied whole: in a line that is too long, a command has one of its own,
-    and only the terminal wraps that. One that we broke would run its first half."""
+    """Text with commands, each of which can be copied whole: one that does not fit a line has a line of its own, and
+    only the terminal wraps that. One that we broke would run its first half."""
 
     commands: tuple[str, ...] = ()
 
-    def hang(self, line: Text, width: int) -> Iterator[Text]:
+    def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
         """As of any hanging text, around the commands."""
         _, deeper = _indents(line, width)
+        room = width - deeper - len("``,")
+        short = [*whole, *(command for command in self.commands if command.isascii() and len(command) <= room)]
         for command in self.commands:
             start = line.plain.find(command)
-            if start < 0:
+            if start < 0 or command in short:
                 continue
             before, after = line[:start], line[start + len(command) :]
             if before.plain.endswith("`"):
                 before.right_crop(1)
             before.rstrip()
-            yield from super().hang(before, width)
+            yield from super().hang(before, width, short)
             yield Text.assemble(" " * deeper, line[start : start + len(command)])
             rest = after.plain.removeprefix("`").lstrip(" ")
             if not rest.strip("`'."):
                 return
             line = Text.assemble(" " * deeper, after[len(after.plain) - len(rest) :])
-        yield from super().hang(line, width)
+        yield from super().hang(line, width, short)
 
 
 class Ragged:
