@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextvars import copy_context
 from typing import Any, Self
 
 from rich.cells import chop_cells

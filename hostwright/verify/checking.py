@@ -18,6 +18,7 @@ from typing import IO, Any, Self
 
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
+from hostwright.common.text import shown_limit
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.site import STANDARD, Site
@@ -80,7 +81,7 @@ class Checks:
         checks = tuple(map(self._check, _lines(results)))
         if status == LATE:
             last = f"; the last that ended is {checks[-1].check}" if checks else ""
-            raise HostError(member.name, f"its checks did not finish within {self._limit_s:.0f} s{last}")
+            raise HostError(member.name, f"its checks did not finish within {shown_limit(self._limit_s)}{last}")
         if status == UNREADABLE:
             sentences = b"; ".join(_lines(output)).decode("utf-8", "replace")
             raise HostError(member.name, f"checks of its layers cannot be imported: {sentences}")

@@ -20,7 +20,8 @@ from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.audit.reports.html.html import environment_of, joined, policy
 from hostwright.audit.reports.html.text import clean, first, folded, moment, name
-from hostwright.audit.reports.run.timeline import lasting, ticks, timeline, whole_time
+from hostwright.audit.reports.run.timeline import ticks, timeline, whole_time
+from hostwright.common.text import shown_seconds
 from hostwright.plan.model import StepResult
 from hostwright.plan.roles.layers import one_order
 
@@ -102,7 +103,7 @@ def _look(result: str) -> tuple[str, str, int]:
 
 def _head(summary: RunSummary, run: RecordedRun) -> list[tuple[str, str]]:
     header = run.header
-    took = "" if summary.duration_s is None else lasting(summary.duration_s)
+    took = "" if summary.duration_s is None else shown_seconds(summary.duration_s)
     rows = (
         ("hosts", folded(header.hosts)),
         ("operator", header.operator),
@@ -123,7 +124,7 @@ def _cells(host: HostRun, layers: Sequence[str]) -> list[LayerCell | None]:
 
 
 def _cell(jobs: Sequence[RoleRun]) -> LayerCell:
-    last, took = jobs[-1], lasting(sum(job.duration_s for job in jobs))
+    last, took = jobs[-1], shown_seconds(sum(job.duration_s for job in jobs))
     if last.status is None:
         return LayerCell("drift", "~", "no end")
     return LayerCell("failing", "✗", took) if last.status else LayerCell("desired", "✓", took)
@@ -140,7 +141,9 @@ def _times(hosts: Iterable[HostRun], layers: Sequence[str]) -> Iterator[LayerTim
     for layer, some in took.items():
         longest_s, slowest = max(some)
         median_s = statistics.median(seconds for seconds, _ in some)
-        yield LayerTimes(name(layer), len(some), failed[layer], lasting(median_s), lasting(longest_s), name(slowest))
+        yield LayerTimes(
+            name(layer), len(some), failed[layer], shown_seconds(median_s), shown_seconds(longest_s), name(slowest)
+        )
 
 
 def steps_of(host: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
@@ -174,6 +177,6 @@ def said(record: Mapping[str, Any]) -> str:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = environment_of(Path(__file__).parent)
-    environment.filters.update(clean=clean, name=name, lasting=lasting, output=output, said=said, steps=steps_of)
+    environment.filters.update(clean=clean, name=name, lasting=shown_seconds, output=output, said=said, steps=steps_of)
     environment.globals.update(said_most=SAID)
     return environment

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from hostwright.apply.journal.runs import HostRun, RoleRun
 from hostwright.audit.reports.html.text import line, name
+from hostwright.common.text import shown_seconds
 
 Kind = Literal["ok", "failed", "open", "reboot", "silent", "phase"]
 LETTER = 0.62  #: percent of a page's width that a letter of a label takes, on a page of 1280 pixels
@@ -73,7 +74,7 @@ def ticks(whole_s: float) -> list[tuple[float, str]]:
 
 
 def _mark(seconds: float) -> str:
-    return f"{seconds:g} s" if seconds < 60 else lasting(seconds).replace(" 00 s", "").replace(" 00 min", "")
+    return f"{seconds:g} s" if seconds < 60 else shown_seconds(seconds).replace(" 00 s", "").replace(" 00 min", "")
 
 
 def _until(step: float, whole_s: float) -> Iterator[float]:
@@ -120,7 +121,7 @@ def _piece(span: _Span, lane: int, whole_s: float) -> Piece:
     what = name(span.what)
     label = what if len(what) * LETTER < width else ""
     told = f": {line(span.told)}" if span.told else ""
-    title = f"{what}, {lasting(span.lasted_s)}, from {lasting(span.began_s)}{told}"
+    title = f"{what}, {shown_seconds(span.lasted_s)}, from {shown_seconds(span.began_s)}{told}"
     return Piece(span.kind, round(start, 3), round(width, 3), lane, label, title)
 
 
@@ -128,15 +129,3 @@ def number(record: Mapping[str, Any], field: str) -> float:
     """A record's number; 0 where it has none."""
     value = record.get(field)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0
-
-
-def lasting(seconds: float) -> str:
-    """Seconds for people.
-
-    >>> [lasting(seconds) for seconds in (4.24, 200, 7500)]
-    ['4.2 s', '3 min 20 s', '2 h 05 min']
-    """
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
