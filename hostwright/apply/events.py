@@ -150,5 +150,7 @@ class HostEnded(Event):
 #: pending: a reboot was left pending · failed · locked: by an operator or another run, and left as it was ·
 #: unreachable · stopped: by the operator, before all was done · untouched: never begun, since the run had stopped
 RESULTS = ("as desired", "changed", "ran", "pending", "failed", "locked", "unreachable", "stopped", "untouched")
+#: as people read them: the record says ``pending``, and what is pending is a reboot
+SHOWN_RESULTS = {result: result for result in RESULTS} | {"pending": "reboot pending"}
 
 Emit = Callable[[Event], None]

@@ -66,7 +66,8 @@ class HostRow:
         """What an event changes of it."""
         if isinstance(event, events.HostEnded):
             self.result, self.ended_s = event.result, now_s
-            self.now = f"{event.result}: {event.sentence}" if event.sentence else event.result
+            shown = events.SHOWN_RESULTS[event.result]
+            self.now = f"{shown}: {event.sentence}" if event.sentence else shown
             return
         if self.begun_s is None:
             self.begun_s = now_s

@@ -15,7 +15,7 @@ from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import ChangeOptions, RunOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.asking import Declined, ask, can_ask, named, of_plans, refuse_unasked, says_yes
+from hostwright.cli.asking import Declined, ask, can_ask, of_plans, refuse_unasked, says_yes
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
 from hostwright.cli.views.changing.outcomes import intents, show_outcomes, show_plans
@@ -24,6 +24,7 @@ from hostwright.common.errors import Unanswered
 from hostwright.common.secret import Secret
 from hostwright.common.text import count, printable
 from hostwright.fleet import Fleet, Members
+from hostwright.inventory.patterns import counted
 from hostwright.plan.planning import HostPlan
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ def _agreed(
     gone = [each for each in plans if removes and each.plan.roles and not each.plan.refusals]
     if gone:
         roles = dict.fromkeys(role.role for each in gone for role in each.plan.roles)
-        consequences.insert(0, f"removes {', '.join(roles)} from {named(each.host for each in gone)}")
+        consequences.insert(0, f"removes {', '.join(roles)} from {counted(each.host for each in gone)}")
     ask(consequences, len(members))
     return replace(change, yes=any(each.plan.final for each in plans))  # what was shown was agreed to, and no more
 

@@ -9,7 +9,7 @@ from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.asking import ask, can_ask, named, of_decisions, refuse_unasked, reinstalled
+from hostwright.cli.asking import ask, can_ask, of_decisions, refuse_unasked, reinstalled
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet, refuse_strangers
 from hostwright.cli.views.progress import run_audience
@@ -17,6 +17,7 @@ from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, s
 from hostwright.cli.views.rebuilding.times import times_table
 from hostwright.cli.views.shared import print_document
 from hostwright.common.errors import InputError
+from hostwright.inventory.patterns import counted
 from hostwright.plan.host.locks import read_duration
 from hostwright.rebuild import report
 from hostwright.rebuild.rebuild import STARTS, Start
@@ -55,7 +56,7 @@ def rebuild(
         if not as_json:
             announce(decisions)
         if wiped := reinstalled(decisions.of):
-            refuse_unasked(f"{_WIPES} ({named(wiped)})", yes=change.yes, as_json=as_json)
+            refuse_unasked(f"{_WIPES} ({counted(wiped)})", yes=change.yes, as_json=as_json)
         if not change.yes and can_ask(as_json=as_json):
             ask(of_decisions(decisions.of), len(decisions.of))
 

@@ -29,7 +29,7 @@ from hostwright.common.errors import (
 )
 from hostwright.common.quoting import sh
 from hostwright.common.text import printable
-from hostwright.inventory.patterns import fold, terms
+from hostwright.inventory.patterns import NAMED_CHARACTERS, fold, headed, terms
 from hostwright.stack.store.artifacts import stand_ins_line
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _MOST_ALONE = 3  #: hosts with the same error that have a line each
 _BAD = ("failed", "unreachable")  #: results that ask for something to be done
-_NAMES_CHARACTERS = 60  #: of hosts in a command, above which it names them as the call did
 
 
 def warn(sentence: str) -> None:
@@ -93,7 +92,7 @@ def show_next(
     are too many to be named it says how the call selected them, and which of those it leaves out; those that are
     ``done`` anyway it may name, too."""
     chosen, pattern = fold(hosts), getattr(members, "pattern", "")
-    if len(chosen) > _NAMES_CHARACTERS and pattern:
+    if len(chosen) > NAMED_CHARACTERS and pattern:
         others = fold({member.name for member in members} - {*hosts, *done})
         shorter = ",!".join([pattern, *terms(others)])
         chosen = min(chosen, shorter, key=len)
@@ -114,29 +113,37 @@ def show_next_of_bad(
 
 def show_errors(errors: tuple[HostError, ...]) -> None:
     """Print errors on standard error, each with what its host was found to have. Many hosts of which the same is told
-    share it, as do all that the operator's stop alone kept from their end."""
+    share it, as do all that the operator's stop alone kept from their end; more than a line names stand below it."""
     err = console.make_console(stderr=True)
     alike: dict[object, list[HostError]] = {}
     for error in sorted(errors, key=lambda error: not isinstance(error, Stopped)):
         alike.setdefault(_told(error), []).append(error)
     for same in alike.values():
         shared = len(same) > _MOST_ALONE or isinstance(same[0], Stopped)
+        head, below = headed(error.host for error in same) if shared else ("", "")
         for error in [_of_all(same)] if shared else same:
-            err.print(show_error(error))
+            err.print(show_error(error, head if below else ""))
+            if below:
+                err.print(Hanging(f"  {below}", style="dim"))
             for line in examination_lines(error.examination, error.host):
                 err.print(line)
 
 
-def show_error(error: HostwrightError) -> RenderableType:
-    """An error as the operator should read it: the sentence first, then the step and the end of its output."""
+def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
+    """An error as the operator should read it: the sentence first, then the end of the output. ``hosts``: what stands
+    in the place of their names."""
     if isinstance(error, SeveralFailed):
         return Group(*(show_error(part) for part in error.errors))
-    said = advice.of_host(str(error), error.host) if isinstance(error, HostError) else str(error)
+    said = str(error)
+    if isinstance(error, HostError):
+        said = hosts + said.removeprefix(error.host) if hosts else advice.of_host(said, error.host)
     sentence = "\n    ".join(printable(said).splitlines())  # what a host says never begins a line
     parts: list[RenderableType] = [Hanging(sentence, style="bold red")]
     if isinstance(error, StepFailed):
-        step = error.step
-        parts.append(Hanging(f"  role {step.role}, {printable(step.what)}, exit status {step.status}; its last lines:"))
+        step, known = error.step, error.sentence
+        more = (f"role {step.role}", step.what, f"exit status {step.status}")
+        told = ", ".join(each for each in more if each.removeprefix("role ").removeprefix("exit ") not in known)
+        parts.append(Hanging(f"  {printable(told)}; its last lines:" if told else "  last lines of the step:"))
         parts += [Hanging(f"    │ {printable(line)}", style="dim") for line in step.tail]
     elif isinstance(error, ScriptFailed) and len(error.lines) > 1:
         parts.append(Hanging(f"  exit status {error.status}; its last lines:"))
@@ -168,7 +175,7 @@ def examination_lines(examination: Examination | None, host: str) -> Iterator[Te
     for journal in examination.journals:
         yield Text(f"  the journal of {journal.unit}:")
         yield from (console.Hanging(f"    │ {line}", style="dim") for line in journal.lines)
-    yield Text(f"  asked after the failure: {printable(examination.sentence)}", style="cyan")
+    yield Text(f"  a look after the failure: {printable(examination.sentence)}", style="cyan")
     for finding in examination.findings:
         if finding.grave:
             yield from finding_lines(finding, "    ")

@@ -15,7 +15,7 @@ from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.apply.rollout.rollout import on_each
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.asking import agree, named
+from hostwright.cli.asking import agree
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import print_document, show_errors
@@ -23,6 +23,7 @@ from hostwright.common.errors import HostError, InputError, InputErrors
 from hostwright.common.secret import Secret
 from hostwright.common.text import printable
 from hostwright.fleet import Fleet, Member, Members
+from hostwright.inventory.patterns import counted
 from hostwright.plan.observing import ask
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.packages import Packages, differences, packages_script, read_packages
@@ -97,7 +98,7 @@ def rebuild(
             replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}")), connection, force=force, as_json=as_json
         )
     change.rollout.limits(len(boxed))
-    anew = f"makes the SSH boxes on {named(member.name for member in boxed)} anew"
+    anew = f"makes the SSH boxes on {counted(member.name for member in boxed)} anew"
     told = [f"{anew}: what runs in them ends; files and host keys stay"]
     agree(f"`images.rebuild` {anew}", told, len(boxed), yes=change.yes, as_json=as_json)
     password = ask_password(connection)

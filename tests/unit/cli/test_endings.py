@@ -63,8 +63,8 @@ def told(capsys: pytest.CaptureFixture[str], *plans: HostPlan, errors: tuple[Hos
         (
             [planned("a", CHANGE, REBOOT, layers=("base", "driver")), planned("b", CHANGE), planned("c")],
             (Unreachable("d", "no route"),),
-            "4 hosts: 1 as desired, 5 changes in 2 layers, 1 host to reboot, up to 4.1 GB to send, 1 not planned, see "
-            "above",
+            "4 hosts: 1 as desired, 2 with 5 changes in 2 layers, 1 host to reboot, up to 4.1 GB to send, "
+            "1 not planned, see above",
             " --hosts a,b",
         ),
         (
@@ -196,12 +196,13 @@ def test_verify_ends_with_its_verdict_and_folds_what_passed(capsys: pytest.Captu
         *(verdict(name, passed=False, layers=("base", "driver"), provisioned=False) for name in ("new1", "new2")),
     )  # fmt: skip
     results = Results(verdicts, (Unreachable("off", "no route"),))
-    show_verdicts([*map(member, (each.host for each in verdicts)), member("off")], results, as_json=False)
+    members = [*map(member, (each.host for each in verdicts)), member("off")]
+    show_verdicts(members, results, took_s=200.0, as_json=False)
     lines = ended(capsys)
     assert lines[0] == "gpu[001-299] (299 hosts)  passed: 2 checks in 2 layers  1.0 s"
     assert "new[1-2] (2 hosts)  no layer is as desired: 2 changes (--details shows them)" in lines
     assert lines[-4:] == [
-        "303 hosts: 299 passed, 1 failed, 2 without any layer as desired, 1 unreachable",
+        "303 hosts in 3 min 20 s: 299 passed, 1 failed, 2 without any layer as desired, 1 unreachable",
         "next: invoke doctor --hosts bad",
         "next: invoke rebuild --check --hosts off",
         "next: invoke provision --hosts 'new[1-2]'",
@@ -223,7 +224,7 @@ def test_verify_shows_all_with_details(capsys: pytest.CaptureFixture[str]) -> No
     )
     show_verdicts([*map(member, ("gpu01", "gpu02", "new"))], Results(verdicts, ()), details=True, as_json=False)
     lines = ended(capsys)
-    assert sum("✓ driver: 1 of 1 check  0.5 s" in line for line in lines) == 2
+    assert sum("✓ driver: 1 of 1 check passed  0.5 s" in line for line in lines) == 2
     assert any("~ driver: absent → 470" in line for line in lines)
 
 

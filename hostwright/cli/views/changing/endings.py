@@ -9,12 +9,13 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from hostwright.apply.events import SHOWN_RESULTS
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli.console import Hanging
 from hostwright.common.errors import Acceptance, HostError
 from hostwright.common.text import count, shown_seconds
-from hostwright.inventory.patterns import fold
+from hostwright.inventory.patterns import counted, headed
 from hostwright.plan.roles.layers import one_order
 
 
@@ -23,6 +24,7 @@ def summary(
 ) -> Group:
     """What came of hosts, those to which the same happened in one line, the bad ones last; then each layer once.
 
+    Of hosts that are many, only the number: those that matter are named by the errors, or by the next command.
     ``proved``: proofs were asked for, and are counted.
     """
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -42,7 +44,7 @@ def summary(
     for error in errors:
         add(error.host, Text(f"{result_of(error)}, see below", style="red"), error.acceptance)
     for (result, style, proofs), hosts in alike.items():
-        names = fold(hosts) + (f" ({len(hosts)} hosts)" if len(hosts) > 1 else "")
+        names = counted(hosts) if result == "untouched" else headed(hosts)[0]
         table.add_row(Hanging(names), Text(result, style=style), *([Text(*proofs)] if proved else []))
     layers = _layers(ended)
     return Group(table, Text(""), layers) if layers.row_count else Group(table)
@@ -77,8 +79,10 @@ def _proofs(acceptance: Iterable[Acceptance]) -> Text:
 
 def _result(outcome: Outcome) -> Text:
     if outcome.left is not None and not outcome.left.empty:
-        return Text(f"left to do: {len(outcome.left.changes)} (reboot pending)", style="yellow")
+        left = count(len(outcome.left.changes), "change")
+        return Text(f"{SHOWN_RESULTS[outcome.word]}, {left} left to make", style="yellow")
     if not outcome.changed:
         return Text("as desired, nothing done", style="green")
-    done = f"done, {count(sum(len(result.steps) for result in outcome.results), 'step')}"
-    return Text(done + (f", {count(outcome.reboots, 'reboot')}" if outcome.reboots else ""), style="green")
+    steps = count(sum(len(result.steps) for result in outcome.results), "step")
+    reboots = f", {count(outcome.reboots, 'reboot')}" if outcome.reboots else ""
+    return Text(f"{outcome.word}, {steps}{reboots}", style="green")

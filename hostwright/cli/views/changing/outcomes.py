@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from hostwright.apply.delivery.sources.settings import ARTIFACTS, DIRECT
-from hostwright.apply.events import RESULTS
+from hostwright.apply.events import RESULTS, SHOWN_RESULTS
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
 from hostwright.cli.console import Hanging
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from hostwright.fleet import Member
     from hostwright.plan.model import Plan
     from hostwright.plan.planning import HostPlan
+
+GOOD, BAD = frozenset({"as desired", "changed"}), frozenset({"failed", "unreachable", "stopped"})
+SAME_AGAIN = ("provision", "remove", "rollback")  #: verbs that go on after a reboot with the same words
 
 
 def show_plans(
@@ -71,7 +74,8 @@ def show_plans(
 
 
 def _altogether(members: Sequence[Member], results: Results[HostPlan]) -> str:
-    """What plans come to: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``."""
+    """What plans come to: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``; where not all hosts
+    have changes, how many do."""
     plans = [planned.plan for planned in results.values if not planned.plan.empty]
     of_host = {member.name: member for member in members}
     head = count(len(results.values) + len(results.errors), "host")
@@ -81,6 +85,8 @@ def _altogether(members: Sequence[Member], results: Results[HostPlan]) -> str:
     if plans:
         layers = {role.role for plan in plans for role in plan.roles} - {PREFLIGHT}
         changes = f"{count(sum(len(plan.changes) for plan in plans), 'change')} in {count(len(layers), 'layer')}"
+        if len(plans) < len(results.values) or results.errors:
+            changes = f"{len(plans)} with {changes}"
         reboots = sum(bool(plan.reboot) for plan in plans)
         told += [changes, f"{count(reboots, 'host')} to reboot" if reboots else "no reboot"]
         if sent := sum(_sent_bytes(of_host[plan.host], plan) for plan in plans if plan.host in of_host):
@@ -132,14 +138,18 @@ def show_outcomes(
         + [result_of(error) for error in results.errors]
         + ["untouched"] * len(results.untouched)
     )
-    sums = ", ".join(f"{words[word]} {word}" for word in RESULTS if words[word])
-    out.print(Text(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style="bold"))
+    sums = ", ".join(f"{words[word]} {SHOWN_RESULTS[word]}" for word in RESULTS if words[word])
+    style = "bold green" if words.keys() <= GOOD else "bold red" if words.keys() & BAD else "bold yellow"
+    out.print(Text(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style=style))
     if run:
         out.print(Text(f"every step: invoke runs.show --run {run}", style="dim"))
-    bad = show_next_of_bad(out, (), results.errors, members)
-    if not bad and verb == "provision" and not results.errors:
+    show_next_of_bad(out, (), results.errors, members)
+    if not results.errors and verb in SAME_AGAIN:
         pending = [outcome.host for outcome in results.values if outcome.word == "pending"]
-        show_next(out, "provision" if pending else "verify", pending or [each.host for each in results.values], members)
+        if pending:
+            show_next(out, verb, pending, members)
+        elif verb == "provision":
+            show_next(out, "verify", [each.host for each in results.values], members)
 
 
 def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str, Any]:

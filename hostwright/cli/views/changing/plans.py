@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -10,37 +10,45 @@ from rich.text import Text
 from hostwright.cli.console import Hanging, Quoted
 from hostwright.cli.door import advice
 from hostwright.common.text import count, one_line
-from hostwright.inventory.patterns import fold
+from hostwright.inventory.patterns import fold, headed
 from hostwright.plan.model import Change, Deferred, Planned, Refusal, RolePlan
 from hostwright.plan.planning import HostPlan
 
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
 
 
-def show_plan(host_plan: HostPlan, *, brief: bool = False) -> RenderableType:
+def show_plan(host_plan: HostPlan, *, among: Sequence[str] = (), brief: bool = False) -> RenderableType:
     """A host's plan as text: one line per change (have → want), the diff of each file, what is only known later.
-    ``brief``: one line per layer, with what is changed."""
-    return Group(*_plan_lines(host_plan, host_plan.host, brief=brief))
+    ``among`` are all hosts with this plan, where they are several; ``brief``: one line per layer, with what changes."""
+    return Group(*_plan_lines(host_plan, among or (host_plan.host,), brief=brief))
 
 
 def folded_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iterator[RenderableType]:
     """The plans of hosts as text. Hosts whose plans read alike share one, at the place of the first of them."""
     alike: dict[tuple[str, ...], list[HostPlan]] = {}
     for host_plan in host_plans:
-        alike.setdefault(tuple(line.plain for line in _plan_lines(host_plan, "", brief=brief)), []).append(host_plan)
+        alike.setdefault(reads(host_plan, brief=brief), []).append(host_plan)
     for same in alike.values():
-        yield Group(*_plan_lines(same[0], fold(each.host for each in same), len(same), brief=brief))
+        yield Group(*_plan_lines(same[0], [each.host for each in same], brief=brief))
 
 
-def _plan_lines(host_plan: HostPlan, hosts: str, number: int = 1, *, brief: bool) -> list[Text]:
+def reads(host_plan: HostPlan, *, brief: bool = False) -> tuple[str, ...]:
+    """How a plan reads without its host's name: those that read alike are shown once."""
+    return tuple(line.plain for line in _plan_lines(host_plan, (), brief=brief))
+
+
+def _plan_lines(host_plan: HostPlan, hosts: Sequence[str], *, brief: bool) -> list[Text]:
     plan = host_plan.plan
-    name = f"{hosts} ({number} hosts)" if number > 1 else hosts
-    about = [advice.of_host(one_line(note), hosts) if hosts else one_line(note) for note in host_plan.notes]
+    head, below = headed(hosts) if hosts else ("", "")
+    names = [Hanging(f"  {below}", style="dim")] if below else []
+    about = [advice.of_host(one_line(note), fold(hosts)) if hosts else one_line(note) for note in host_plan.notes]
     notes = [Hanging(f"  {note}", style="yellow") for note in about]
     if plan.empty:
-        return [Hanging.assemble((name, "bold"), "  as desired: nothing to do", style="green"), *notes]
+        title = Hanging.assemble((head, "bold"), "  as desired: nothing to do", style="green")
+        return [title, *(names if notes else ()), *notes]
     lines = [
-        Hanging.assemble((name, "bold"), f"  {count(len(plan.changes), 'change')} to {plan.stack}", style="yellow"),
+        Hanging.assemble((head, "bold"), f"  {count(len(plan.changes), 'change')} to {plan.stack}", style="yellow"),
+        *names,
         *notes,
     ]
     for role in plan.roles:
