@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from typing import cast
 
@@ -48,7 +49,7 @@ def rebuild(
     if check:
         decisions = shown(
             lambda: fleet.decide(members, first, change=change, password=password),
-            lambda decisions: show_decisions(decisions, as_json=as_json),
+            lambda decisions: show_decisions(members, decisions, start=first, as_json=as_json),
         )
         return _status(decisions)
 
@@ -60,12 +61,12 @@ def rebuild(
         if not change.yes and can_ask(as_json=as_json):
             ask(of_decisions(decisions.of), len(decisions.of))
 
-    audience = run_audience(as_json=as_json)
+    audience, began_s = run_audience(as_json=as_json), time.monotonic()
     rebuilt = shown(
         lambda: fleet.rebuild(
             members, first, change=change, password=password, audience=audience, decided=decided, prove=level
         ),
-        lambda rebuilt: show_rebuilt(members, rebuilt, as_json=as_json),
+        lambda rebuilt: show_rebuilt(members, rebuilt, took_s=time.monotonic() - began_s, as_json=as_json),
     )
     return rebuilt.status
 

@@ -115,7 +115,7 @@ SHOWN: dict[str, Callable[[Selection], object]] = {
         "provision", (), RunResults("run-1", Results((OUTCOME,), ERRORS, ("gpu04",), "a canary failed"), 1),
         proved=True, as_json=True,
     ),
-    "decisions": lambda _: show_decisions(Decisions({"gpu01": DECISION}, ERRORS), as_json=True),
+    "decisions": lambda _: show_decisions((), Decisions({"gpu01": DECISION}, ERRORS), as_json=True),
     "rebuild": lambda _: show_rebuilt(
         (), Rebuilt("run-1", {"gpu01": DECISION}, Results(REBUILDS, (), ("gpu04",), "stopped"), ERRORS, 1), as_json=True
     ),
