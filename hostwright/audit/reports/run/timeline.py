@@ -98,11 +98,12 @@ def _spans(host: HostRun, whole_s: float) -> Iterator[_Span]:
 
 def _of_role(role: RoleRun, whole_s: float) -> _Span:
     done = f"{len(role.steps)} of {role.planned} steps"
+    began_s = max(0.0, role.began_s)  # a damaged record may say otherwise
     if role.status is None:
-        return _Span("open", role.role, role.began_s, max(0.0, whole_s - role.began_s), f"{done}, no end recorded")
+        return _Span("open", role.role, began_s, max(0.0, whole_s - began_s), f"{done}, no end recorded")
     if role.status:
-        return _Span("failed", role.role, role.began_s, role.duration_s, f"{done}, failed with status {role.status}")
-    return _Span("ok", role.role, role.began_s, role.duration_s, done)
+        return _Span("failed", role.role, began_s, role.duration_s, f"{done}, failed with status {role.status}")
+    return _Span("ok", role.role, began_s, role.duration_s, done)
 
 
 def _row(host: HostRun, spans: Sequence[_Span], whole_s: float) -> Lanes:
