@@ -120,6 +120,8 @@ def prove(
             out.print(show_proofs(proved.fleet, details=every, columns=out.width))
             if failed := _failed(proved):
                 show_next(out, "doctor", failed, members)
+            if silent := [host.host for host in proved.fleet.hosts if host.status == "unread"]:
+                show_next(out, "rebuild", silent, members, " --check")
 
     password, audience = ask_password(connection), run_audience(as_json=quiet)
     proved = shown(lambda: fleet.prove(members, options, password=password, audience=audience), show)

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from hostwright.fleet import Member
 
 _MOST_ALONE = 3  #: hosts with the same error that have a line each
-_BAD = ("failed", "unreachable")  #: results that ask for something to be done
 
 
 def warn(sentence: str) -> None:
@@ -99,16 +98,18 @@ def show_next(
     out.print(Text(f"next: invoke {verb}{sh(' --hosts %s', chosen)}{more}", style="cyan"), soft_wrap=True)
 
 
-def show_next_of_bad(
-    out: Console, failed: Sequence[str], errors: Sequence[HostError], members: Sequence[Member]
-) -> bool:
-    """What comes next for hosts that failed, and for those that were not reached: of these no sign of a known problem
-    can be looked for, but their BMCs may say more. Whether there are any."""
-    named = {result: [error.host for error in errors if result_of(error) == result] for result in _BAD}
-    for verb, hosts in (("doctor", [*failed, *named["failed"]]), ("rebuild --check", named["unreachable"])):
-        if hosts:
-            show_next(out, verb, hosts, members)
-    return bool(failed or any(named.values()))
+def show_next_of_errors(
+    out: Console, errors: Iterable[HostError], members: Sequence[Member], failed: Iterable[str] = ()
+) -> None:
+    """What is next for hosts with an error, and for those that ``failed`` in another way: the known problems of these,
+    and why others do not answer."""
+    results: dict[str, list[str]] = {"failed": [*failed], "unreachable": []}
+    for error in errors:
+        results.get(result_of(error), []).append(error.host)
+    if results["failed"]:
+        show_next(out, "doctor", [*dict.fromkeys(results["failed"])], members)
+    if results["unreachable"]:
+        show_next(out, "rebuild", results["unreachable"], members, " --check")
 
 
 def show_errors(errors: tuple[HostError, ...]) -> None:

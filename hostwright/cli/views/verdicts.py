@@ -21,7 +21,7 @@ from hostwright.cli.views.shared import (
     print_document,
     show_errors,
     show_next,
-    show_next_of_bad,
+    show_next_of_errors,
     show_stand_ins,
 )
 from hostwright.common.text import count, printable, shown_seconds
@@ -90,8 +90,8 @@ def conclude(
     sums = f"{what}{count(words.total(), 'host')} in {shown_seconds(took_s)}: {told}"
     out.print(Text(sums, style="bold green" if good else "bold red"))
     failed = [verdict.host for verdict in results.values if not verdict.passed and verdict.host not in bare]
-    failed = [*dict.fromkeys([*failed, *(host for host in unproved if host not in bare)])]
-    show_next_of_bad(out, failed, results.errors, members)
+    failed += [host for host in unproved if host not in bare]
+    show_next_of_errors(out, results.errors, members, failed)
     if bare:
         show_next(out, "provision", [verdict.host for verdict in results.values if verdict.host in bare], members)
 

@@ -81,6 +81,7 @@ def test_a_plan_ends_with_what_it_comes_to(
 ) -> None:
     lines = told(capsys, *plans, errors=errors)
     wanted = [last, f"next: invoke provision{then}"] if then else [last]
+    wanted += [f"next: invoke rebuild --hosts {error.host} --check" for error in errors]
     assert lines[-len(wanted) :] == wanted
 
 
@@ -117,7 +118,10 @@ def test_the_next_command_of_many_hosts_says_which_of_the_call_it_leaves_out(
         map(member, [*names, *(error.host for error in silent)])
     )
     show_plans(members, Results(plans, silent), then="provision", as_json=False)
-    assert ended(capsys)[-1] == "next: invoke provision --hosts '@rack 3,!login,!node[002,005]'"
+    assert ended(capsys)[-2:] == [
+        "next: invoke provision --hosts '@rack 3,!login,!node[002,005]'",
+        "next: invoke rebuild --hosts 'login,node[002,005]' --check",
+    ]
 
 
 def test_many_hosts_with_the_same_error_share_a_line_and_few_do_not(capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,7 +172,7 @@ def test_a_run_ends_with_sums_the_time_in_all_and_what_to_do_about_what_failed(
         "6 hosts in 6 min 12 s: 2 changed, 1 failed, 1 locked, 1 unreachable, 1 untouched",
         "every step: invoke runs.show --run run1",
         "next: invoke doctor --hosts c",
-        "next: invoke rebuild --check --hosts e",
+        "next: invoke rebuild --hosts e --check",
     ], "the stand-ins are those of hosts that were reached"
     assert "driver 2 2 1 min 10 s" in [" ".join(line.split()) for line in lines], "each layer once"
 
@@ -204,7 +208,7 @@ def test_verify_ends_with_its_verdict_and_folds_what_passed(capsys: pytest.Captu
     assert lines[-4:] == [
         "303 hosts in 3 min 20 s: 299 passed, 1 failed, 2 without any layer as desired, 1 unreachable",
         "next: invoke doctor --hosts bad",
-        "next: invoke rebuild --check --hosts off",
+        "next: invoke rebuild --hosts off --check",
         "next: invoke provision --hosts 'new[1-2]'",
     ]
     assert len(lines) < 20

@@ -24,9 +24,10 @@ from hostwright.cli.views.shared import (
     proofs_json,
     show_errors,
     show_next,
-    show_next_of_bad,
+    show_next_of_errors,
     show_stand_ins,
 )
+from hostwright.common.errors import Unreachable
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable, shown_bytes, shown_seconds
 from hostwright.inventory.patterns import fold
@@ -71,6 +72,7 @@ def show_plans(
         drain = " --drain" if any(planned.busy for planned in results.values) else ""
         done = [planned.host for planned in results.values if planned.plan.empty]
         show_next(out, then, todo, members, drain + (sh(" --plan %s", saved) if saved else ""), done=done)
+    show_next_of_errors(out, (error for error in results.errors if isinstance(error, Unreachable)), members)
 
 
 def _altogether(members: Sequence[Member], results: Results[HostPlan]) -> str:
@@ -143,7 +145,7 @@ def show_outcomes(
     out.print(Text(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style=style))
     if run:
         out.print(Text(f"every step: invoke runs.show --run {run}", style="dim"))
-    show_next_of_bad(out, (), results.errors, members)
+    show_next_of_errors(out, results.errors, members)
     if not results.errors and verb in SAME_AGAIN:
         pending = [outcome.host for outcome in results.values if outcome.word == "pending"]
         if pending:

@@ -19,7 +19,7 @@ from hostwright.cli.views.shared import (
     print_document,
     show_errors,
     show_next,
-    show_next_of_bad,
+    show_next_of_errors,
     show_stand_ins,
 )
 from hostwright.common.quoting import sh
@@ -92,7 +92,7 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, took_s: float =
     if rebuilt.run:
         out.print(Text(f"every step: invoke runs.show --run {rebuilt.run}", style="dim"))
     bad = [record.host for record in results.values if ENDED[record.outcome] == "failed"]
-    show_next_of_bad(out, bad, rebuilt.errors, members)
+    show_next_of_errors(out, rebuilt.errors, members, bad)
 
 
 def _document(rebuilt: Rebuilt) -> dict[str, Any]:
