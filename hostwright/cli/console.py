@@ -7,11 +7,11 @@ never reach the terminal.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextvars import copy_context
 from typing import Any, Self
 
-from rich.cells import chop_cells
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.containers import Lines
 from rich.segment import Segment
@@ -23,6 +23,7 @@ from hostwright.cli.door import advice
 
 UNBOUNDED = 1_000_000  #: columns of what is no terminal: nothing that we print is as long
 _DEEPER = 4  #: columns
+_GAP = "  "  #: between columns
 _LETTER = "x"  #: stands for each character of what is not broken
 _MOST_PER_COLUMN = 4  #: characters, where marks are drawn over others
 COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich takes every log for a terminal
@@ -117,6 +118,35 @@ class Advice(Hanging):
                 return
             line = Text.assemble(" " * deeper, after[len(after.plain) - len(rest) :])
         yield from super().hang(line, width, short)
+
+
+def in_columns(titles: Sequence[str], rows: Sequence[Sequence[Text]], width: int) -> Iterator[Text]:
+    """Rows below their titles, without columns in which nothing stands. Where that is wider than a terminal, what the
+    columns behind the first two say stands below each row, with their titles: a name is in one piece everywhere.
+
+    >>> [line.plain for line in in_columns(("host", "power", "next boot"), [[Text("gpu01"), Text("on"), Text()]], 80)]
+    ['host   power', 'gpu01  on']
+    >>> wide = [[Text("gpu01"), Text("on"), Text("R7525")]]
+    >>> [line.plain for line in in_columns(("host", "power", "model"), wide, 14)]
+    ['gpu01  on', '  model R7525']
+    """
+    kept = [number for number, _ in enumerate(titles) if any(row[number].plain for row in rows)]
+    sizes = [max(cell_len(titles[number]), *(row[number].cell_len for row in rows)) for number in kept]
+    if sum(sizes) + len(_GAP) * (len(sizes) - 1) > width:
+        for row in rows:
+            yield Hanging.assemble(row[kept[0]], _GAP, *([row[kept[1]]] if len(kept) > 1 else []))
+            if told := [f"{titles[number]} {row[number].plain}" for number in kept[2:] if row[number].plain]:
+                yield Hanging(f"{_GAP}{', '.join(told)}")
+        return
+    heads = (titles[number].ljust(size) for number, size in zip(kept, sizes, strict=True))
+    yield Hanging(_GAP.join(heads).rstrip(), style="dim")
+    for row in rows:
+        line = Hanging()
+        for number, size in zip(kept, sizes, strict=True):
+            cell = row[number] if row[number].plain else Text("–")
+            line.append_text(cell).append(" " * (size - cell.cell_len) + _GAP)
+        line.rstrip()
+        yield line
 
 
 class Ragged:
