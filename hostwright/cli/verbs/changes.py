@@ -19,8 +19,9 @@ from hostwright.cli.asking import Declined, ask, can_ask, of_plans, refuse_unask
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
 from hostwright.cli.views.changing.outcomes import intents, show_outcomes, show_plans
-from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
+from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next, warn
 from hostwright.common.errors import Unanswered
+from hostwright.common.quoting import sh
 from hostwright.common.secret import Secret
 from hostwright.common.text import count, printable
 from hostwright.fleet import Fleet, Members
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from hostwright.apply.signing import Signing
     from hostwright.plan.model import Plan
 
-ALL_OR_NONE = "nothing was changed: exclude the hosts that cannot go back (--hosts '…,!NAME') to roll the others back"
+ALL_OR_NONE = "nothing was changed: either all of these hosts go back, or none"
 
 
 def plan(
@@ -174,7 +175,7 @@ def rollback(
     members = members_of(fleet, selection)
     ways = fleet.ways_back(members, to)
     if ways.errors or ways.untouched:
-        return _refuse(ways, as_json=as_json)
+        return _refuse(ways, members, to, as_json=as_json)
     for sentence in intents(ways.values):
         warn(sentence)
     members = replace(members, chosen=tuple(way.back for way in ways.values))
@@ -281,13 +282,15 @@ def _run(
     return worst([more.status, *(error.exit_status for error in ended.results.errors if error.host not in asked)])
 
 
-def _refuse(ways: Results[WayBack], *, as_json: bool) -> int:
+def _refuse(ways: Results[WayBack], members: Members, to: str, *, as_json: bool) -> int:
     """One host that cannot go back keeps all of them where they are."""
     if as_json:
         left = {"untouched": list(ways.names), "stopped_because": ALL_OR_NONE}
         print_document("provision", {"run": None, "hosts": [], "errors": errors_json(ways.errors), **left})
     show_errors(ways.errors)
     warn(ALL_OR_NONE)
+    if (able := [way.now.name for way in ways.values]) and not as_json:
+        show_next(console.make_console(), "rollback", able, members, sh(" --to %s", to) if to else "")
     return FAILED
 
 

@@ -193,7 +193,16 @@ def intents(ways: Sequence[WayBack]) -> Iterator[str]:
         for way in same:
             verified.setdefault(_when(way.at), []).append(way.now.name)
         names = ", ".join(f"{fold(hosts)} (verified {when})" for when, hosts in verified.items())
-        yield (
-            f"back to {back}: {names}. The inventory still says {now}: audits report that as intent, and the next "
-            f"provision goes back to it, unless you change `stack` there"
-        )
+        yield f"back to {back}: {names}. {_afterwards(same[0])}"
+
+
+def _afterwards(way: WayBack) -> str:
+    """What the inventory says of a host that went back, and what follows from that."""
+    back, now = way.back.stack, way.now.stack
+    if back.digest() == now.digest():
+        return "That is what the inventory says, too"
+    says = "has that stack as it is now" if back.name == now.name else f"says {now.name}"
+    return (
+        f"The inventory still {says}: audits show these hosts as behind it (intent), and the next provision brings "
+        "them to it again, unless you change that there"
+    )
