@@ -254,7 +254,7 @@ class FirewallRules:
         if ended and not self.force:
             sentence = (
                 f"somebody flushed Docker's own rules from the host's firewall ({have}), and only a restart of Docker "
-                f"brings them back, which ends {', '.join(ended)}: wait until nobody works there, then say --force "
+                f"brings them back, which ends {', '.join(ended)}: wait until nobody works there, then use --force "
                 '(with "live-restore": true in daemon.json a restart ends no container)'
             )
             return Refusal(what, have, want, "docker-firewall", sentence, alone=True)

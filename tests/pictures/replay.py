@@ -209,7 +209,7 @@ def planned(self: Any, member: Any, emit: Any = lambda _: None, *, desired: Any 
     if kind == "unreachable":
         self.connect(member)
     if kind == "failed" and VERB in {"plan", "rollback"}:
-        raise HostError(member.name, "sudo asks for a password, and none was given: say --ask-become-pass")
+        raise HostError(member.name, "sudo asks for a password, and none was given: use --ask-become-pass")
     plan = plan_of(member.name, member.stack.name)
     if VERB == "verify" and kind != "pending":
         from dataclasses import replace

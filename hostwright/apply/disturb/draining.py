@@ -134,7 +134,7 @@ def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, 
             refusal=f"{begin}: --drain needs commands, and none are configured: set {configured}, or --force"
         )
     first = "--drain" if hooks is not None else f"--drain, with {configured},"
-    how = f"say {first} to take work off the host and wait, or --force to disturb it"
+    how = f"use {first} to take work off the host and wait, or --force to disturb it"
     return DrainDecision(refusal=f"{begin}: wait until that has ended, {how}")
 
 

@@ -180,7 +180,7 @@ def _host_of(fleet: Fleet, selection: Selection, name: str, *, new: bool = False
         known = sorted({space.name for member in members for space in declared_of(member) if space.entry.versions})
         raise InputError(f"no model {name!r}; {suggestion(name, known)}", "--name")
     if len(chosen) > 1:
-        raise InputError(f"it could be each of {', '.join(chosen)}: say which, --host", "--host")
+        raise InputError(f"several hosts can serve it ({', '.join(chosen)}): name one with --host", "--host")
     (host,) = chosen
     if host not in able:
         raise InputError(

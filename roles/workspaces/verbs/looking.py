@@ -150,7 +150,7 @@ def one_workspace(selection: Selection, connection: ConnectionOptions, name: str
         raise InputError(f"no workspace {name!r}; {suggestion(name, (space.name for _, space in pairs))}", "--name")
     if len(chosen) > 1:
         hosts = ", ".join(member.name for member, _ in chosen)
-        raise InputError(f"there is a workspace {name} on each of {hosts}: say which, --host", "--name")
+        raise InputError(f"there is a workspace {name} on each of {hosts}: name one with --host", "--name")
     return chosen[0]
 
 

@@ -140,11 +140,11 @@ def test_busy_host_is_refused_with_its_users_and_the_options() -> None:
     sentence = decide(both, hooks=HOOKS, drain=False, force=False).refusal
     assert sentence == (
         "what is due replaces the driver and reboots the host, and the GPU is in use by python3 (0), python3 (1), "
-        "python3 (2), python3 (3), python3 (4) and 2 more: wait until that has ended, say --drain to take work off the "
+        "python3 (2), python3 (3), python3 (4) and 2 more: wait until that has ended, use --drain to take work off the "
         "host and wait, or --force to disturb it"
     )
     without = decide(both, hooks=None, drain=False, force=False).refusal
-    assert "say --drain, with hostwright_drain and hostwright_undrain in the inventory, to take work off" in without
+    assert "use --drain, with hostwright_drain and hostwright_undrain in the inventory, to take work off" in without
 
 
 def test_work_that_a_change_alone_knows_of_holds_it_back_as_well() -> None:
