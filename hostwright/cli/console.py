@@ -29,7 +29,7 @@ _MOST_PER_COLUMN = 4  #: characters, where marks are drawn over others
 COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich takes every log for a terminal
 #: Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black.
 #: Terminals of 16 colours still show yellow.
-THEME = Theme({"yellow": "color(130)"})
+THEME = Theme({"yellow": "color(130)", "bold yellow": "bold color(130)"})
 OUTPUT = "│"  #: begins a line of a program's output
 
 

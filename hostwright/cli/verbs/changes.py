@@ -48,12 +48,15 @@ def plan(
     force: bool = False,
     out: str = "",
     summary: bool = False,
+    then: str = "provision",
+    more: str = "",
     as_json: bool = False,
 ) -> int:
-    """``invoke plan``; ``out`` names a file for the plans, ``summary`` leaves out what is within a layer."""
+    """``invoke plan``; ``out`` names a file for the plans, ``summary`` leaves out what is within a layer. What is
+    planned is done by the verb ``then`` with ``more`` options."""
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
-    return _plan(fleet, members, connection, out=out, brief=summary, then="provision", as_json=as_json)
+    return _plan(fleet, members, connection, out=out, brief=summary, then=then, more=more, as_json=as_json)
 
 
 def _plan(
@@ -65,9 +68,11 @@ def _plan(
     out: str = "",
     brief: bool = False,
     then: str = "",
+    more: str = "",
     as_json: bool,
 ) -> int:
-    """Probe hosts and show what differs from the goal, which the verb ``then`` brings them to; the exit status."""
+    """Probe hosts and show what differs from the goal, which the verb ``then`` with ``more`` options brings them to;
+    the exit status."""
     if out:
         from hostwright.apply import savedplans, signing  # what a plan needs no other way is imported where it is used
         from hostwright.apply.journal.redaction import Redactor, secrets_in
@@ -88,7 +93,7 @@ def _plan(
 
     results = shown(
         look,
-        lambda results: show_plans(members, results, brief=brief, then=then, saved=saved, as_json=as_json),
+        lambda results: show_plans(members, results, brief=brief, then=then, more=more, saved=saved, as_json=as_json),
     )
     if results.errors:
         return FAILED
@@ -201,11 +206,13 @@ def reach(
     files: Mapping[str, Path],
     options: Mapping[str, object],
     check: bool = False,
+    again: str = "",
     as_json: bool = False,
 ) -> int:
-    """A role's own verb that brings hosts to a goal; see ``Fleet.reach``."""
+    """A role's own verb that brings hosts to a goal; see ``Fleet.reach``. ``again`` are its options, as they are typed
+    after a ``check``."""
     if check:
-        return _plan(fleet, members, connection, goal=goal, as_json=as_json)
+        return _plan(fleet, members, connection, goal=goal, then=verb, more=again, as_json=as_json)
     password, audience = _password(connection, change, members), _audience(as_json=as_json)
 
     def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:

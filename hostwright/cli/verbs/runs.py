@@ -22,8 +22,9 @@ from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.places import state_root
 from hostwright.common.quoting import sh
 from hostwright.common.text import printable
-from hostwright.inventory import Host, Inventory, fold, select
+from hostwright.inventory import Host, Inventory, select
 from hostwright.inventory.model import ALL, Group
+from hostwright.inventory.patterns import counted
 
 if TYPE_CHECKING:
     from hostwright.apply.rollout.following import Followed
@@ -95,7 +96,7 @@ def _follow_here(summary: RunSummary, *, as_json: bool) -> int:
         sentence = f"{summary.run} was cut off: its process is gone, and nothing says how it ended. Its jobs may go on"
         hosts, inventory = ",".join(summary.header.hosts), summary.header.inventory
         hint = sh("hostwright runs.follow --hosts %s --inventory %s", hosts, inventory)
-        out.print(Text(printable(f"{sentence}; next: {hint}")), soft_wrap=True)
+        out.print(Text(printable(f"{sentence}; next: {hint}")))
     return FAILED if ended.status is None else ended.status
 
 
@@ -114,7 +115,7 @@ def show_followed(results: Results[Followed], *, as_json: bool) -> int:
         print_document("followed", {"hosts": followed, "errors": errors_json(results.errors)})
     else:
         for said, names in _grouped(results.values).items():
-            make_console().print(Text(printable(f"{fold(names)}: {said}")), soft_wrap=True)
+            make_console().print(Text(printable(f"{counted(names)}: {said}")))
         show_errors(results.errors)
     return FAILED if results.errors or any(each.failed for each in results.values) else AS_DESIRED
 

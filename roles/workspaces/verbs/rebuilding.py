@@ -10,6 +10,8 @@ from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 
+from rich.text import Text
+
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.apply.rollout.rollout import on_each
@@ -95,7 +97,12 @@ def rebuild(
     chosen = Selection(",".join(member.name for member in boxed), selection.inventory, selection.var, ROLE)
     if check:
         return changes.plan(
-            replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}")), connection, force=force, as_json=as_json
+            replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}")),
+            connection,
+            force=force,
+            then="images.rebuild",
+            more=" --again" * again,
+            as_json=as_json,
         )
     change.rollout.limits(len(boxed))
     anew = f"makes the SSH boxes on {counted(member.name for member in boxed)} anew"
@@ -172,7 +179,7 @@ def _looked_at(members: list[Member], password: Secret | None) -> dict[str, BoxI
 
 
 def _say(line: str, *, quiet: bool = False) -> None:
-    console.make_console(stderr=quiet).print(printable(line), markup=False, highlight=False, soft_wrap=True)
+    console.make_console(stderr=quiet).print(Text(printable(line)))
 
 
 def box_changes(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> Iterator[BoxChanges]:

@@ -268,3 +268,9 @@ def test_errors_of_many_hosts_begin_with_what_is_wrong(capsys: pytest.CaptureFix
         "50 hosts: no route to host: run `invoke audit`",  # for the hosts of the call
         f"  {fold(fleet)}",
     ]
+
+
+@pytest.mark.parametrize("style", ["yellow", "bold yellow"])
+def test_yellow_can_be_read_on_a_light_background(style: str) -> None:
+    color = make_console().get_style(style).color
+    assert color is not None and color.number == 130

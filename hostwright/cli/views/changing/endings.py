@@ -64,6 +64,8 @@ def _layers(outcomes: Sequence[Outcome]) -> Table:
         of_hosts = [[result for result in outcome.results if result.role == name] for outcome in outcomes]
         times = [sum(result.duration_s for result in results) for results in of_hosts if results]
         steps = sum(len(result.steps) for results in of_hosts for result in results)
+        if not steps:
+            continue  # nothing was done but to look again
         table.add_row(name, *([f"{len(times)}"] if several else []), f"{steps}", shown_seconds(max(times)))
     return table
 

@@ -52,11 +52,12 @@ def show_plans(
     *,
     brief: bool = False,
     then: str = "",
+    more: str = "",
     saved: str = "",
     as_json: bool,
 ) -> None:
     """What differs on hosts from what is desired; hosts that differ alike are shown once. The last lines say what it
-    comes to, and with which verb (``then``) it is done; ``saved`` is the file with the plans."""
+    comes to, and with which verb (``then``, with ``more`` options) it is done; ``saved`` is the file with the plans."""
     if as_json:
         plans = [plan.to_json() for plan in results.values]
         print_document("plan", {"plans": plans, "errors": errors_json(results.errors)})
@@ -71,7 +72,7 @@ def show_plans(
     if then and todo:
         drain = " --drain" if any(planned.busy for planned in results.values) else ""
         done = [planned.host for planned in results.values if planned.plan.empty]
-        show_next(out, then, todo, members, drain + (sh(" --plan %s", saved) if saved else ""), done=done)
+        show_next(out, then, todo, members, more + drain + (sh(" --plan %s", saved) if saved else ""), done=done)
     show_next_of_errors(out, (error for error in results.errors if isinstance(error, Unreachable)), members)
 
 
