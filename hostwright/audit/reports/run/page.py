@@ -16,6 +16,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
+from hostwright.apply.events import SHOWN_RESULTS
 from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.audit.reports.html.html import environment_of, joined, policy
@@ -82,7 +83,7 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
             run=name(run.run),
             head=_head(summary, run),
             argv=clean(" ".join(run.header.argv)),
-            counts=[(_look(result), number, name(result)) for result, number in summary.results.items()],
+            counts=[(_look(result), number, shown_result(result)) for result, number in summary.results.items()],
             state=summary.state,
             status=summary.status,
             sentence=clean(summary.sentence),
@@ -95,6 +96,11 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
             said=[said(record) for record in run.said[:SAID]],
         )
     )
+
+
+def shown_result(result: str) -> str:
+    """A result as people read it; a damaged record may hold any text."""
+    return SHOWN_RESULTS.get(result, name(result))
 
 
 def _look(result: str) -> tuple[str, str, int]:
@@ -177,6 +183,8 @@ def said(record: Mapping[str, Any]) -> str:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = environment_of(Path(__file__).parent)
-    environment.filters.update(clean=clean, name=name, lasting=shown_seconds, output=output, said=said, steps=steps_of)
+    environment.filters.update(
+        clean=clean, name=name, result=shown_result, lasting=shown_seconds, output=output, said=said, steps=steps_of
+    )
     environment.globals.update(said_most=SAID)
     return environment
