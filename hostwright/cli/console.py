@@ -7,6 +7,7 @@ never reach the terminal.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import copy_context
 from typing import Any, Self
@@ -85,6 +86,20 @@ def _indents(line: Text, width: int) -> tuple[int, int]:
     """How deep a line begins, and how deep it continues."""
     indent = len(line.plain) - len(line.plain.lstrip(" "))
     return indent, min(indent + _DEEPER, width // 2)
+
+
+class Listed(Hanging):
+    """Parts with commas between them, such as how many hosts ended how: broken behind commas and colons alone."""
+
+    def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
+        """As of any hanging text."""
+        return super().hang(line, width, [*whole, *re.split(r"[:,] ", line.plain)])
+
+
+def with_sums(shown: Group) -> Group:
+    """What a room below made, whose last line counts hosts by how they ended."""
+    *parts, last = shown.renderables
+    return Group(*parts, Listed.of(last) if isinstance(last, Text) else last)
 
 
 class Quoted(Hanging):

@@ -46,7 +46,7 @@ ABSENT = "·"  #: shown for a layer that a host does not have
 
 def show_audit(
     audit: FleetAudit, ages: Ages, *, details: bool = False, columns: int | None = None, first: bool = False
-) -> RenderableType:
+) -> Group:
     """The whole audit, in a terminal of so many ``columns`` (``None``: as many as it takes); ``details`` adds every
     value that was read, every card, and every state that a host lacks which was never provisioned. What it comes to
     stands at the end, or ``first``, where the screen is one that does not scroll."""

@@ -37,7 +37,7 @@ def audit(
     outputs.check(as_json=as_json, watched=bool(every))
     auditor = _auditor(selection, connection, options)
 
-    def table(look: AuditResult, *, first: bool = False) -> RenderableType:
+    def table(look: AuditResult, *, first: bool = False) -> Group:
         known = [host for host in look.audit.hosts if host.status != "new"]  # another has little to show in detail
         every = details or len(auditor.members) == len(known) == 1
         return show_audit(look.audit, look.ages, details=every, columns=console.make_console().width, first=first)
@@ -55,9 +55,10 @@ def audit(
             print_document("audit", asdict(look.audit))
         elif not outputs.on_stdout:
             out = console.make_console()
-            out.print(table(look))
+            out.print(console.with_sums(table(look)))
+            desired = [host.host for host in look.audit.hosts if host.status == "desired"]
             for verb, hosts, more in next_hosts(look.audit):
-                show_next(out, verb, hosts, auditor.members, more)
+                show_next(out, verb, hosts, auditor.members, more, done=desired if verb == "plan" else ())
 
     return _write(outputs, auditor, shown(auditor.audit, show))
 
@@ -73,9 +74,10 @@ def doctor(selection: Selection, connection: ConnectionOptions, options: AuditOp
             print_document("doctor", {"hosts": [_diagnosis(host) for host in look.audit.hosts]})
             return
         out = console.make_console()
-        out.print(Group(*show_diagnosis(look.audit.hosts, look.ages)))
+        out.print(console.with_sums(Group(*show_diagnosis(look.audit.hosts, look.ages))))
+        desired = [host.host for host in look.audit.hosts if host.status == "desired"]
         for verb, hosts, more in next_verbs(look.audit.hosts):
-            show_next(out, verb, hosts, auditor.members, more)
+            show_next(out, verb, hosts, auditor.members, more, done=desired if verb == "plan" else ())
 
     hosts = shown(auditor.audit, show).audit.hosts
     if any(host.status == "unread" for host in hosts):

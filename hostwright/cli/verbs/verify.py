@@ -73,7 +73,8 @@ def _verify_and_prove(
             show_verdicts(members, ended.results, proofs=document(proved.fleet), as_json=True)
         else:
             out = console.make_console()
-            out.print(show_proofs(proved.fleet, details=len(members) == 1, columns=out.width))
+            out.print()
+            out.print(console.with_sums(show_proofs(proved.fleet, details=len(members) == 1, columns=out.width)))
             conclude(members, ended.results, "checks of ", unproved=_failed(proved), took_s=verified_s)
 
     ended = shown(lambda: fleet.verify(members, password=password, audience=audience), show_first)
@@ -117,7 +118,7 @@ def prove(
             print_document("prove", document(proved.fleet))
         elif not quiet:
             out, every = console.make_console(), details or len(members) == 1
-            out.print(show_proofs(proved.fleet, details=every, columns=out.width))
+            out.print(console.with_sums(show_proofs(proved.fleet, details=every, columns=out.width)))
             if failed := _failed(proved):
                 show_next(out, "doctor", failed, members)
             if silent := [host.host for host in proved.fleet.hosts if host.status == "unread"]:

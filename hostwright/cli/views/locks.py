@@ -35,7 +35,7 @@ def show_locks(results: Results[HostLocks], *, as_json: bool) -> None:
     words = Counter([*map(_word, results.values), *map(result_of, results.errors)])
     if words.total() > 1:
         sums = ", ".join(f"{number} {word}" for word, number in words.most_common())
-        out.print(Text(f"{count(words.total(), 'host')}: {sums}", style="bold"))
+        out.print(console.Listed(f"{count(words.total(), 'host')}: {sums}", style="bold"))
 
 
 def locks_line(host_locks: HostLocks) -> str:

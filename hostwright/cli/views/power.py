@@ -40,7 +40,7 @@ def show_powered(results: Results[Powered], *, as_json: bool) -> None:
     words = Counter([*(done.status.power.value for done in results.values), *map(_word, results.errors)])
     if words.total() > 1:
         told = ", ".join(f"{number} {word}" for word, number in words.most_common())
-        out.print(Text(f"{count(words.total(), 'host')}: {told}", style="bold"))
+        out.print(console.Listed(f"{count(words.total(), 'host')}: {told}", style="bold"))
 
 
 def _word(error: HostError) -> str:

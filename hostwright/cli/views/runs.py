@@ -14,7 +14,7 @@ from rich.text import Text
 from hostwright.apply.events import SHOWN_RESULTS
 from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
-from hostwright.cli.console import Hanging
+from hostwright.cli.console import Listed
 from hostwright.cli.live.plain import whence
 from hostwright.cli.views.shared import local_time
 from hostwright.common.text import ago, count, printable, shown_bytes, shown_seconds
@@ -53,14 +53,6 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
             _exit(summary),
         )
     return table
-
-
-class Listed(Hanging):
-    """Parts with commas between them, broken behind these alone."""
-
-    def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """As of any hanging text."""
-        return super().hang(line, width, [*whole, *line.plain.split(", ")])
 
 
 def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bool) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hostwright.apply.rollout.rollout import Results, result_of
 from hostwright.cli import console
-from hostwright.cli.console import Hanging
+from hostwright.cli.console import Hanging, Listed
 from hostwright.cli.views.changing.plans import reads, show_plan
 from hostwright.cli.views.shared import (
     errors_json,
@@ -88,12 +88,14 @@ def conclude(
     told = ", ".join(f"{number} {word}" for word, number in sorted(words.items(), key=lambda item: item[0] != PASSED))
     good = words.keys() <= {PASSED}
     sums = f"{what}{count(words.total(), 'host')} in {shown_seconds(took_s)}: {told}"
-    out.print(Text(sums, style="bold green" if good else "bold red"))
-    failed = [verdict.host for verdict in results.values if not verdict.passed and verdict.host not in bare]
-    failed += [host for host in unproved if host not in bare]
+    out.print(Listed(sums, style="bold green" if good else "bold red"))
+    wrong = [verdict for verdict in results.values if not verdict.passed]
+    differing = {verdict.host for verdict in wrong if not (verdict.failed_checks or verdict.unchecked_roles)} | bare
+    failed = [verdict.host for verdict in wrong if verdict.host not in differing]
+    failed += [host for host in unproved if host not in differing]
     show_next_of_errors(out, results.errors, members, failed)
-    if bare:
-        show_next(out, "provision", [verdict.host for verdict in results.values if verdict.host in bare], members)
+    if differing:
+        show_next(out, "provision", [verdict.host for verdict in wrong if verdict.host in differing], members)
 
 
 def _bare(members: Sequence[Member], results: Results[Verdict]) -> Set[str]:

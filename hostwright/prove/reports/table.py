@@ -37,7 +37,7 @@ _UNBOUNDED = 100_000  #: columns, of a table as wide as it wants to be
 ABSENT = "·"  #: shown for a proof that a host does not have
 
 
-def show_proofs(fleet: FleetProof, *, details: bool = False, columns: int | None = None) -> RenderableType:
+def show_proofs(fleet: FleetProof, *, details: bool = False, columns: int | None = None) -> Group:
     """All of it, in a terminal of so many ``columns`` (``None``: as many as it takes); ``details`` adds every figure
     with the device on which it was measured."""
     matrix = _matrix(fleet)

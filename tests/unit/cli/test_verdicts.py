@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 
 import pytest
+from rich.console import Console, Group
+from rich.text import Text
 
 from hostwright.apply.rollout.rollout import Results
+from hostwright.cli.console import Listed, with_sums
 from hostwright.cli.views.verdicts import conclude, show_verdicts
 from hostwright.plan.model import Change, Plan, RolePlan, Step
 from hostwright.plan.planning import HostPlan
@@ -75,3 +79,22 @@ def test_what_was_verified_is_said_once_more_below_the_proofs(capsys: pytest.Cap
         "checks of 1 host in 5.0 s: 1 failed",
         "next: invoke doctor --hosts gpu01",
     ]
+
+
+def test_hosts_that_only_differ_are_provisioned_next(capsys: pytest.CaptureFixture[str]) -> None:
+    verdicts = (replace(failing("gpu01"), checks=()), failing("gpu02"))
+    show_verdicts((), Results(verdicts, ()), as_json=False)
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "next: invoke doctor --hosts gpu02",
+        "next: invoke provision --hosts gpu01",
+    ]
+
+
+@pytest.mark.parametrize("width", [22, 30, 40])
+def test_numbers_stay_with_what_they_count(width: int) -> None:
+    out = Console(file=io.StringIO(), width=width)
+    told = Listed("300 hosts in 4.1 s: 195 drifted, 5 could not be read, 94 as desired")
+    out.print(with_sums(Group(Text("x"), told)))
+    lines = [line.strip() for line in out.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert [part for part in ("195 drifted", "94 as desired") if not any(part in line for line in lines)] == []
+    assert any("5 could not be read" in line for line in lines) or width < 25

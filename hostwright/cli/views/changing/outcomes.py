@@ -14,7 +14,7 @@ from hostwright.apply.delivery.sources.settings import ARTIFACTS, DIRECT
 from hostwright.apply.events import RESULTS, SHOWN_RESULTS
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
-from hostwright.cli.console import Hanging
+from hostwright.cli.console import Listed
 from hostwright.cli.views.changing.endings import summary
 from hostwright.cli.views.changing.plans import folded_plans
 from hostwright.cli.views.shared import (
@@ -67,7 +67,7 @@ def show_plans(
         out.print(shown)
     show_errors(results.errors)
     show_stand_ins(members, results, out)
-    out.print(Hanging(_altogether(members, results), style="bold"))
+    out.print(Listed(_altogether(members, results), style="bold"))
     todo = [planned.host for planned in results.values if not (planned.plan.empty or planned.plan.refusals)]
     if then and todo:
         drain = " --drain" if any(planned.busy for planned in results.values) else ""
@@ -143,7 +143,7 @@ def show_outcomes(
     )
     sums = ", ".join(f"{words[word]} {SHOWN_RESULTS[word]}" for word in RESULTS if words[word])
     style = "bold green" if words.keys() <= GOOD else "bold red" if words.keys() & BAD else "bold yellow"
-    out.print(Text(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style=style))
+    out.print(Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style=style))
     if run:
         out.print(Text(f"every step: invoke runs.show --run {run}", style="dim"))
     show_next_of_errors(out, results.errors, members)

@@ -41,7 +41,7 @@ def show_keys(results: KeyResults, *, as_json: bool) -> None:
     words = Counter([*(WORDS[told.result] for told in results.told), *map(result_of, results.errors)])
     if words.total() > 1:
         sums = ", ".join(f"{number} {word}" for word, number in words.most_common())
-        out.print(Text(f"{count(words.total(), 'host')}: {sums}", style="bold"))
+        out.print(console.Listed(f"{count(words.total(), 'host')}: {sums}", style="bold"))
 
 
 def _line(told: Told) -> str:

@@ -49,7 +49,7 @@ def show_decisions(
     told = [f"{number} {word}" for word, number in words.items()]
     told += [f"{len(decisions.errors)} not diagnosed, see above"] if decisions.errors else []
     out, number = console.make_console(), len(decisions.of) + len(decisions.errors)
-    out.print(console.Hanging(f"{count(number, 'host')}: {', '.join(told)}", style="bold"))
+    out.print(console.Listed(f"{count(number, 'host')}: {', '.join(told)}", style="bold"))
     if due := [name for name, decision in decisions.of.items() if decision.way != "nothing"]:
         done = [name for name, decision in decisions.of.items() if decision.way == "nothing"]
         show_next(out, "rebuild", due, members, sh(" --from %s", start) if start else "", done=done)
@@ -76,6 +76,8 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, took_s: float =
         print_document("rebuild", _document(rebuilt))
         return
     out = console.make_console()
+    if rebuilt.decisions:
+        out.print()  # below what was announced
     out.print(rebuilds_table(results.values))
     show_errors(rebuilt.errors)
     if results.untouched:
@@ -88,7 +90,7 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, took_s: float =
     )
     told = ", ".join(f"{number} {word}" for word, number in words.items())
     style = "bold green" if words.keys() <= GOOD else "bold red" if words.keys() & BAD else "bold yellow"
-    out.print(Text(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {told}", style=style))
+    out.print(console.Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {told}", style=style))
     if rebuilt.run:
         out.print(Text(f"every step: invoke runs.show --run {rebuilt.run}", style="dim"))
     bad = [record.host for record in results.values if ENDED[record.outcome] == "failed"]
