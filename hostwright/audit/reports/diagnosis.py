@@ -99,11 +99,8 @@ def explanation(finding: Finding, indent: str) -> Iterator[Text]:
 def _finding(finding: Finding, hosts: list[str], ages: Ages) -> Iterator[Text]:
     sign, _, style = SHOWN["failing" if finding.grave else "warning"]
     lasting = since(ages, hosts, "finding", finding.rule)
-    yield (
-        Text(f"  {sign} {finding.rule}", style=style)
-        .append(f"  {finding.layer}", style="cyan")
-        .append(f"  {lasting}" if lasting else "", style="dim")
-    )
+    parts = [(f"  {sign} {finding.rule}", style), (f"  {finding.layer}", "cyan")]
+    yield Text.assemble(*parts, *([(f"  {lasting}", "dim")] if lasting else []))
     yield from explanation(finding, " " * 6)
     fixed_by = "provisioning fixes it" if finding.provision else "provisioning does not fix it"
     yield Text(f"      {fixed_by}; more in {finding.link}", style="dim")

@@ -91,10 +91,13 @@ def _headline(audit: FleetAudit) -> Text:
 def _matrix(audit: FleetAudit, ages: Ages) -> Table:
     """Hosts × layers; hosts whose layers all have the same status share a row."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("hosts", *audit.layers, "since"):
+    rows = [*_rows(audit, ages)]
+    aged = ["since"] if any(lasting for _, _, lasting in rows) else []
+    for column in ("hosts", *audit.layers, *aged):
         table.add_column(column, overflow="fold")
-    for names, statuses, lasting in _rows(audit, ages):
-        table.add_row(names, *map(_cell, statuses), Text(lasting.removeprefix("since "), style="dim"))
+    for names, statuses, lasting in rows:
+        day = Text(lasting.removeprefix("since "), style="dim")
+        table.add_row(names, *map(_cell, statuses), *([day] if aged else []))
     return table
 
 

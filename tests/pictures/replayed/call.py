@@ -77,7 +77,7 @@ def _roles(like: _Like) -> tuple[Any, ...]:
 
     desired = like.desired
     if verb() == "remove":
-        return tuple(removed(role.name) for role in reversed(desired.roles))
+        return tuple(removed(role.name) for role in desired.roles)
     kernel, pythons = HOSTS[FACTS]
     texts = {
         OS_RELEASE: f"ID={FACTS[0]}\nVERSION_ID={FACTS[1]}\n",
