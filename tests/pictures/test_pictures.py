@@ -28,7 +28,7 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 YES = {"HOSTWRIGHT_YES": "1"}
 MOST_LINES = 400  #: of one picture: what is above is the same again
 #: what stands in a line of its own that only the terminal wraps, so that it can be copied whole
-COPIED = re.compile(r"\s*((next|every step|console): )?(hostwright|ssh|ipmitool) ")
+COPIED = re.compile(r"\s*((next|every step|console of \S+): )?(hostwright|ssh|ipmitool) ")
 #: what a program reads, and no person
 FOR_PROGRAMS = ("completion", "workspace.export")
 #: verbs whose last screen says what it came to

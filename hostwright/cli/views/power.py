@@ -57,7 +57,7 @@ def _show_consoles(out: Console, of: Sequence[Powered]) -> None:
     for done in of[:MOST_CONSOLES]:
         out.print(Text(printable(f"console of {done.host}: {done.console}"), style="cyan"), soft_wrap=True)
     if more := of[MOST_CONSOLES:]:
-        out.print(Text(f"and {len(more)} more consoles: --json has all of them", style="dim"))
+        out.print(Text(f"and {count(len(more), 'more console')}: --json has all of them", style="dim"))
 
 
 def _cells(row: Powered) -> list[Text]:
