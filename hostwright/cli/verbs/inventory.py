@@ -63,7 +63,8 @@ def variables(selection: Selection, *, why: bool = False, as_json: bool = False)
     out = console.make_console()
     for (stack, *lines), names in alike.items():
         head, below = headed(names)
-        out.print(Text(f"# {head}  {stack}", style="bold"))
+        for line in [title] if len(title := f"# {head}  {stack}") <= out.width else [f"# {head}", f"# {stack}"]:
+            out.print(Text(line, style="bold"), soft_wrap=True)  # a comment that continues is YAML no more
         if below:
             out.print(Text(f"# {below}", style="dim"), soft_wrap=True)
         for line in lines:

@@ -13,7 +13,7 @@ from hostwright.apply.journal.reading import LAST, Runs, RunSummary, short_ids, 
 from hostwright.apply.journal.runs import RecordedRun
 from hostwright.apply.journal.selecting import sets_in
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.console import make_console
+from hostwright.cli.console import Hanging, make_console
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import check_files, put
@@ -24,13 +24,14 @@ from hostwright.common.quoting import sh
 from hostwright.common.text import printable
 from hostwright.inventory import Host, Inventory, select
 from hostwright.inventory.model import ALL, Group
-from hostwright.inventory.patterns import counted
+from hostwright.inventory.patterns import headed
 
 if TYPE_CHECKING:
     from hostwright.apply.rollout.following import Followed
     from hostwright.apply.rollout.rollout import Results
 
 SHOWN = 20  #: runs listed unless told otherwise; 0 is all
+NOBODY = "nobody works there"  #: said of a host without a run
 
 
 def runs(*, limit: int = SHOWN, as_json: bool = False) -> int:
@@ -114,8 +115,12 @@ def show_followed(results: Results[Followed], *, as_json: bool) -> int:
         followed = [asdict(each) for each in results.values]
         print_document("followed", {"hosts": followed, "errors": errors_json(results.errors)})
     else:
+        out = make_console()
         for said, names in _grouped(results.values).items():
-            make_console().print(Text(printable(f"{counted(names)}: {said}")))
+            head, below = headed(names)
+            out.print(Hanging(printable(f"{head}: {said}")))
+            if below and said != NOBODY:
+                out.print(Hanging(f"  {below}", style="dim"))
         show_errors(results.errors)
     return FAILED if results.errors or any(each.failed for each in results.values) else AS_DESIRED
 
@@ -123,9 +128,9 @@ def show_followed(results: Results[Followed], *, as_json: bool) -> int:
 def _grouped(hosts: Sequence[Followed]) -> Mapping[str, Sequence[str]]:
     """What came of the hosts, in words, and those of which the same can be said."""
     groups: dict[str, list[str]] = {}
-    for each in hosts:
+    for each in sorted(hosts, key=lambda each: (bool(each.run), bool(each.failed))):
         whose = f"run {each.run} of {each.operator or 'an unidentified operator'}: " if each.run else ""
-        how = f"failed in {', '.join(each.failed)}" if each.failed else "ended" if each.run else "nobody works there"
+        how = f"failed in {', '.join(each.failed)}" if each.failed else "ended" if each.run else NOBODY
         groups.setdefault(whose + how, []).append(each.host)
     return groups
 

@@ -16,18 +16,21 @@ from rich.console import Console
 from hostwright.apply.journal.reading import RunHeader, RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun
 from hostwright.apply.locking.hostlocks import HostLocks
+from hostwright.apply.rollout.following import Followed
 from hostwright.apply.rollout.rollout import Results
 from hostwright.audit.history import HistoryEvent, HostHistory
 from hostwright.cli import console
 from hostwright.cli.arguments import Selection
 from hostwright.cli.console import Adviser
 from hostwright.cli.verbs.inventory import hosts, variables
+from hostwright.cli.verbs.runs import show_followed
 from hostwright.cli.views import history
 from hostwright.cli.views.locks import show_locks
 from hostwright.cli.views.power import show_powered
 from hostwright.cli.views.reaching.keys import show_keys
 from hostwright.cli.views.runs import runs_table, show_run
 from hostwright.common.errors import Unreachable
+from hostwright.inventory import fold
 from hostwright.plan.host.locks import OperatorLock
 from hostwright.rebuild.bmc import BmcError, Power, Status
 from hostwright.rebuild.newkeys import KeyResults, Told
@@ -191,6 +194,29 @@ def test_variables_of_hosts_that_are_alike_are_shown_once_and_can_be_pasted(
     assert out.count("\n# node[001,") == 1
     first, second = (yaml.safe_load(f"# {part}") for part in out.split("# 50 hosts"))
     assert (first["rack"], "rack" in second) == (3, False)
+
+
+def test_a_heading_of_variables_that_is_too_long_for_the_terminal_stays_a_comment(
+    inventory: Selection, on_screen: Callable[[int], io.StringIO]
+) -> None:
+    screen = on_screen(50)
+    assert variables(inventory) == 0
+    heads = [line for line in screen.getvalue().splitlines() if line.startswith("# ") and "node[" not in line]
+    assert heads[:2] == [f"# {LONG}", "# stack tensorflow-2.9"]
+    assert "# 50 hosts  stack tensorflow-2.9" in heads
+
+
+def test_of_many_hosts_whose_run_was_followed_the_number_comes_first_and_what_failed_last(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ended = [Followed(name, "a-run", "ada") for name in FLEET]
+    failed = Followed(LONG, "a-run", "ada", failed=("driver",))
+    idle = [Followed(f"idle{number:02}") for number in range(1, 100, 2)]
+    assert show_followed(Results((failed, *ended, *idle), ()), as_json=False) == 1
+    first, second, names, last = capsys.readouterr().out.splitlines()
+    assert (first, second) == ("50 hosts: nobody works there", f"{len(FLEET)} hosts: run a-run of ada: ended")
+    assert names == f"  {fold(FLEET)}"
+    assert last == f"{LONG}: run a-run of ada: failed in driver"
 
 
 def test_hosts_are_listed_in_columns_and_counted_at_the_end(
