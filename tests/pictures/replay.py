@@ -18,6 +18,7 @@ import importlib
 import json
 import os
 import pkgutil
+import signal
 import sys
 import time
 import traceback
@@ -88,6 +89,7 @@ def carry_out(order: Mapping[str, Any]) -> None:
     if not child:
         status = 1
         try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             os.environ.update(order["env"])
             await_size(order["width"])
             if order["into"]:
@@ -127,6 +129,7 @@ def import_all() -> None:
 
 if __name__ == "__main__":
     import_all()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the order that is carried out
     with Path(sys.argv[1]).open(encoding="utf-8") as orders:
         for line in orders:
             carry_out(json.loads(line))

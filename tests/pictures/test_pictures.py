@@ -29,8 +29,8 @@ YES = {"HOSTWRIGHT_YES": "1"}
 MOST_LINES = 400  #: of one picture: what is above is the same again
 #: what stands in a line of its own that only the terminal wraps, so that it can be copied whole
 COPIED = re.compile(r"\s*((next|every step|console of \S+): )?(hostwright|ssh|ipmitool) ")
-#: what a program reads, and no person
-FOR_PROGRAMS = ("completion", "workspace.export")
+#: what a program reads, or what is pasted into a file: only the terminal may wrap it
+FOR_PROGRAMS = ("completion", "workspace.export", "vars")
 #: verbs whose last screen says what it came to
 ENDINGS = (
     "plan", "provision", "remove", "verify", "prove", "audit", "rebuild", "run", "doctor", "power", "lock", "unlock",
@@ -145,7 +145,7 @@ def test_a_fleet_at_work(term: Terminal, tmp_path: Path, verb: str, counted: str
     [
         ("provision --hosts @bare", "Go on with 3 hosts?"),
         ("remove --hosts @fleet", "Go on with 300 hosts?"),
-        ("rebuild --hosts @broken", "Go on with 3 hosts?"),
+        ("rebuild --hosts @bare", "Go on with 3 hosts?"),
         ("power off --hosts @long", "Go on with 3 hosts?"),
         ("workspace.down lab01 --name bob-lab", "Go on with 1 host?"),
         ("serve.down lab01 --name mnist", "Go on with 1 host?"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 VERB, HOLD = "PICTURES_VERB", "PICTURES_HOLD"  #: variables of the environment
 FACTS = ("debian", "11")
 STEP_S = 0.02  #: between two things that happen on a host, so that a terminal has something to redraw
+NOUVEAU = "the module nouveau is loaded"  #: why hosts are rebooted
 #: kinds of hosts on which something differs
 DIFFERING = {"changed", "pending", "failed", "bare"}
 
@@ -88,4 +90,11 @@ def _roles(like: _Like) -> tuple[Any, ...]:
         **ANSWERS(),
     }
     facts = Facts({one: Answer(0, texts[one]) if one in texts else Answer(1, "") for one in desired.probes()})
-    return make_plan(desired, facts).roles
+    return tuple(_with_reboot(role) if role.role == "driver" else role for role in make_plan(desired, facts).roles)
+
+
+def _with_reboot(role: Any) -> Any:
+    """The driver where nouveau is loaded: as ``changing.play`` has it, that takes a reboot."""
+    from hostwright.plan.model import Reboot
+
+    return replace(role, changes=(*role.changes, Reboot("kernel module nouveau", "loaded", "not loaded", NOUVEAU)))

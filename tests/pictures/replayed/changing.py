@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from tests.pictures.hosts import KINDS
-from tests.pictures.replayed.call import NOW, hold, pause, plan_of, verb
+from tests.pictures.replayed.call import NOUVEAU, NOW, hold, pause, plan_of, verb
 
 TAIL = (
     "Building module:",
@@ -54,9 +54,9 @@ def play(self: Any, _saved: Any = None) -> Any:
     done = [_role(self, role, number) for number, role in enumerate(plan.roles)]
     reboots = int(kind in {"changed", "bare"} and verb() not in {"remove", "serve.up", "images.push"})
     if reboots and plan.roles:
-        emit(Note(name, "rebooting: the module nouveau is loaded"))
+        emit(Note(name, f"rebooting: {NOUVEAU}"))
         pause()
-        emit(Rebooted(name, "the module nouveau is loaded", 43.0))
+        emit(Rebooted(name, NOUVEAU, 43.0))
     left = Plan(name, plan.stack)
     if kind == "pending":
         left = Plan(name, plan.stack, tuple(RolePlan(role.role, (), role.changes[:1]) for role in plan.roles[:1]))
