@@ -95,9 +95,7 @@ def mirror(
             failures.append(f"{artifact.name}: {error.filename or artifact.file}: {refused(error, ANOTHER)}")
     failures += _of_unreached(unreached)
     if failures:
-        missing = f"{len(failures)} of {len(failures) + len(done)} files are missing"
-        hint = "; where this machine cannot fetch them, copy them here and run `invoke mirror --from DIR`"
-        raise ArtifactError("\n".join([*failures, missing + (hint if source_dir is None else "")]))
+        raise ArtifactError("\n".join(failures))
     return done
 
 

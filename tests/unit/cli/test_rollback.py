@@ -185,7 +185,7 @@ def test_a_directory_that_cannot_be_written_is_a_sentence_and_no_error(state: Pa
     (state / "stacks").write_text("a file in its place")
     said = stackstore.keep(OLD)
     assert "tensorflow-2.9 cannot be kept" in said
-    assert "provision again" in said
+    assert "provisioned again" in said
 
 
 def test_the_digest_does_not_move_when_a_later_hostwright_knows_more_fields() -> None:
