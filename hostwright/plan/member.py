@@ -19,14 +19,14 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.vault import Vault
 from hostwright.common.secret import Secret
 from hostwright.common.templates import STANDARD
-from hostwright.inventory import Host, Inventory
+from hostwright.inventory import Binder, Host, Inventory
 from hostwright.plan.desired import Desired
 from hostwright.plan.host.occupancy import Occupancies, occupancies_of
 from hostwright.plan.model import RetryRule
 from hostwright.plan.planning import desire
 from hostwright.plan.roles.auditvalue import AuditValue
-from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles
-from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers, strangers_noted
+from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles, named_roles
+from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers_noted
 from hostwright.plan.roles.role import Role, Wanted, discover, in_order, rules_of, sections_of
 from hostwright.plan.roles.site import Site
 from hostwright.stack.rules import check_stack
@@ -162,6 +162,8 @@ class Roster:
         self.force = force
         self.strict = False  #: whether variables that only look like a role's are mistakes, not notes
         self._stacks: dict[str, Stack] = {}
+        #: by the name of a stack and the names of a host's roles: those roles, and all that there are, in order
+        self._ordered: dict[tuple[str, tuple[str, ...]], tuple[tuple[Role, ...], tuple[Role, ...]]] = {}
 
     @classmethod
     def load(
@@ -204,7 +206,12 @@ class Roster:
         """The models of the sections of all roles that there are."""
         return sections_of(self.roles)
 
-    @property
+    @cached_property
+    def binder(self) -> Binder:
+        """Binds the variables of all roles that there are."""
+        return Binder({role.name: role.variables for role in self.roles})
+
+    @cached_property
     def stack_dirs(self) -> tuple[Path, ...]:
         """Where stacks are looked for: beside the inventory, then in the site's, then in the standard ones."""
         return tuple(dict.fromkeys((*self._own_stacks, *self.site.stacks)))
@@ -257,7 +264,7 @@ class Roster:
             with mistakes:
                 members.append(self.member(host, chosen))
         mistakes.refuse()
-        return Members(tuple(members), pattern, tuple(roles), strangers_noted(hosts, self.roles))
+        return Members(tuple(members), pattern, tuple(roles), strangers_noted(hosts, self.binder))
 
     def select(self, pattern: str, *, usable: bool = True) -> list[Host]:
         """The selected hosts as the inventory has them; with ``usable=False``, also those that cannot be reached."""
@@ -280,7 +287,7 @@ class Roster:
         off = tuple(role for role in self.roles if role.name in names and role not in member.of_host)
         if not off:
             return member
-        bound = {role.name: inventories.bind(role.variables, role.name, member.host) for role in off}
+        bound = self.binder.bind([role.name for role in off], member.host)
         return replace(
             member,
             roles=(*member.roles, *off),
@@ -292,24 +299,30 @@ class Roster:
         """A host with its stack and variables, narrowed to the ``chosen`` roles. Raises ``InputErrors``."""
         check_stack_variable(host, self._stacks, self.stack_dirs)
         stack = self.stack(self.stack_name(host))
-        slips = [*enabled_is_gone(host, self.roles), *(strangers(host, self.roles) if self.strict else ())]
+        slips = [*enabled_is_gone(host, self.roles), *(self.binder.strangers(host) if self.strict else ())]
         if slips:
             raise InputErrors(slips)
+        named = (stack.name, named_roles(host, stack))
+        if named not in self._ordered:
+            self._ordered[named] = self._roles_in_order(host, stack)
+        of_host, every = self._ordered[named]
+        self._files_read(of_host)
+        variables = self.binder.bind([role.name for role in of_host], host)
+        self._check(host)
+        roles = tuple(role for role in of_host if chosen is None or role.name in chosen)
+        return Member(host, stack, roles, variables, self.options, self.force, every, self.site.templates, of_host)
+
+    def _roles_in_order(self, host: Host, stack: Stack) -> tuple[tuple[Role, ...], tuple[Role, ...]]:
+        """The roles of a host, and all that there are, both in order. Raises ``InputErrors``."""
         of_host = host_roles(host, stack, self.roles)
         if {role.name for role in of_host} != set(stack.roles):
             self._fits(stack, [role.name for role in of_host])
-        self._files_read(of_host)
-        variables = {role.name: inventories.bind(role.variables, role.name, host) for role in of_host}
-        self._check(host)
-        roles = tuple(role for role in of_host if chosen is None or role.name in chosen)
-        every = in_order({role.name: role for role in self.roles}, stack.roles)
-        templates = self.site.templates
-        return Member(host, stack, roles, variables, self.options, self.force, every, templates, of_host)
+        return of_host, in_order({role.name: role for role in self.roles}, stack.roles)
 
     def _files_read(self, roles: Iterable[Role]) -> None:
         """Raise for a file that is named after a role (``workspaces.yml``) and was left out of the inventory: what it
         says is not known, and a host must not be brought to the opposite."""
-        names = {role.name for role in roles}
+        names = {role.name for role in roles if self.inventory.left_out}
         unread = [
             error for error in self.inventory.left_out if Path((error.where or "").partition(":")[0]).stem in names
         ]

@@ -121,12 +121,14 @@ def hosts(selection: Selection, *, as_json: bool = False) -> int:
     else:
         out = console.make_console()
         out.print(Text(f"{count(len(rows), 'host')}: {fold([host.name for host in chosen])}", style="bold"))
-        for host, stack in rows:
-            address = "this machine" if host.local else host.address or host.name
-            line = f"  {host.name}  {address}  {stack}  {', '.join(host.groups)}"
-            out.print(Text(printable(line)))
+        out.print(Text("\n".join(_line_of(host, stack) for host, stack in rows)))  # one of thousands costs one's time
     _remarks(fleet, chosen)
     return AS_DESIRED
+
+
+def _line_of(host: Host, stack: str) -> str:
+    address = "this machine" if host.local else host.address or host.name
+    return printable(f"  {host.name}  {address}  {stack}  {', '.join(host.groups)}")
 
 
 def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str]) -> dict[str, object]:
@@ -167,7 +169,7 @@ def _remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
         warn(f"cannot be provisioned: {mistake}")
     if len(mistakes.found) > _REMARKS:
         warn(f"and {len(mistakes.found) - _REMARKS} further mistakes; `invoke hosts --strict` shows all")
-    for note in strangers_noted(chosen, fleet.roles):
+    for note in strangers_noted(chosen, fleet.binder):
         warn(note)
 
 
