@@ -19,7 +19,7 @@ from hostwright.plan.host.release import RELEASE, Run
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import plan_host
 from hostwright.plan.roles.role import discover
-from hostwright.plan.stackfiles import artifacts_for_hosts
+from hostwright.plan.stacks.files import artifacts_for_hosts
 from hostwright.stack.stack import Artifact
 
 DEFAULT = ["base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"]
