@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from hostwright.apply.host.departure import clean_script
-from hostwright.audit.judging.judging import audit_probes, unread
+from hostwright.audit.judging.audited import audit_probes
+from hostwright.audit.judging.judging import unread
 from hostwright.common.errors import InputErrors
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host.newrelease import renewed
