@@ -23,7 +23,7 @@ from hostwright.apply.host.explaining import tell_cause, units_of
 from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.host.jobrunner import JobLost, JobRunner, failures
 from hostwright.apply.host.outcome import Outcome, Settings
-from hostwright.apply.host.scheduling import run_in_order
+from hostwright.apply.host.scheduling.running import run_in_order
 from hostwright.apply.locking.runlock import HostLock
 from hostwright.common.errors import (
     Acceptance,
