@@ -270,7 +270,8 @@ def _saved_plan() -> TypeAdapter[Plan]:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """How one step went: place in the program, exit status (``None`` while it runs), seconds, output, tries."""
+    """How one step went: place in the program, exit status (``None`` while it runs), seconds, output, tries, and how
+    many of its seconds it waited for a lock of the host."""
 
     number: int
     what: str
@@ -278,6 +279,7 @@ class StepResult:
     duration_s: float = 0.0
     output: str = ""
     tries: int = 1
+    waited_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from hostwright.apply.host.explaining import tell_cause, units_of
 from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.host.jobrunner import JobLost, JobRunner, failures
 from hostwright.apply.host.outcome import Outcome, Settings
+from hostwright.apply.host.scheduling.durations import Durations, remaining_of, urgency
 from hostwright.apply.host.scheduling.running import run_in_order
 from hostwright.apply.locking.runlock import HostLock
 from hostwright.common.errors import (
@@ -331,9 +332,12 @@ class HostApply:
     def _apply(self, plan: Plan) -> None:
         """Run the roles of a plan, each after those it needs; what failed is raised when all have ended."""
         busy = {role.role: role for role in plan.roles if role.steps}
+        roles = tuple(busy.values())
+        durations = self._settings.durations() if len(roles) > 1 else Durations()  # one alone waits for nobody
+        left_s = remaining_of(roles, durations)
         ended = run_in_order(
-            {role.role: role.needs for role in busy.values()},
-            lambda name: self._run_role(plan, busy[name]),
+            {name: busy[name].needs for name in urgency(roles, durations)},
+            lambda name: self._run_role(plan, busy[name], left_s[name]),
             skipped=lambda name, after: self._emit(events.Note(self.name, f"{name} not tried: {after} failed")),
         )
         ended = list(dict.fromkeys(ended))  # roles that waited for the same file have the same error
@@ -354,10 +358,10 @@ class HostApply:
             raise lost[0]
         self._emit(events.Note(self.name, f"{lost[0].sentence}; checking what is left to do"))
 
-    def _run_role(self, whole: Plan, plan: RolePlan) -> None:
+    def _run_role(self, whole: Plan, plan: RolePlan, left_s: tuple[float, ...]) -> None:
         self._go_on(whole)
         self._lock_host()
-        result = self._runner.run(plan, [self._desired.stack.artifacts[name] for name in plan.artifacts])
+        result = self._runner.run(plan, [self._desired.stack.artifacts[name] for name in plan.artifacts], left_s)
         self._results.append(result)
         if result.status != 0:
             alone, error = failures(self.name, plan, result, self._settings.explain, self._settings.clean)
