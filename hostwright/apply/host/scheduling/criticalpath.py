@@ -52,20 +52,6 @@ def most_urgent_first(needs: Mapping[str, Sequence[str]], expected_s: Mapping[st
     return tuple(done)
 
 
-def critical_path(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float]) -> tuple[str, ...]:
-    """The longest chain of roles, in its order; of equally long ones that of the role that stands first in ``needs``.
-
-    >>> needs = {"network": (), "chrony": ("network",), "motd": ("network",)}
-    >>> critical_path(needs, {"network": 2, "chrony": 10, "motd": 1})
-    ('network', 'chrony')
-    """
-    left = remaining(needs, expected_s)
-    path: list[str] = []
-    while after := [name for name in needs if name not in path and (not path or path[-1] in needs[name])]:
-        path.append(max(after, key=lambda name: left[name]))
-    return tuple(path)
-
-
 def remaining_of_steps(
     needs: Mapping[str, Sequence[str]], steps_s: Mapping[str, Sequence[float]]
 ) -> dict[str, tuple[float, ...]]:

@@ -6,11 +6,11 @@ It need not be exact: it decides who goes first, not whether something is done.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from hostwright.apply.host.scheduling.criticalpath import most_urgent_first, remaining_of_steps
-from hostwright.plan.model import RolePlan
+from hostwright.plan.model import Plan, RolePlan
 
 # Medians of the first provision of two hosts of the lab, rounded: what is expected of a stack that never was applied.
 STEP_S = 0.5  #: a file, a link, a service
@@ -41,13 +41,20 @@ class Durations:
         return tuple(expected)
 
 
-def remaining_of(roles: Sequence[RolePlan], durations: Durations) -> dict[str, tuple[float, ...]]:
-    """How much is left when each step of each role begins (``remaining_of_steps``)."""
-    needs = {role.role: role.needs for role in roles}
-    return remaining_of_steps(needs, {role.role: durations.of(role) for role in roles})
+@dataclass(frozen=True, slots=True)
+class Urgency:
+    """What the host must not wait for: ``roles`` are those with steps, the one first whose files and steps come first,
+    ``left_s`` how much is left when each of their steps begins (``criticalpath``)."""
 
+    roles: tuple[str, ...] = ()
+    left_s: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
-def urgency(roles: Sequence[RolePlan], durations: Durations) -> tuple[str, ...]:
-    """The names of these roles, the one first whose files and steps the host must not wait for (``criticalpath``)."""
-    needs = {role.role: role.needs for role in roles}
-    return most_urgent_first(needs, {role.role: sum(durations.of(role)) for role in roles})
+    @classmethod
+    def of(cls, plan: Plan, durations: Callable[[], Durations]) -> Urgency:
+        """That of a plan. ``durations`` is asked where there is more than one role: one alone waits for nobody."""
+        roles = [role for role in plan.roles if role.steps]
+        expected = durations() if len(roles) > 1 else Durations()
+        steps_s = {role.role: expected.of(role) for role in roles}
+        needs = {role.role: role.needs for role in roles}
+        order = most_urgent_first(needs, {name: sum(each) for name, each in steps_s.items()})
+        return cls(order, remaining_of_steps(needs, steps_s))

@@ -551,7 +551,7 @@ def test_a_host_that_is_not_accepted_stays_drained_and_is_recorded_as_it_is(plac
 
 def test_of_a_host_that_fails_or_waits_for_a_reboot_nothing_else_is_asked(place: Path):
     one, happened = accepting(place)
-    one._apply = lambda plan: None  # type: ignore[method-assign]
+    one._apply = lambda plan, urgency: None  # type: ignore[method-assign]
     with pytest.raises(NotConverged):
         one.apply()
     wants = Flag(str(place / "b"), "true", reboot="module 460 is loaded, 470 installed")

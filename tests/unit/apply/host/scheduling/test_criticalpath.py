@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from graphlib import CycleError
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.apply.host.scheduling.criticalpath import (
-    critical_path,
     most_urgent_first,
     remaining,
     remaining_of_steps,
@@ -33,12 +31,6 @@ def test_what_is_left_is_the_longest_chain():
     assert remaining(NEEDS, SECONDS) == {
         "base": 80, "driver": 37, "cuda": 39, "cudnn": 9, "environment": 4, "tensorflow": 60, "container": 25,
     }  # fmt: skip
-
-
-def test_the_longest_chain_is_the_critical_path():
-    assert critical_path(NEEDS, SECONDS) == ("base", "tensorflow")
-    assert critical_path(NEEDS, SECONDS | {"tensorflow": 30}) == ("base", "cuda", "cudnn", "environment")
-    assert critical_path({}, {}) == ()
 
 
 def test_the_most_urgent_comes_first():
@@ -94,14 +86,6 @@ def test_every_role_is_named_once_and_after_its_needs(graph):
     assert sorted(order) == sorted(needs)
     for name, before in needs.items():
         assert all(order.index(need) < order.index(name) for need in set(before) & set(needs))
-
-
-@given(graphs())
-def test_the_critical_path_is_a_chain_that_takes_all_that_is_left(graph):
-    needs, seconds = graph
-    path = critical_path(needs, seconds)
-    assert all(before in needs[name] for before, name in pairwise(path))
-    assert sum(seconds[name] for name in path) == max(remaining(needs, seconds).values(), default=0)
 
 
 @given(graphs())

@@ -14,13 +14,12 @@ from hostwright.apply.host.scheduling.durations import (
     STEP_S,
     UNPACKED_BYTES_PER_S,
     Durations,
-    remaining_of,
-    urgency,
+    Urgency,
 )
 from hostwright.apply.host.scheduling.pastruns import PastRuns
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.writing import Journal
-from hostwright.plan.model import Change, Plan, RolePlan, RoleResult, Step, StepResult
+from hostwright.plan.model import Change, Deferred, Plan, RolePlan, RoleResult, Step, StepResult
 
 PLAIN, LOCKED, MIRROR = Step("true"), Step("true", "dpkg"), Step("true", "dpkg", tries=4)
 
@@ -117,7 +116,14 @@ def test_roles_and_their_steps_by_what_is_left():
     base = role("base", change("packages", MIRROR))
     cuda = role("cuda", change("toolkit", MIRROR, PLAIN), needs=("base",))
     link = role("motd", change("file", PLAIN), needs=("base",))
-    roles, known = (link, base, cuda), Durations({("cuda", "toolkit", 0): 30.0})
-    assert urgency(roles, known) == ("base", "cuda", "motd")
+    later = role("driver", Deferred("module", "a", "b", "a reboot"))
+    plan, known = Plan("gpu01", "lab", (link, base, later, cuda)), Durations({("cuda", "toolkit", 0): 30.0})
+    urgency = Urgency.of(plan, lambda: known)
+    assert urgency.roles == ("base", "cuda", "motd")
     left = 30 + STEP_S
-    assert remaining_of(roles, known) == {"motd": (STEP_S,), "base": (MIRROR_S + left,), "cuda": (left, STEP_S)}
+    assert urgency.left_s == {"motd": (STEP_S,), "base": (MIRROR_S + left,), "cuda": (left, STEP_S)}
+
+
+def test_past_runs_are_not_asked_for_one_role_alone():
+    alone = Plan("gpu01", "lab", (role("motd", change("file", PLAIN)),))
+    assert Urgency.of(alone, lambda: pytest.fail("asked")) == Urgency(("motd",), {"motd": (STEP_S,)})
