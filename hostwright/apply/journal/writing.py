@@ -81,9 +81,6 @@ class Journal:
         self._facts: dict[str, int] = {}  # file name to size
         self._seen: set[str] = set()
         self._results: dict[str, str] = {}
-        self._sending: dict[
-            tuple[str, str, str], float
-        ] = {}  # host, role and artifact of a file on its way: since when
         self._sync_lock = threading.Lock()  # taken before the other one, never after it
         self._synced = 0
 
@@ -122,9 +119,6 @@ class Journal:
     def __call__(self, event: Event) -> None:
         """Record an event, if its kind is kept."""
         record = record_of(event)
-        if isinstance(event, events.Delivering):
-            took_s = self._sent(event)
-            record = {**record, "seconds": took_s} if record else None
         if record is None:
             return
         with self._lock:
@@ -194,15 +188,6 @@ class Journal:
         self.close()
         if self._folder.name == self.header.run:
             rmtree(self._folder, ignore_errors=True)
-
-    def _sent(self, event: events.Delivering) -> float:
-        """How many seconds ago the first of a file was told. Of one that is there, nothing is kept."""
-        key, now_s = (event.host, event.role, event.artifact), time.monotonic()
-        with self._lock:
-            since_s = self._sending.setdefault(key, now_s)
-            if event.done_bytes >= event.total_bytes:
-                del self._sending[key]
-        return round(now_s - since_s, 3)
 
     def _keep_facts(self, host: str, facts: Facts) -> str:
         """Write a host's facts; return the file's name within the run's directory, or nothing."""

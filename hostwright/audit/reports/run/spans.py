@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hostwright.apply.events import whence
 from hostwright.apply.journal.runs import HostRun, RoleRun
 
 Kind = Literal["ok", "failed", "open", "sent", "reboot", "silent", "phase"]
+MOST_SOURCES = 4  #: of one file that are named
 _OTHERS: Mapping[str, Kind] = {"delivering": "sent", "rebooted": "reboot", "silent": "silent", "phase": "phase"}
 
 
@@ -98,8 +100,20 @@ def _of_record(record: Mapping[str, Any]) -> Span | None:
     what = {"sent": str(record.get("artifact", "")), "phase": str(record.get("phase", ""))}.get(kind, kind)
     told = str(record.get("reason", "") or record.get("what", ""))
     if kind == "sent":
-        told = f"a file of {record.get('role', '')}, {number(record, 'total_bytes') / 1e6:.1f} MB"
+        size = f"{number(record, 'total_bytes') / 1e6:.1f} MB"
+        told = f"a file of {record.get('role', '')}, {size}{sources_of(record)}"
     return Span(kind, what, max(0.0, at - seconds), seconds, told, str(record.get("role", "")))
+
+
+def sources_of(record: Mapping[str, Any]) -> str:
+    """Where a file that was delivered came from, most of it first: ``, from gpu03 and from this machine``; empty where
+    nobody recorded it."""
+    sent = record.get("sent")
+    if not isinstance(sent, dict):
+        return ""
+    parts = sorted(sent.items(), key=lambda part: -part[1] if isinstance(part[1], int) else 0)
+    told = " and ".join(whence(str(source)) for source, _ in parts[:MOST_SOURCES])
+    return f", {told}" if told else ""
 
 
 def number(record: Mapping[str, Any], field: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +69,22 @@ def test_a_file_that_was_sent_after_another_waited_for_that_one_and_not_for_what
     files = (sent("cuda", "repo.deb", 20, 12), sent("tensorflow", "wheels.tar", 40, 19.8))
     roles = (role("base", 0, ("packages", 5, 0)), role("tensorflow", 40.2, ("venv", 60, 0)))
     assert [what for what, *_ in path(*roles, said=files)] == ["repo.deb", "wheels.tar", "tensorflow"]
+
+
+@pytest.mark.parametrize(
+    ("sent_bytes", "told"),
+    [
+        ({"peer gpu03": 4_000_000, "controller": 1_000_000}, ", from gpu03 and from this machine"),
+        ({"ssh": 5_000_000}, ", over SSH"), ({"vendor": 5_000_000}, ", from its vendor"),
+        ({}, ""), (None, ""), (["peer gpu03"], ""),
+        ({"controller": "many", "ssh": 1}, ", over SSH and from this machine"),
+    ],
+)  # fmt: skip
+def test_where_a_file_came_from_is_told(sent_bytes, told):
+    record = {**sent("cuda", "repo.deb", 20, 12), "sent": sent_bytes}
+    (span,) = spans_of(HostRun("gpu01", "changed", said=(record,)), 200.0)
+    assert (span.kind, span.began_s, span.lasted_s) == ("sent", 8, 12)
+    assert span.told == f"a file of cuda, 5.0 MB{told}"
 
 
 def test_a_step_that_waited_for_a_lock_leads_to_who_held_it():
