@@ -14,6 +14,8 @@ from hostwright.apply.delivery.sources.settings import read_file_settings
 from hostwright.apply.events import Emit, HostEnded, Note
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Outcome, Settings, worst
+from hostwright.apply.host.scheduling.durations import Durations
+from hostwright.apply.host.scheduling.pastruns import PastRuns
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.connections import Connections
@@ -29,7 +31,7 @@ from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.model import Plan
 from hostwright.stack import stackstore
-from hostwright.stack.stack import Artifact
+from hostwright.stack.stack import Artifact, Stack
 
 STOPPING = (
     "stopping: waiting for what runs on the hosts, and starting nothing new. "
@@ -60,6 +62,7 @@ class Work:
     verb: str = ""  #: of which this is the work
     handout: Handout | None = None  #: of the run's files to its hosts
     clean: Callable[[str], str] = str  #: masks secrets in what a host printed
+    past: PastRuns = field(default_factory=lambda: PastRuns(state_root()))  #: how long steps took before
 
     def __call__(self, name: str) -> Outcome:
         """One host, from its connection to its end. Raises ``Locked`` for one that is set aside on this machine."""
@@ -77,6 +80,11 @@ class Work:
     def locate(self, artifact: Artifact) -> Path:
         """The file of an artifact on this machine. Raises ``ArtifactError``."""
         return self.files.get(artifact.name) or self.roster.store.locate(artifact)
+
+    def durations(self, stack: Stack) -> Durations:
+        """How long steps on a host with this stack are expected to take."""
+        sizes = {name: artifact.size or 0 for name, artifact in stack.artifacts.items()}
+        return Durations(self.past.of(stack.name), sizes)
 
     def settings(self, member: Member) -> Settings:
         """What applying needs to know, from the options and the inventory."""
@@ -102,6 +110,7 @@ class Work:
             clean=self.clean,
             examine=lambda shell, units: self.roster.examine(member, shell, units, self.clean),
             again=AGAIN.get(self.verb, THE_SAME),
+            durations=lambda: self.durations(member.stack),
             retry_rules=self.roster.retry_rules,
             as_saved=self.as_saved,
             stopping=self.stopping.is_set,

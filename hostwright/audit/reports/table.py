@@ -103,20 +103,22 @@ def _matrix(audit: FleetAudit, ages: Ages) -> Table:
 
 def _by_status(audit: FleetAudit, ages: Ages) -> Iterator[Text]:
     """The same for a terminal that the matrix does not fit: below hosts their layers, by the status of these."""
+    layers = audit.layers
     for names, statuses, lasting in _rows(audit, ages):
         yield names.append(f"  {lasting}".rstrip(), style="dim")
         for status, (sign, word, style) in SHOWN.items():
-            if layers := [layer for layer, one in zip(audit.layers, statuses, strict=True) if one == status]:
-                yield Text.assemble((f"  {sign} {word or WORDS[status]}", style), f"  {', '.join(layers)}")
+            if there := [layer for layer, one in zip(layers, statuses, strict=True) if one == status]:
+                yield Text.assemble((f"  {sign} {word or WORDS[status]}", style), f"  {', '.join(there)}")
 
 
 def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, tuple[LayerStatus | None, ...], str]]:
     """Hosts whose layers all have the same status, the worst ones first: their names, these, and since when."""
     blocks = {host.host for host in audit.hosts if _has_block(host) or host.sentence}
     rows: dict[tuple[str, tuple[LayerStatus | None, ...]], list[str]] = {}
+    layers = audit.layers
     for host in sorted(audit.hosts, key=_worst_first):
         layer_statuses = {layer.name: layer.status for layer in host.layers}
-        statuses = tuple(map(layer_statuses.get, audit.layers))
+        statuses = tuple(map(layer_statuses.get, layers))
         rows.setdefault((host.status, statuses), []).append(host.host)
     for (status, statuses), hosts in rows.items():
         head, below = headed(hosts)

@@ -87,20 +87,10 @@ def told(event: Event) -> str:
             line = f"{role}: {'ok' if result.status == 0 else 'failed'} after {shown_seconds(result.duration_s)}"
         case events.Delivering(role=role, artifact=artifact, done_bytes=done, total_bytes=total, source=source):
             there = f"{artifact} is on the host{',' if source else ''}" if done >= total else f"sending {artifact}"
-            line = f"{role}: {' '.join((there, whence(source))).strip()} ({shown_bytes(total)})"
+            line = f"{role}: {' '.join((there, events.whence(source))).strip()} ({shown_bytes(total)})"
         case events.Note(text=text):
             line = text
     return line
-
-
-def whence(source: str) -> str:
-    """Where a file comes from, as people say it; empty where that is not known.
-
-    >>> [whence(source) for source in ("peer gpu03", "controller", "ssh", "vendor", "")]
-    ['from gpu03', 'from this machine', 'over SSH', 'from its vendor', '']
-    """
-    words = {events.FROM_HERE: "from this machine", events.OVER_SSH: "over SSH", events.VENDOR: "from its vendor"}
-    return words.get(source) or (f"from {source.removeprefix(events.PEER)}" if source else "")
 
 
 def sentence(event: Event) -> str:

@@ -110,9 +110,14 @@ def provision(
     saved: str = "",
     resume: bool = False,
     prove: str = "",
+    timeline: str = "",
     as_json: bool = False,
 ) -> int:
-    """``invoke provision``; ``saved`` names a file of ``plan --out``, ``prove`` the level of proofs."""
+    """``invoke provision``; ``saved`` names a file of ``plan --out``, ``prove`` the level of proofs, ``timeline`` the
+    file of the run's page."""
+    from hostwright.cli.verbs.runs import check_timeline, drawn  # not for those who only plan
+
+    check_timeline(timeline, check=check)
     level = level_of(prove)
     if check:
         return plan(selection, connection, force=force, as_json=as_json)
@@ -129,12 +134,14 @@ def provision(
     plans = _saved_plans(fleet, members, saved) if saved else {}
     password = _password(connection, change, members)
     change = _agreed(fleet, members, change, password, saved=plans, as_json=as_json)
-    audience = _audience(as_json=as_json)
+    with drawn(timeline, _audience(as_json=as_json)) as audience:
 
-    def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
-        return fleet.provision(chosen, change=agreed, saved=plans, prove=level, password=password, audience=audience)
+        def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
+            return fleet.provision(
+                chosen, change=agreed, saved=plans, prove=level, password=password, audience=audience
+            )
 
-    return _run("provision", run, members, change, proved=level is not None, as_json=as_json)
+        return _run("provision", run, members, change, proved=level is not None, as_json=as_json)
 
 
 def remove(

@@ -138,8 +138,8 @@ def hosts(selection: Selection, *, as_json: bool = False) -> int:
     else:
         out = console.make_console()
         shown = [_cells(host, stack) for host, stack in rows]
-        for line in console.in_columns(("host", "address", "stack", "groups"), shown, out.width):
-            out.print(line)
+        lines = console.in_columns(("host", "address", "stack", "groups"), shown, out.width)
+        out.print(Group(*lines) if out.is_terminal else Text("\n").join(lines))  # one text of thousands is soon made
         out.print(Text(f"{count(len(rows), 'host')}: {fold([host.name for host in chosen])}", style="bold"))
     _remarks(fleet, chosen)
     return AS_DESIRED
@@ -189,7 +189,7 @@ def _remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
         warn(f"cannot be provisioned: {mistake}")
     if len(mistakes.found) > _REMARKS:
         warn(f"and {len(mistakes.found) - _REMARKS} further mistakes; `invoke hosts --strict` shows all")
-    for note in strangers_noted(chosen, fleet.roles):
+    for note in strangers_noted(chosen, fleet.binder):
         warn(note)
 
 

@@ -13,6 +13,7 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import ask, can_ask, of_decisions, refuse_unasked, reinstalled
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet, refuse_strangers
+from hostwright.cli.verbs.runs import check_timeline, drawn
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt
 from hostwright.cli.views.rebuilding.times import times_table
@@ -36,9 +37,12 @@ def rebuild(
     check: bool = False,
     start: str = "",
     prove: str = "",
+    timeline: str = "",
     as_json: bool = False,
 ) -> int:
-    """``invoke rebuild``; ``start`` is the way to begin with, whatever is found, ``prove`` the level of proofs."""
+    """``invoke rebuild``; ``start`` is the way to begin with, whatever is found, ``prove`` the level of proofs,
+    ``timeline`` a file for the page of the run."""
+    check_timeline(timeline, check=check)
     first, level = _start(start), level_of(prove)
     if first == "reinstall" and not check:
         refuse_unasked(_WIPES, yes=change.yes, as_json=as_json)
@@ -61,13 +65,14 @@ def rebuild(
         if not change.yes and can_ask(as_json=as_json):
             ask(of_decisions(decisions.of), len(decisions.of))
 
-    audience, began_s = run_audience(as_json=as_json), time.monotonic()
-    rebuilt = shown(
-        lambda: fleet.rebuild(
-            members, first, change=change, password=password, audience=audience, decided=decided, prove=level
-        ),
-        lambda rebuilt: show_rebuilt(members, rebuilt, took_s=time.monotonic() - began_s, as_json=as_json),
-    )
+    with drawn(timeline, run_audience(as_json=as_json)) as audience:
+        began_s = time.monotonic()
+        rebuilt = shown(
+            lambda: fleet.rebuild(
+                members, first, change=change, password=password, audience=audience, decided=decided, prove=level
+            ),
+            lambda rebuilt: show_rebuilt(members, rebuilt, took_s=time.monotonic() - began_s, as_json=as_json),
+        )
     return rebuilt.status
 
 

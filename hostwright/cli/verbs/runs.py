@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,10 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.console import Hanging, make_console
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
-from hostwright.cli.views.reports import check_files, put
+from hostwright.cli.views.reports import STDOUT, check_files, put
 from hostwright.cli.views.runs import record_line, runs_table, show_run
-from hostwright.cli.views.shared import errors_json, print_document, show_errors
+from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
+from hostwright.common.errors import InputError
 from hostwright.common.places import state_root
 from hostwright.common.quoting import sh
 from hostwright.common.text import printable
@@ -27,9 +29,13 @@ from hostwright.inventory.model import ALL, Group
 from hostwright.inventory.patterns import headed
 
 if TYPE_CHECKING:
+    from hostwright.apply.events import Emit
     from hostwright.apply.rollout.following import Followed
+    from hostwright.apply.rollout.recording import Audience
     from hostwright.apply.rollout.rollout import Results
+    from hostwright.plan.member import Member
 
+TIMELINE = "--timeline"
 SHOWN = 20  #: runs listed unless told otherwise; 0 is all
 NOBODY = "nobody works there"  #: said of a host without a run
 
@@ -67,6 +73,50 @@ def runs_show(*, run: str = LAST, hosts: str = "", steps: bool = False, html: st
     elif not html:
         show_run(make_console(), summary, recorded, outputs=steps)
     return AS_DESIRED
+
+
+def check_timeline(file: str, *, check: bool = False) -> None:
+    """Raise ``InputError`` where the page of a run cannot be written to this file in the end; nothing for no file."""
+    if not file:
+        return
+    if check:
+        raise InputError("--check changes nothing, so there would be nothing to draw: leave one of them out", TIMELINE)
+    if file == STDOUT:
+        raise InputError("what the run does goes to standard output; name a file", TIMELINE)
+    check_files({TIMELINE.lstrip("-"): file})
+
+
+@contextmanager
+def drawn(file: str, audience: Audience) -> Iterator[Audience]:
+    """The audience for a run, whose page is written to the file once the context ends, however the run did.
+
+    Of several runs, where an operator was asked in between, it is that of the first.
+    """
+    begun: list[str] = []
+
+    @contextmanager
+    def view(members: Sequence[Member], run: str) -> Iterator[Emit]:
+        begun.append(run)
+        with audience.view(members, run) as emit:
+            yield emit
+
+    try:
+        yield replace(audience, view=view) if file else audience
+    finally:
+        if begun:
+            _draw(file, begun[0])
+
+
+def _draw(file: str, run: str) -> None:
+    """Write the page of a run; where that fails, say how it can be made, and change nothing of how the run ended."""
+    from hostwright.audit.reports.run.page import render_run
+
+    archive = Runs(state_root())
+    try:
+        summary = archive.find(run)
+        put(file, render_run(summary, archive.load(run)), TIMELINE.lstrip("-"))
+    except InputError as error:
+        warn(f"{error}; the page of the run can still be made: {sh('hostwright runs.show --run %s --html FILE', run)}")
 
 
 def runs_follow(selection: Selection, connection: ConnectionOptions, *, run: str = "", as_json: bool = False) -> int:

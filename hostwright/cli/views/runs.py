@@ -14,8 +14,8 @@ from rich.text import Text
 from hostwright.apply.events import SHOWN_RESULTS
 from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
+from hostwright.audit.reports.run.spans import sources_of
 from hostwright.cli.console import Listed
-from hostwright.cli.live.plain import whence
 from hostwright.cli.views.shared import local_time
 from hostwright.common.text import ago, count, printable, shown_bytes, shown_seconds
 from hostwright.inventory import fold
@@ -161,20 +161,11 @@ def _said(record: Mapping[str, Any]) -> str:
             return f"silent for {_lasting(_number(record, 'seconds'))}, waiting for {word['what']}"
         case "delivering":
             size = shown_bytes(int(_number(record, "total_bytes")))
-            return f"{word['role']}: {word['artifact']} delivered ({size}{_whence(record)})"
+            return f"{word['role']}: {word['artifact']} delivered ({size}{sources_of(record)})"
         case "note":
             return word["text"]
         case kind:
             return _explained(record) if kind == "explained" else _as_it_is(record)
-
-
-def _whence(record: Mapping[str, Any]) -> str:
-    """Where a file came from, most of it first: ``, from gpu03 and this machine``."""
-    sent = record.get("sent")
-    if not isinstance(sent, dict):
-        return ""
-    parts = sorted(sent.items(), key=lambda part: -part[1] if isinstance(part[1], int) else 0)
-    return "".join(f"{', ' if number == 0 else ' and '}{whence(str(name))}" for number, (name, _) in enumerate(parts))
 
 
 def _explained(record: Mapping[str, Any]) -> str:

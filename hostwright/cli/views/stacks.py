@@ -14,7 +14,7 @@ from hostwright.cli import console
 from hostwright.cli.console import Hanging
 from hostwright.cli.views.shared import print_document
 from hostwright.common.text import printable
-from hostwright.plan.stacklist import ListedStack
+from hostwright.plan.stacks.listing import ListedStack
 from hostwright.stack.stack import Stack
 from hostwright.stack.tried import Trial, TriedRole, by_release
 

@@ -42,7 +42,10 @@ PIP_HASHED = (
     f"pip=={PIP_VERSION} --hash=sha256:ba0d021a166865d2265246961bec0152ff124de910c5cc39f1156ce3fa7c69dc\n"  # its wheel
 )
 #: Wheels only: nothing that is fetched runs as root while it is installed. No cache: it would keep 600 MB for nothing.
-_PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cache-dir --only-binary :all:"
+#: pip compiles one file after another, and nothing else meanwhile: ``compile_script`` does that on several processors.
+_PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cache-dir --only-binary :all: --no-compile"
+_COMPILERS = 8  #: our choice: what they compile is written to one disk
+_DEEPEST = 50  #: directories into each other that are compiled; before Python 3.9 it would be 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +260,7 @@ def restore_script(recipe: Recipe, interpreter: str, lost: tuple[str, ...]) -> s
     lines.append(
         sh("%s -I -m venv", interpreter) + ("" if "pip" in lost else " --without-pip") + sh(" %s", recipe.home)
     )
-    return "\n".join([*lines, *_recent_pip(recipe), _write_constraints(recipe)])
+    return "\n".join([*lines, *_recent_pip(recipe), compile_script(recipe), _write_constraints(recipe)])
 
 
 def _recent_pip(recipe: Recipe) -> list[str]:
@@ -280,6 +283,7 @@ def install_script(recipe: Recipe) -> str:
             "umask 022",
             *_pip(recipe, arguments, known),
             sh("%s -I -m pip --disable-pip-version-check check", f"{recipe.home}/bin/python"),
+            compile_script(recipe),
         ]
     )
 
@@ -295,6 +299,7 @@ def mend_script(recipe: Recipe, drifts: list[Drift]) -> str:
             sh("rm -rf -- %s/~*", _site(recipe))
             + "".join(sh(" %s", path) for path in stale),  # ~: what a cut pip left behind
             *_pip(recipe, f"--force-reinstall --no-deps {words(pins)}".rstrip(), known),
+            compile_script(recipe),
         ]
     )
 
@@ -319,6 +324,12 @@ def _pip(recipe: Recipe, arguments: str, known: str) -> list[str]:
         + " --wildcards --wildcards-match-slash '*.whl'",
         install + sh(" --no-index --find-links %s ", wheels) + arguments,
     ]
+
+
+def compile_script(recipe: Recipe) -> str:
+    """What is in the venv, compiled as pip would do it, by several processes."""
+    values = {"python": f"{recipe.home}/bin/python", "site": _site(recipe)}
+    return sh_file(__file__, "sh/venv_compiled.sh", **values, most=_COMPILERS, deepest=_DEEPEST).rstrip("\n")
 
 
 def _write_constraints(recipe: Recipe) -> str:

@@ -17,7 +17,8 @@ from rich.console import Console
 
 from hostwright.audit.auditing import fleet_audit
 from hostwright.audit.fleetaudit import FleetAudit
-from hostwright.audit.judging.judging import audit_probes, judge
+from hostwright.audit.judging.audited import audit_probes
+from hostwright.audit.judging.judging import judge
 from hostwright.audit.readings.answers import all_values, value_probes
 from hostwright.audit.reports.document import render_json
 from hostwright.audit.reports.html.html import render_html

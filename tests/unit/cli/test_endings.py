@@ -191,7 +191,7 @@ def verdict(host: str, *, passed: bool = True, layers: Iterable[str] = (), provi
     why = "" if passed else "it is off"
     checks = tuple(Check(role, "test_x", "It runs.", passed, 0.5, why) for role in ("base", "driver"))
     plan = planned(host, CHANGE, layers=layers) if layers else planned(host)
-    return Verdict(replace(plan, provisioned=provisioned), checks)
+    return Verdict(replace(plan, provisioned=provisioned), checks, took_s=1.0)
 
 
 def test_verify_ends_with_its_verdict_and_folds_what_passed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from hostwright.cli.verbs.stacks import stacks
 from hostwright.cli.views.stacks import stack_view
 from hostwright.fleet import Fleet
 from hostwright.plan.roles.site import Site
-from hostwright.plan.stacklist import ListedStack, list_stacks
+from hostwright.plan.stacks.listing import ListedStack, list_stacks
 from tests.places import INVENTORY
 
 OURS = "extends: tensorflow-2.9\ndescription: ours\ndistributions: {ubuntu: ['20.04'], debian: []}\n"

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hostwright.audit.auditing import fleet_audit
-from hostwright.audit.judging.judging import audit_probes, judge
+from hostwright.audit.judging.audited import audit_probes
+from hostwright.audit.judging.judging import judge
 from hostwright.audit.reports.diagnosis import show_diagnosis
 from hostwright.audit.reports.document import read_json, render_json
 from hostwright.audit.reports.junit import render_junit

@@ -20,7 +20,8 @@ from hostwright.apply.events import SHOWN_RESULTS
 from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.audit.reports.html.html import environment_of, joined, policy
-from hostwright.audit.reports.html.text import clean, first, folded, moment, name
+from hostwright.audit.reports.html.text import clean, first, folded, line, moment, name
+from hostwright.audit.reports.run.chain import Link
 from hostwright.audit.reports.run.timeline import ticks, timeline, whole_time
 from hostwright.common.text import shown_seconds
 from hostwright.plan.model import StepResult
@@ -45,6 +46,7 @@ RESULTS = {
 _OTHER = ("desired", "✓", 11)
 OUTPUT_CHARACTERS = 4000  #: of a step's output, from its end, where its failure stands
 STEPS, SAID = 400, 200  #: of one host
+STEPS_OF_LINK = 6  #: of one piece of the critical path
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
     hosts = sorted(run.hosts, key=lambda host: _look(host.result)[2])
     layers = one_order(list(dict.fromkeys(role.role for role in host.roles)) for host in run.hosts)
     whole_s = whole_time(run.hosts, summary.duration_s)
+    rows = timeline(run.hosts, whole_s)
     return (
         _environment()
         .get_template("run.html.j2")
@@ -89,7 +92,9 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
             sentence=clean(summary.sentence),
             layers=[name(layer) for layer in layers],
             hosts=[(host, *_look(host.result)[:2], _cells(host, layers)) for host in hosts],
-            rows=timeline(run.hosts, whole_s),
+            rows=rows,
+            told={row.key: row for row in rows},
+            last=max((row for row in rows if row.path), key=lambda row: row.end_s, default=None),
             ticks=ticks(whole_s),
             times=list(_times(run.hosts, layers)),
             damaged=run.damaged,
@@ -158,6 +163,15 @@ def steps_of(host: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
     return first(sorted(steps, key=lambda one: one[1].status == 0), STEPS)
 
 
+def of_link(link: Link) -> str:
+    """What was done in a piece of the critical path, or why."""
+    if not link.steps:
+        return line(link.span.told)
+    steps = tuple(dict.fromkeys(link.steps))
+    more = len(steps) - STEPS_OF_LINK
+    return "; ".join(map(line, steps[:STEPS_OF_LINK])) + (f"; and {more} more" if more > 0 else "")
+
+
 def output(step: StepResult) -> str:
     """The end of what a failed step printed; nothing of one that went well."""
     if step.status == 0:
@@ -186,5 +200,6 @@ def _environment() -> Environment:
     environment.filters.update(
         clean=clean, name=name, result=shown_result, lasting=shown_seconds, output=output, said=said, steps=steps_of
     )
+    environment.filters.update(of_link=of_link)
     environment.globals.update(said_most=SAID)
     return environment
