@@ -234,10 +234,8 @@ def discover(*packages: str) -> tuple[Role, ...]:
         for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
             with mistakes:
                 module = _import(f"{package}.{info.name}")
-                found = [value for value in vars(module).values() if isinstance(value, Role)]
-                if not found and not info.name.startswith("_"):
-                    raise InputError("has no function with @role: begin its name with _ if it is none", module.__file__)
-                roles.update({role.name: role for role in found if role.function.__module__ == module.__name__})
+                here = (value for value in vars(module).values() if isinstance(value, Role))
+                roles.update({role.name: role for role in here if role.function.__module__ == module.__name__})
     mistakes.refuse()
     return in_order(roles)
 
