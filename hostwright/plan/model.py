@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkab
 
 from pydantic import Field, TypeAdapter
 
-from hostwright.plan.facts import PROBE_CAP_BYTES, Answer, Facts, Probe
+from hostwright.plan.facts import PROBE_CAP_BYTES, Answer, Facts, Pass, PassPart, Probe
 
 __all__ = [
-    "PROBE_CAP_BYTES", "Answer", "Change", "Deferred", "Facts", "HasNotes", "HasUsers", "Plan", "Planned", "Probe",
-    "Reboot", "Refusal", "Resource", "RetryRule", "RolePlan", "RoleResult", "Step", "StepResult", "users_of",
+    "PROBE_CAP_BYTES", "Answer", "Change", "Deferred", "Facts", "HasNotes", "HasUsers", "Pass", "PassPart", "Plan",
+    "Planned", "Probe", "Reboot", "Refusal", "Resource", "RetryRule", "RolePlan", "RoleResult", "Step", "StepResult",
+    "users_of",
 ]  # fmt: skip
 
 

@@ -38,9 +38,10 @@ class LentSession(Session):
         idle_s: float | None = None,
         cap_bytes: int = CAP_BYTES,
         on_stdout: Callable[[bytes], None] | None = None,
+        name: str = "",
     ) -> Output:
         """As that of any session; ``on_stdout`` gets all of it once the command has ended."""
-        given = {"stdin": _whole(stdin), "timeout_s": timeout_s, "idle_s": idle_s, "cap_bytes": cap_bytes}
+        given = {"stdin": _whole(stdin), "timeout_s": timeout_s, "idle_s": idle_s, "cap_bytes": cap_bytes, "name": name}
         with self._lock:
             self.execs += 1
             try:

@@ -5,11 +5,13 @@ What is judged by facts can be remembered for other hosts that answer alike: ``f
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import Protocol
 
 from hostwright.common.errors import NotAnswered
+from hostwright.plan.state_identity import NO_IDENTITY
 
 PROBE_CAP_BYTES = 64 * 1024  #: an answer's default cap, so that a small text file comes back whole
 
@@ -19,11 +21,42 @@ class Probe:
     """One read-only question to a host, in POSIX sh. Probes that are equal are asked once per host. ``script`` runs in
     a subshell without standard input; what it starts ends before it does. Its standard error is discarded, and at most
     ``cap_bytes`` of its output are kept. ``root`` runs it as root.
+
+    One with a ``part`` may be answered by a pass instead, together with others; its answer is the same.
     """
 
     script: str
     root: bool = False
     cap_bytes: int = PROBE_CAP_BYTES
+    part: PassPart | None = field(default=None, compare=False, repr=False, metadata=NO_IDENTITY)
+
+
+@dataclass(frozen=True, slots=True)
+class PassPart:
+    """A probe's part of a pass: the words that it adds to what is asked (paths, units), and how it reads its answer
+    from what the pass has found for them. ``None`` is something that cannot be told from that: then it is asked alone.
+    """
+
+    kind: Pass
+    words: tuple[str, ...]
+    read: Callable[[Mapping[str, str]], Answer | None]
+
+
+class Pass(Protocol):
+    """A kind of probes that one run of a tool answers together, for a fraction of what each costs by itself."""
+
+    @property
+    def fails_with(self) -> int:
+        """The highest exit status with which its output still answers; with a higher one, each probe is asked alone."""
+
+    def script(self, words: Sequence[str]) -> str:
+        """The command that asks for all these words. Its standard error is discarded."""
+
+    def differing(self, word: str) -> str:
+        """What its output holds where the probe of a word has to be asked alone; empty: no output says that."""
+
+    def found(self, words: Sequence[str], text: str) -> Mapping[str, str]:
+        """What its output says of each word, of some perhaps nothing. Raises ``ValueError`` where it says nothing."""
 
 
 @dataclass(frozen=True, slots=True)

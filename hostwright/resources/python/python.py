@@ -27,7 +27,15 @@ from hostwright.resources.packages.packages import MIRROR_TRIES
 from hostwright.resources.python.hashes import hashed
 from hostwright.resources.python.interpreters import system_interpreter, why_not
 from hostwright.resources.python.users_files import HOMES, MARKER, USERS_FILES, left_behind, put_aside
-from hostwright.resources.python.venv_audit import Drift, FoundVenv, Venvs, audit_probe, find_drifts, parse_audit
+from hostwright.resources.python.venv_audit import (
+    NO_PERL,
+    Drift,
+    FoundVenv,
+    Venvs,
+    audit_probe,
+    find_drifts,
+    parse_audit,
+)
 from hostwright.resources.python.venv_bill import venv_software
 from hostwright.resources.python.venv_gone import VenvGone
 from hostwright.stack.stack import Artifact
@@ -130,7 +138,11 @@ class Venv:
         if chosen is None:
             return self._without_python(facts)
         recipe, interpreter = chosen
-        venvs = parse_audit(facts[self.probes()[1]].text)
+        audit = facts[self.probes()[1]]
+        if audit.status == NO_PERL:
+            sentence = "its files cannot be compared with pip's records without perl, which every Debian has: install "
+            return Refusal(f"venv {self.path}", "no perl", "perl-base", "perl", f"{sentence}perl-base")
+        venvs = parse_audit(audit.text)
         venv = venvs.homes.get(recipe.home)
         if venv is None or "site-packages" in venv.lost:
             return self._build(recipe, interpreter, venvs)

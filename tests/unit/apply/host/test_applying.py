@@ -90,12 +90,14 @@ class LocalSession:
         self.breaks = breaks  #: the execs that find the connection gone
 
     def run(
-        self, command: str, *, stdin: bytes, timeout_s: float, idle_s=None, cap_bytes: int = 0, on_stdout=None
+        self, command: str, *, stdin: bytes, timeout_s: float, idle_s=None, cap_bytes: int = 0, on_stdout=None, name=""
     ) -> Output:
         self.execs += 1
         if self.execs in self.breaks:
             raise Unreachable("gpu01", "the connection was lost", passing=True)
-        done = subprocess.run(command.split(), input=stdin, capture_output=True, timeout=timeout_s, check=False)
+        done = subprocess.run(
+            ["/bin/sh", "-c", command], input=stdin, capture_output=True, timeout=timeout_s, check=False
+        )
         if on_stdout:
             on_stdout(done.stdout)
         return Output(done.returncode, done.stdout, done.stderr, False, 0.0)
