@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 
 from hostwright.transport import Session
 from hostwright.verify.lending import Lender
-from hostwright.verify.units import Unit, Units
+from hostwright.verify.units import HostUnits, Unit
 
 _NUMBER = struct.Struct("H")  #: of a unit, in the pipe from which lanes take them: a pipe holds 32,000
 
@@ -30,7 +30,7 @@ Task = Callable[[], int]
 class Crew:
     """``tasks``, each for a process of its own. With one lane and nothing beside it, that has its own connection."""
 
-    units: Units
+    units: HostUnits
     lanes: int
     run: Run
     connect: Callable[[], Session]

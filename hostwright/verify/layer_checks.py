@@ -34,7 +34,7 @@ from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.crew import Crew
 from hostwright.verify.eyes import program_runner, testinfra_host
 from hostwright.verify.lending import LentSession
-from hostwright.verify.units import MARKS, Placed, Unit, Units, lanes_for, units_of
+from hostwright.verify.units import MARKS, HostUnits, PlacedCheck, Unit, lanes_for, units_of
 from hostwright.verify.worker import UNREADABLE, Order, Worker, opening_of
 
 STANDARD_CHECKS = (STANDARD / "checks").resolve()
@@ -166,7 +166,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
 
         unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
         if unread:
-            return Crew(Units((), ()), 1, lambda *_: _tell(unread), connect)
+            return Crew(HostUnits((), ()), 1, lambda *_: _tell(unread), connect)
         return Crew(units, lanes_for(option("--hw-hosts"), units), run, connect)
 
     gc.freeze()  # what is here now is shared with all processes, as long as nothing counts in it
@@ -179,9 +179,9 @@ def _tell(sentences: Iterable[str]) -> int:
     return UNREADABLE
 
 
-def _placed(item: pytest.Item) -> Placed:
+def _placed(item: pytest.Item) -> PlacedCheck:
     marks = frozenset(mark.name for mark in item.iter_markers() if mark.name in MARKS)
-    return Placed(item.path, item.path.is_relative_to(STANDARD_CHECKS), marks)
+    return PlacedCheck(item.path, item.path.is_relative_to(STANDARD_CHECKS), marks)
 
 
 def _run(session: pytest.Session, items: Sequence[pytest.Item], taken: Iterator[Unit], results: _Results) -> int:

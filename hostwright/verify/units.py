@@ -23,7 +23,7 @@ Unit = tuple[int, ...]  #: the numbers of its checks, among all of the host
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedCheck:
     """Where a check stands: its file, whether that is a standard one, and its marks."""
 
     file: Path
@@ -32,40 +32,40 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class HostUnits:
     """``side_by_side`` in the order in which they are begun, and the checks that are ``alone``, in theirs."""
 
     side_by_side: tuple[Unit, ...]
     alone: Unit
 
 
-def units_of(checks: Sequence[Placed]) -> Units:
+def units_of(checks: Sequence[PlacedCheck]) -> HostUnits:
     """The units of a host's checks. Those of the last file are begun first: a layer's checks take the longer the more
     stands below it.
 
     >>> base, motd = Path("test_base.py"), Path("test_motd.py")
-    >>> marked = Placed(base, True, frozenset({BESIDE}))
-    >>> units_of([Placed(base, True), marked, Placed(base, True), Placed(motd, True)])
-    Units(side_by_side=((3,), (0, 2), (1,)), alone=())
+    >>> marked = PlacedCheck(base, True, frozenset({BESIDE}))
+    >>> units_of([PlacedCheck(base, True), marked, PlacedCheck(base, True), PlacedCheck(motd, True)])
+    HostUnits(side_by_side=((3,), (0, 2), (1,)), alone=())
     """
     alone = tuple(number for number, check in enumerate(checks) if ALONE in check.marks)
     rest = [number for number in range(len(checks)) if number not in alone]
     own = tuple(number for number in rest if not checks[number].standard and BESIDE not in checks[number].marks)
     files = reversed(dict.fromkeys(checks[number].file for number in rest))
     units = [own, *(unit for file in files for unit in _of_file(file, checks, [n for n in rest if n not in own]))]
-    return Units(tuple(filter(None, units)), alone)
+    return HostUnits(tuple(filter(None, units)), alone)
 
 
-def _of_file(file: Path, checks: Sequence[Placed], numbers: Iterable[int]) -> Iterable[Unit]:
+def _of_file(file: Path, checks: Sequence[PlacedCheck], numbers: Iterable[int]) -> Iterable[Unit]:
     here = [number for number in numbers if checks[number].file == file]
     yield tuple(number for number in here if BESIDE not in checks[number].marks)
     yield from ((number,) for number in here if BESIDE in checks[number].marks)
 
 
-def lanes_for(hosts: int, units: Units) -> int:
+def lanes_for(hosts: int, units: HostUnits) -> int:
     """How many units of a host run at once in a run over so many hosts; none of many hosts waits for another one.
 
-    >>> units = Units(tuple((number,) for number in range(9)), ())
+    >>> units = HostUnits(tuple((number,) for number in range(9)), ())
     >>> [lanes_for(hosts, units) for hosts in (1, 8, 16, 1000)]
     [4, 4, 2, 1]
     """

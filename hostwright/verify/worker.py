@@ -35,7 +35,7 @@ def opening_of(orders: int) -> Mapping[str, Any]:
 
 
 @dataclass
-class Host:
+class HostProcesses:
     """The processes of a host. ``alive`` is the reading end of a pipe that is closed when the last of them ends."""
 
     number: int
@@ -64,7 +64,7 @@ class Worker:
 
     def __init__(self, orders: int, answers: int, limit_s: float, crew: Callable[[Order], Crewed]):
         self._orders, self._answers, self._limit_s, self._crew = orders, answers, limit_s, crew
-        self._hosts: dict[int, Host] = {}
+        self._hosts: dict[int, HostProcesses] = {}
         self._selector = selectors.DefaultSelector()
         self._begun = b""
 
@@ -107,7 +107,7 @@ class Worker:
             pids.append(pid)
         crew.close()
         os.close(closed_at_end)
-        self._hosts[alive] = Host(order["number"], pids, alive, time.monotonic() + self._limit_s)
+        self._hosts[alive] = HostProcesses(order["number"], pids, alive, time.monotonic() + self._limit_s)
         self._selector.register(alive, selectors.EVENT_READ)
 
     def _be_child(self, order: Order, alive: int, task: Callable[[], int]) -> None:
@@ -125,7 +125,7 @@ class Worker:
         finally:
             os._exit(status)
 
-    def _end(self, host: Host) -> None:
+    def _end(self, host: HostProcesses) -> None:
         self._selector.unregister(host.alive)
         os.close(host.alive)
         del self._hosts[host.alive]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hostwright.audit.reports.run.spans import Span, Stretch
+from hostwright.audit.reports.run.spans import RunSpan, Stretch
 
 WAITED_S = 0.5  #: a shorter wait for a lock is that of processes which start
 NEAR_S = 1.5  #: how far the clocks of host and controller, and what is not recorded between, put things apart
@@ -19,10 +19,10 @@ MOST_LINKS = 1000  #: of a chain: a record says what it likes
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ChainLink:
     """One piece of the path: of a layer, of a file that was sent, of a reboot; ``steps`` are what was done in it."""
 
-    span: Span
+    span: RunSpan
     began_s: float
     lasted_s: float
     steps: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Link:
         return self.began_s + self.lasted_s
 
 
-def chain_of(spans: Sequence[Span], needs: Mapping[str, Iterable[str]]) -> tuple[Link, ...]:
+def chain_of(spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]) -> tuple[ChainLink, ...]:
     """The critical path of a host, from its first piece to its last; empty where nothing took time.
 
     ``spans`` is all that took time on it, ``needs`` the layers that each layer waited for.
@@ -41,8 +41,8 @@ def chain_of(spans: Sequence[Span], needs: Mapping[str, Iterable[str]]) -> tuple
     known = [span for span in spans if span.kind not in {"phase", "silent"}]
     if not known:
         return ()
-    path: list[Link] = []
-    at: tuple[Span, int] | None = _last(max(known, key=lambda span: span.end_s))
+    path: list[ChainLink] = []
+    at: tuple[RunSpan, int] | None = _last(max(known, key=lambda span: span.end_s))
     seen: set[tuple[int, int]] = set()
     while at is not None and len(path) < MOST_LINKS and (id(at[0]), at[1]) not in seen:
         seen.add((id(at[0]), at[1]))
@@ -51,23 +51,23 @@ def chain_of(spans: Sequence[Span], needs: Mapping[str, Iterable[str]]) -> tuple
     return _joined(reversed(path))
 
 
-def _last(span: Span) -> tuple[Span, int]:
+def _last(span: RunSpan) -> tuple[RunSpan, int]:
     """A span, and the number of its last step: 0 where it has none."""
     return span, max(0, len(span.steps) - 1)
 
 
-def _link(span: Span, number: int) -> Link:
+def _link(span: RunSpan, number: int) -> ChainLink:
     if not span.steps:
-        return Link(span, span.began_s, span.lasted_s)
+        return ChainLink(span, span.began_s, span.lasted_s)
     step = span.steps[number]
     waited_s = step.waited_s if step.waited_s >= WAITED_S else 0.0
     last_s = span.end_s - step.end_s if span.steps[number + 1 :] == () and span.kind == "open" else 0.0
-    return Link(span, step.began_s + waited_s, step.lasted_s - waited_s + max(0.0, last_s), (step.what,))
+    return ChainLink(span, step.began_s + waited_s, step.lasted_s - waited_s + max(0.0, last_s), (step.what,))
 
 
 def _before(
-    span: Span, number: int, spans: Sequence[Span], needs: Mapping[str, Iterable[str]]
-) -> tuple[Span, int] | None:
+    span: RunSpan, number: int, spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]
+) -> tuple[RunSpan, int] | None:
     """What had to end before a step could go on."""
     if span.steps and span.steps[number].waited_s >= WAITED_S:
         step = span.steps[number]
@@ -76,8 +76,8 @@ def _before(
 
 
 def _earlier(
-    span: Span, number: int, spans: Sequence[Span], needs: Mapping[str, Iterable[str]]
-) -> tuple[Span, int] | None:
+    span: RunSpan, number: int, spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]
+) -> tuple[RunSpan, int] | None:
     if number > 0:
         return span, number - 1
     needed = frozenset(needs.get(span.role, ()))
@@ -89,7 +89,7 @@ def _earlier(
     return _last(max(whose, key=lambda other: other.end_s)) if whose else None
 
 
-def _matters(other: Span, span: Span, needed: frozenset[str]) -> bool:
+def _matters(other: RunSpan, span: RunSpan, needed: frozenset[str]) -> bool:
     """Whether a span had to wait for another that ended before it."""
     if other.kind == "reboot" or span.kind == "reboot":
         return True
@@ -98,7 +98,7 @@ def _matters(other: Span, span: Span, needed: frozenset[str]) -> bool:
     return other.role in needed
 
 
-def _holder(span: Span, waits: Stretch, spans: Sequence[Span]) -> tuple[Span, int] | None:
+def _holder(span: RunSpan, waits: Stretch, spans: Sequence[RunSpan]) -> tuple[RunSpan, int] | None:
     """The step of another layer that ended when a step's wait for a lock did."""
     free_s = waits.began_s + waits.waited_s
     near = [
@@ -111,9 +111,9 @@ def _holder(span: Span, waits: Stretch, spans: Sequence[Span]) -> tuple[Span, in
     return min(near, key=lambda one: one[0])[1:] if near else None
 
 
-def _joined(links: Iterable[Link]) -> tuple[Link, ...]:
+def _joined(links: Iterable[ChainLink]) -> tuple[ChainLink, ...]:
     """Steps of one span that follow each other, as one piece."""
-    joined: list[Link] = []
+    joined: list[ChainLink] = []
     for link in links:
         if joined and joined[-1].span is link.span and link.steps:
             last = joined[-1]

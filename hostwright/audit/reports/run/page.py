@@ -21,7 +21,7 @@ from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.audit.reports.html.html import environment_of, joined, policy
 from hostwright.audit.reports.html.text import clean, first, folded, line, moment, name
-from hostwright.audit.reports.run.chain import Link
+from hostwright.audit.reports.run.chain import ChainLink
 from hostwright.audit.reports.run.timeline import ticks, timeline, whole_time
 from hostwright.common.text import shown_seconds
 from hostwright.plan.model import StepResult
@@ -163,7 +163,7 @@ def steps_of(host: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
     return first(sorted(steps, key=lambda one: one[1].status == 0), STEPS)
 
 
-def of_link(link: Link) -> str:
+def of_link(link: ChainLink) -> str:
     """What was done in a piece of the critical path, or why."""
     if not link.steps:
         return line(link.span.told)

@@ -34,7 +34,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class RunSpan:
     """Something that took time; ``role`` is the layer that it was for, where there is one."""
 
     kind: Kind
@@ -51,7 +51,7 @@ class Span:
         return self.began_s + self.lasted_s
 
 
-def spans_of(host: HostRun, whole_s: float) -> list[Span]:
+def spans_of(host: HostRun, whole_s: float) -> list[RunSpan]:
     """All that took time on a host in a run of ``whole_s`` seconds, by its beginning."""
     others = (span for record in host.said if (span := _of_record(record)))
     return sorted([*(_of_role(role, whole_s) for role in host.roles), *others], key=lambda span: span.began_s)
@@ -69,18 +69,18 @@ def needs_of(host: HostRun) -> dict[str, frozenset[str]]:
     return needs
 
 
-def _of_role(role: RoleRun, whole_s: float) -> Span:
+def _of_role(role: RoleRun, whole_s: float) -> RunSpan:
     done = f"{len(role.steps)} of {role.planned} steps"
     steps = tuple(_steps(role))
     waited_s = sum(step.waited_s for step in role.steps)
     waits = f", of which it waited {waited_s:.1f} s for a lock of the host" if waited_s >= 0.1 else ""
     if role.status is None:
         lasted_s = max(0.0, whole_s - role.began_s)
-        return Span("open", role.role, role.began_s, lasted_s, f"{done}, no end recorded", role.role, steps)
+        return RunSpan("open", role.role, role.began_s, lasted_s, f"{done}, no end recorded", role.role, steps)
     if role.status:
         told = f"{done}, failed with status {role.status}{waits}"
-        return Span("failed", role.role, role.began_s, role.duration_s, told, role.role, steps)
-    return Span("ok", role.role, role.began_s, role.duration_s, f"{done}{waits}", role.role, steps)
+        return RunSpan("failed", role.role, role.began_s, role.duration_s, told, role.role, steps)
+    return RunSpan("ok", role.role, role.began_s, role.duration_s, f"{done}{waits}", role.role, steps)
 
 
 def _steps(role: RoleRun) -> Iterator[Stretch]:
@@ -91,7 +91,7 @@ def _steps(role: RoleRun) -> Iterator[Stretch]:
         at_s += lasted_s
 
 
-def _of_record(record: Mapping[str, Any]) -> Span | None:
+def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
     """A record that is neither a plan nor a job as what took time; ``None`` for any other."""
     kind = _OTHERS.get(str(record["kind"]))
     seconds, at = number(record, "seconds"), number(record, "t")
@@ -102,7 +102,7 @@ def _of_record(record: Mapping[str, Any]) -> Span | None:
     if kind == "sent":
         size = f"{number(record, 'total_bytes') / 1e6:.1f} MB"
         told = f"a file of {record.get('role', '')}, {size}{sources_of(record)}"
-    return Span(kind, what, max(0.0, at - seconds), seconds, told, str(record.get("role", "")))
+    return RunSpan(kind, what, max(0.0, at - seconds), seconds, told, str(record.get("role", "")))
 
 
 def sources_of(record: Mapping[str, Any]) -> str:

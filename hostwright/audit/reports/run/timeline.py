@@ -11,8 +11,8 @@ from itertools import count
 
 from hostwright.apply.journal.runs import HostRun
 from hostwright.audit.reports.html.text import line, name
-from hostwright.audit.reports.run.chain import Link, chain_of
-from hostwright.audit.reports.run.spans import Kind, Span, needs_of, number, spans_of
+from hostwright.audit.reports.run.chain import ChainLink, chain_of
+from hostwright.audit.reports.run.spans import Kind, RunSpan, needs_of, number, spans_of
 from hostwright.common.text import shown_seconds
 
 LETTER = 0.62  #: percent of a page's width that a letter of a label takes, on a page of 1280 pixels
@@ -54,7 +54,7 @@ class Lanes:
     lanes: int
     waits: tuple[Bar, ...] = ()
     critical: tuple[Bar, ...] = ()
-    path: tuple[Link, ...] = ()
+    path: tuple[ChainLink, ...] = ()
     end_s: float = 0.0
     key: str = ""  #: the host's name as it is recorded
 
@@ -90,7 +90,7 @@ def _until(step: float, whole_s: float) -> Iterator[float]:
         yield place * step
 
 
-def _row(host: HostRun, spans: Sequence[Span], whole_s: float) -> Lanes:
+def _row(host: HostRun, spans: Sequence[RunSpan], whole_s: float) -> Lanes:
     lanes = _lanes(spans)
     pieces = tuple(_piece(span, lane, whole_s) for span, lane in zip(spans, lanes, strict=True))
     of = {id(span): lane for span, lane in zip(spans, lanes, strict=True)}
@@ -110,7 +110,7 @@ def _waited(seconds: float) -> str:
     return f"waited {shown_seconds(seconds)} for a lock"
 
 
-def _lanes(spans: Sequence[Span]) -> list[int]:
+def _lanes(spans: Sequence[RunSpan]) -> list[int]:
     """The lane of each span, by their beginnings: the first that is free."""
     ends: list[float] = []  # of each lane
     lanes = []
@@ -127,7 +127,7 @@ def _place(began_s: float, lasted_s: float, whole_s: float) -> tuple[float, floa
     return round(start, 3), round(max(NARROWEST, min(100.0 - start, 100 * lasted_s / whole_s)), 3)
 
 
-def _piece(span: Span, lane: int, whole_s: float) -> Piece:
+def _piece(span: RunSpan, lane: int, whole_s: float) -> Piece:
     start, width = _place(span.began_s, span.lasted_s, whole_s)
     what = name(span.what)
     label = what if len(what) * LETTER < width else ""
