@@ -123,6 +123,7 @@ proof: setup
 
 # tmux is the terminal; hosts replay what hosts answered, and nothing of this machine is changed.
 pictures: setup
+	rm -rf build/pictures
 	$(VENV)/bin/python -m pytest tests/pictures
 
 # A third of them is part of make unit.

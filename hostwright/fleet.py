@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from hostwright.plan.model import Plan, RetryRule
     from hostwright.plan.planning import HostPlan
     from hostwright.plan.roles.sitecheck import SiteCheck
-    from hostwright.plan.stacklist import ListedStack
+    from hostwright.plan.stacks.listing import ListedStack
     from hostwright.prove.model import Level
     from hostwright.prove.proving import Proved, ProveOptions
     from hostwright.rebuild.newkeys import KeyResults, Told
@@ -324,7 +324,7 @@ class Fleet(Roster):
 
     def stacks(self) -> tuple[ListedStack, ...]:
         """The stacks that can be found, each with what it pins and what was tested with it. No host is contacted."""
-        from hostwright.plan.stacklist import list_stacks
+        from hostwright.plan.stacks.listing import list_stacks
 
         return list_stacks(self)
 
@@ -334,7 +334,7 @@ class Fleet(Roster):
         """Bring the files of a stack, or of the stacks of all hosts, to this machine: from ``source``, or from their
         addresses; and into the directory ``to``, for a machine without a network. Raises ``ArtifactError`` with all
         that failed, once the other files are here."""
-        from hostwright.plan.stackfiles import mirror
+        from hostwright.plan.stacks.files import mirror
 
         return mirror(self, stack, source, to, progress)
 

@@ -52,6 +52,16 @@ class Observed(Event):
 
 
 FROM_HERE, OVER_SSH, VENDOR, PEER = "controller", "ssh", "vendor", "peer "  #: sources; the last one before a name
+_WORDS = {FROM_HERE: "from this machine", OVER_SSH: "over SSH", VENDOR: "from its vendor"}
+
+
+def whence(source: str) -> str:
+    """Where a file comes from, as people say it; empty where that is not known.
+
+    >>> [whence(source) for source in ("peer gpu03", "controller", "ssh", "vendor", "")]
+    ['from gpu03', 'from this machine', 'over SSH', 'from its vendor', '']
+    """
+    return _WORDS.get(source) or (f"from {source.removeprefix(PEER)}" if source else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +70,7 @@ class Delivering(Event):
 
     ``source`` is where it comes from: ``peer NAME`` (another host), ``controller`` (this machine, by HTTP), ``ssh``
     (this machine, over the connection) or ``vendor``. Once the file is there, ``sent`` has the bytes that came from
-    each source.
+    each source, and ``seconds`` says how long it was on its way, with what it waited for a source.
     """
 
     role: str
@@ -69,6 +79,7 @@ class Delivering(Event):
     total_bytes: int
     source: str = ""
     sent: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,5 +172,7 @@ class HostEnded(Event):
 #: pending: a reboot was left pending · failed · locked: by an operator or another run, and left as it was ·
 #: unreachable · stopped: by the operator, before all was done · untouched: never begun, since the run had stopped
 RESULTS = ("as desired", "changed", "ran", "pending", "failed", "locked", "unreachable", "stopped", "untouched")
+#: as people read them: the record says ``pending``, and what is pending is a reboot
+SHOWN_RESULTS = {result: result for result in RESULTS} | {"pending": "reboot pending"}
 
 Emit = Callable[[Event], None]

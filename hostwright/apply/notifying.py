@@ -23,7 +23,7 @@ from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.journal.results import results_of
 from hostwright.common.secret import Secret
-from hostwright.common.text import count, one_line
+from hostwright.common.text import count, one_line, shown_limit
 
 SCHEMA = 1
 FIRST_FAILURE, END = "first failure", "end"
@@ -149,6 +149,6 @@ class Notifier:
             return f"nobody was notified of this run (--notify): {error.strerror or error}"
         if ended.status == 0:
             return ""
-        how = f"status {ended.status}" if ended.status is not None else f"it took more than {TIMEOUT_S:.0f} s"
+        how = f"status {ended.status}" if ended.status is not None else f"it took more than {shown_limit(TIMEOUT_S)}"
         last = f": {self._cleaned(ended.lines[-1])}" if ended.lines else ""
         return f"the command of --notify failed, {how}{last}; the run itself is not affected"

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from hostwright.apply.events import Event
 from hostwright.audit.failures.units import read_journals, unit_journals
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
-from hostwright.audit.judging.judging import audit_probes, judge, rules_of, unread
+from hostwright.audit.judging.audited import audit_probes, rules_of
+from hostwright.audit.judging.judging import judge, unread
 from hostwright.audit.judging.outliers import spreads
 from hostwright.common.errors import Examination, HostError, Stopped
 from hostwright.common.text import count

@@ -149,7 +149,7 @@ class FleetAudit:
     @property
     def layers(self) -> tuple[str, ...]:
         """The names of the layers of all hosts, in order."""
-        return one_order([layer.name for layer in host.layers] for host in self.hosts)
+        return one_order(dict.fromkeys(tuple(layer.name for layer in host.layers) for host in self.hosts))
 
 
 def worst(statuses: Iterable[LayerStatus]) -> Status:

@@ -18,7 +18,7 @@ from hostwright.cli import console
 from hostwright.cli.console import Hanging
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.common.text import count, one_line
-from hostwright.inventory import fold
+from hostwright.inventory.patterns import counted
 from hostwright.plan.planning import HostPlan
 from hostwright.rebuild.ways.ways import Decision
 
@@ -133,14 +133,8 @@ def reinstalled(decisions: Mapping[str, Decision]) -> list[str]:
     return [host for host, each in ways.items() if "reinstall" in each]
 
 
-def named(hosts: Iterable[str]) -> str:
-    """Hosts in a sentence: ``gpu[01-12] (12 hosts)``."""
-    names = list(hosts)
-    return fold(names) + (f" ({len(names)} hosts)" if len(names) > 1 else "")
-
-
 def _folded(said: Mapping[str, list[str]]) -> Iterator[str]:
-    return (sentence.replace("{}", named(hosts), 1) for sentence, hosts in said.items())
+    return (sentence.replace("{}", counted(hosts), 1) for sentence, hosts in said.items())
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What the operator sees: a live table in a terminal, plain lines elsewhere, plans with diffs, errors.
+"""The console: what is too long for a terminal hangs, what is no terminal gets whole lines, commands are made complete.
 
 Everything that came from a host passes ``printable`` first: control characters and direction marks of a hostile host
 never reach the terminal.
@@ -7,44 +7,30 @@ never reach the terminal.
 from __future__ import annotations
 
 import os
-from collections import Counter
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import copy_context
 from typing import Any, Self
 
-from rich.cells import chop_cells
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.cells import cell_len, chop_cells
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.containers import Lines
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
-from hostwright.apply.host.outcome import Outcome
-from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli.door import advice
-from hostwright.common.errors import (
-    Acceptance,
-    HostError,
-    HostwrightError,
-    ScriptFailed,
-    SeveralFailed,
-    StepFailed,
-)
-from hostwright.common.text import count, one_line, printable, shown_seconds
-from hostwright.inventory.patterns import fold
-from hostwright.plan.model import Change, Deferred, Planned, Refusal, RolePlan
-from hostwright.plan.planning import HostPlan
-from hostwright.plan.roles.layers import one_order
 
-_SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
 UNBOUNDED = 1_000_000  #: columns of what is no terminal: nothing that we print is as long
 _DEEPER = 4  #: columns
+_GAP = "  "  #: between columns
+_LETTER = "x"  #: stands for each character of what is not broken
 _MOST_PER_COLUMN = 4  #: characters, where marks are drawn over others
 COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich takes every log for a terminal
 #: Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black.
 #: Terminals of 16 colours still show yellow.
-THEME = Theme({"yellow": "color(130)"})
+THEME = Theme({"yellow": "color(130)", "bold yellow": "bold color(130)"})
 OUTPUT = "│"  #: begins a line of a program's output
 
 
@@ -69,11 +55,14 @@ class Hanging(Text):
             lines.extend([line] if fits else self.hang(line, width))
         return lines
 
-    def hang(self, line: Text, width: int) -> Iterator[Text]:
-        """The lines of one that is too long."""
+    def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
+        """The lines of one that is too long; what is to stay ``whole`` is broken as little as a word is."""
         indent, deeper = _indents(line, width)
         text = line[indent:]
-        for number, part in enumerate(text.divide(_breaks(text.plain, width - deeper))):
+        plain = text.plain
+        for each in whole:
+            plain = plain.replace(each, _LETTER * len(each))
+        for number, part in enumerate(text.divide(_breaks(plain, width - deeper))):
             part.rstrip()
             part.pad_left(deeper if number else min(indent, deeper))
             yield part
@@ -99,35 +88,80 @@ def _indents(line: Text, width: int) -> tuple[int, int]:
     return indent, min(indent + _DEEPER, width // 2)
 
 
+class Listed(Hanging):
+    """Parts with commas between them, such as how many hosts ended how: broken behind commas and colons alone."""
+
+    def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
+        """As of any hanging text."""
+        return super().hang(line, width, [*whole, *re.split(r"[:,] ", line.plain)])
+
+
+def with_sums(shown: Group) -> Group:
+    """What a room below made, whose last line counts hosts by how they ended."""
+    *parts, last = shown.renderables
+    return Group(*parts, Listed.of(last) if isinstance(last, Text) else last)
+
+
 class Quoted(Hanging):
     """A line of a file, as it is: no command in it is ours. In a terminal it hangs as any other, since what only the
     terminal wraps begins at its edge, where it could pass for another host's."""
 
 
 class Advice(Hanging):
-    """Text with commands, each of which can be copied whole: in a line that is too long, a command has one of its own,
-    and only the terminal wraps that. One that we broke would run its first half."""
+    """Text with commands, each of which can be copied whole: one that does not fit a line has a line of its own, and
+    only the terminal wraps that. One that we broke would run its first half."""
 
     commands: tuple[str, ...] = ()
 
-    def hang(self, line: Text, width: int) -> Iterator[Text]:
+    def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
         """As of any hanging text, around the commands."""
         _, deeper = _indents(line, width)
+        room = width - deeper - len("``,")
+        short = [*whole, *(command for command in self.commands if command.isascii() and len(command) <= room)]
         for command in self.commands:
             start = line.plain.find(command)
-            if start < 0:
+            if start < 0 or command in short:
                 continue
             before, after = line[:start], line[start + len(command) :]
             if before.plain.endswith("`"):
                 before.right_crop(1)
             before.rstrip()
-            yield from super().hang(before, width)
+            yield from super().hang(before, width, short)
             yield Text.assemble(" " * deeper, line[start : start + len(command)])
             rest = after.plain.removeprefix("`").lstrip(" ")
             if not rest.strip("`'."):
                 return
             line = Text.assemble(" " * deeper, after[len(after.plain) - len(rest) :])
-        yield from super().hang(line, width)
+        yield from super().hang(line, width, short)
+
+
+def in_columns(titles: Sequence[str], rows: Sequence[Sequence[Text]], width: int) -> Iterator[Text]:
+    """Rows below their titles, without columns in which nothing stands. Where that is wider than a terminal, what the
+    columns behind the first two say stands below each row, with their titles: a name is in one piece everywhere.
+
+    >>> [line.plain for line in in_columns(("host", "power", "next boot"), [[Text("gpu01"), Text("on"), Text()]], 80)]
+    ['host   power', 'gpu01  on']
+    >>> wide = [[Text("gpu01"), Text("on"), Text("R7525")]]
+    >>> [line.plain for line in in_columns(("host", "power", "model"), wide, 14)]
+    ['gpu01  on', '  model R7525']
+    """
+    kept = [number for number, _ in enumerate(titles) if any(row[number].plain for row in rows)]
+    sizes = [max(cell_len(titles[number]), *(row[number].cell_len for row in rows)) for number in kept]
+    if sum(sizes) + len(_GAP) * (len(sizes) - 1) > width:
+        for row in rows:
+            yield Hanging.assemble(row[kept[0]], _GAP, *([row[kept[1]]] if len(kept) > 1 else []))
+            if told := [f"{titles[number]} {row[number].plain}" for number in kept[2:] if row[number].plain]:
+                yield Hanging(f"{_GAP}{', '.join(told)}")
+        return
+    heads = (titles[number].ljust(size) for number, size in zip(kept, sizes, strict=True))
+    yield Hanging(_GAP.join(heads).rstrip(), style="dim")
+    for row in rows:
+        line = Hanging()
+        for number, size in zip(kept, sizes, strict=True):
+            cell = row[number] if row[number].plain else Text("–")
+            line.append_text(cell).append(" " * (size - cell.cell_len) + _GAP)
+        line.rstrip()
+        yield line
 
 
 class Ragged:
@@ -202,160 +236,3 @@ def on_terminal(console: Console) -> bool:
 def redraws(console: Console) -> bool:
     """Whether a terminal shows it that can move its cursor (``TERM=dumb`` cannot)."""
     return on_terminal(console) and not console.is_dumb_terminal
-
-
-def show_plan(host_plan: HostPlan, *, brief: bool = False) -> RenderableType:
-    """A host's plan as text: one line per change (have → want), the diff of each file, what is only known later.
-    ``brief``: one line per layer, with what is changed."""
-    return Group(*_plan_lines(host_plan, host_plan.host, brief=brief))
-
-
-def show_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iterator[RenderableType]:
-    """The plans of hosts as text. Hosts whose plans read alike share one, at the place of the first of them."""
-    alike: dict[tuple[str, ...], list[HostPlan]] = {}
-    for host_plan in host_plans:
-        alike.setdefault(tuple(line.plain for line in _plan_lines(host_plan, "", brief=brief)), []).append(host_plan)
-    for same in alike.values():
-        yield Group(*_plan_lines(same[0], fold(each.host for each in same), len(same), brief=brief))
-
-
-def _plan_lines(host_plan: HostPlan, hosts: str, number: int = 1, *, brief: bool) -> list[Text]:
-    plan = host_plan.plan
-    name = f"{hosts} ({number} hosts)" if number > 1 else hosts
-    about = [advice.of_host(one_line(note), hosts) if hosts else one_line(note) for note in host_plan.notes]
-    notes = [Hanging(f"  {note}", style="yellow") for note in about]
-    if plan.empty:
-        return [Hanging.assemble((name, "bold"), "  as desired: nothing to do", style="green"), *notes]
-    lines = [
-        Hanging.assemble((name, "bold"), f"  {count(len(plan.changes), 'change')} to {plan.stack}", style="yellow"),
-        *notes,
-    ]
-    for role in plan.roles:
-        lines += [_show_briefly(role)] if brief else _show_role(role)
-    if host_plan.busy:
-        users = ", ".join(one_line(user) for user in host_plan.busy)
-        lines.append(Hanging(f"  in use by {users}: it needs --drain or --force ({plan.disturbs})", style="red"))
-    if plan.reboot:
-        lines.append(Hanging(f"  then a reboot: {one_line(plan.reboot)}", style="magenta"))
-    return lines
-
-
-def _show_role(role: RolePlan) -> Iterable[Text]:
-    yield Hanging(f"  {role.role}", style="bold cyan")
-    for change in role.changes:
-        yield _show_planned(change)
-        for sentence in change.warnings if isinstance(change, Change) else ():
-            yield Hanging(f"      {one_line(sentence)}", style="yellow")
-        if isinstance(change, Change) and change.final:
-            sentence = f"takes away {one_line(change.final)}; nothing brings that back (--yes, or an answer, agrees)"
-            yield Hanging(f"      {sentence}", style="red")
-        for line in change.diff.splitlines() if isinstance(change, Change) else ():
-            yield Quoted(f"        {one_line(line)}", style=_diff_style(line))
-
-
-def _show_briefly(role: RolePlan) -> Text:
-    told = ", ".join(dict.fromkeys(one_line(change.what) for change in role.changes))
-    refused = any(isinstance(change, Refusal) for change in role.changes)
-    text = Hanging.assemble((f"  {role.role}", "bold cyan"), f"  {count(len(role.changes), 'change')}: ")
-    return text.append(told, style="red" if refused else "")
-
-
-def _show_planned(planned: Planned) -> Text:
-    sign, style = _SIGNS[planned.kind]
-    text = Hanging(f"    {sign} {one_line(planned.what)}: ", style=style)
-    text.append(f"{one_line(planned.have)} → {one_line(planned.want)}")
-    match planned:
-        case Deferred(until=until):
-            text.append(f"  (known after {one_line(until)})", style="dim")
-        case Change(opaque=True):
-            text.append("  (opaque: a script decides)", style="dim")
-        case Refusal(sentence=sentence):
-            text.append(f"\n      refused: {one_line(sentence)}", style="red")
-    return text
-
-
-def _diff_style(line: str) -> str:
-    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")
-
-
-def show_error(error: HostwrightError) -> RenderableType:
-    """An error as the operator should read it: the sentence first, then the step and the end of its output."""
-    if isinstance(error, SeveralFailed):
-        return Group(*(show_error(part) for part in error.errors))
-    said = advice.of_host(str(error), error.host) if isinstance(error, HostError) else str(error)
-    sentence = "\n    ".join(printable(said).splitlines())  # what a host says never begins a line
-    parts: list[RenderableType] = [Hanging(sentence, style="bold red")]
-    if isinstance(error, StepFailed):
-        step = error.step
-        parts.append(Hanging(f"  role {step.role}, {printable(step.what)}, exit status {step.status}; its last lines:"))
-        parts += [Hanging(f"    │ {printable(line)}", style="dim") for line in step.tail]
-    elif isinstance(error, ScriptFailed) and len(error.lines) > 1:
-        parts.append(Hanging(f"  exit status {error.status}; its last lines:"))
-        parts += [Hanging(f"    │ {printable(line)}", style="dim") for line in error.lines]
-    return Group(*parts)
-
-
-def summary(
-    outcomes: Iterable[Outcome], errors: Iterable[HostError], untouched: Sequence[str] = (), *, proved: bool = False
-) -> Group:
-    """What came of hosts, those to which the same happened in one line, the bad ones last; then each layer once.
-
-    ``proved``: proofs were asked for, and are counted.
-    """
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("host", "result", *(["proofs"] if proved else [])):
-        table.add_column(column, overflow="fold")
-    alike: dict[tuple[str, str, tuple[str, str]], list[str]] = {}
-
-    def add(host: str, result: Text, acceptance: Iterable[Acceptance]) -> None:
-        proofs = _proofs(acceptance)
-        alike.setdefault((result.plain, str(result.style), (proofs.plain, str(proofs.style))), []).append(host)
-
-    ended = [*outcomes]
-    for outcome in sorted(ended, key=_left):
-        add(outcome.host, _result(outcome), outcome.acceptance)
-    if untouched:
-        alike["untouched", "yellow", ("", "")] = [*untouched]
-    for error in errors:
-        add(error.host, Text(f"{result_of(error)}, see below", style="red"), error.acceptance)
-    for (result, style, proofs), hosts in alike.items():
-        names = fold(hosts) + (f" ({len(hosts)} hosts)" if len(hosts) > 1 else "")
-        table.add_row(Hanging(names), Text(result, style=style), *([Text(*proofs)] if proved else []))
-    layers = _layers(ended)
-    return Group(table, Text(""), layers) if layers.row_count else Group(table)
-
-
-def _left(outcome: Outcome) -> bool:
-    return outcome.left is not None and not outcome.left.empty
-
-
-def _layers(outcomes: Sequence[Outcome]) -> Table:
-    """Each layer on which something was done, once: how many steps it took, and how long."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    several = len(outcomes) > 1
-    for column in ("layer", *(["hosts"] if several else []), "steps", "longest" if several else "time"):
-        table.add_column(column, justify="left" if column == "layer" else "right")
-    for name in one_order([result.role for result in outcome.results] for outcome in outcomes):
-        of_hosts = [[result for result in outcome.results if result.role == name] for outcome in outcomes]
-        times = [sum(result.duration_s for result in results) for results in of_hosts if results]
-        steps = sum(len(result.steps) for results in of_hosts for result in results)
-        table.add_row(name, *([f"{len(times)}"] if several else []), f"{steps}", shown_seconds(max(times)))
-    return table
-
-
-def _proofs(acceptance: Iterable[Acceptance]) -> Text:
-    """How many proofs came to which end: ``1 failed, 3 passed``; the sentence of a failed one is the host's error."""
-    number = Counter(one.outcome for one in acceptance)
-    if not number:
-        return Text("not proved", style="yellow")
-    good = number.keys() <= {"passed", "no GPU"}
-    return Text(", ".join(f"{number[word]} {word}" for word in sorted(number)), style="green" if good else "red")
-
-
-def _result(outcome: Outcome) -> Text:
-    if outcome.left is not None and not outcome.left.empty:
-        return Text(f"left to do: {len(outcome.left.changes)} (reboot pending)", style="yellow")
-    if not outcome.changed:
-        return Text("as desired, nothing done", style="green")
-    done = f"done, {count(sum(len(result.steps) for result in outcome.results), 'step')}"
-    return Text(done + (f", {count(outcome.reboots, 'reboot')}" if outcome.reboots else ""), style="green")

@@ -69,9 +69,10 @@ class Hostwright(Program):
         super().parse_collection()
 
     def parse_core(self, argv: list[str] | None) -> None:
-        """As Invoke's; a mistake ends with 2."""
+        """As Invoke's; a mistake ends with 2. What Python compiles is kept, as anywhere: Invoke forbids it."""
         with _mistakes():
             super().parse_core(argv)
+        sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)
 
     def parse_tasks(self) -> None:
         """As Invoke's; a mistake ends with 2. Words behind ``--`` are known to the verb in front of them."""

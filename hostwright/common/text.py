@@ -52,6 +52,21 @@ def shown_seconds(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def shown_limit(seconds: float) -> str:
+    """How long something may take, in the largest unit that says it whole: ``90 s``, ``20 min``, ``2 h``.
+
+    >>> [shown_limit(seconds) for seconds in (5, 90, 1200, 1234.0, 7200)]
+    ['5 s', '90 s', '20 min', '20 min 34 s', '2 h']
+    """
+    whole = round(seconds)
+    if whole < 120:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if rest:
+        return shown_seconds(seconds)
+    return f"{minutes} min" if minutes % 60 else f"{minutes // 60} h"
+
+
 def ago(seconds: float) -> str:
     """How long something has been over: ``just now``, ``2 min ago``, ``5 h ago``, ``3 days ago``.
 

@@ -1,12 +1,15 @@
 """The hosts, how to reach them, and what is wanted of them: Ansible's inventories, read as they are."""
 
-from hostwright.inventory.binding import bind, definitions, own_variables, strangers
+from hostwright.inventory.binder import Binder
+from hostwright.inventory.binding import bind, definitions, own_variables
 from hostwright.inventory.loading import load, load_site
 from hostwright.inventory.model import Definition, Group, Host, Inventory, Value, VariableLayer
 from hostwright.inventory.patterns import fold, select
 from hostwright.inventory.reading.sources import identity_of, sources_of
+from hostwright.inventory.strangers import strangers
 
 __all__ = [
+    "Binder",
     "Definition",
     "Group",
     "Host",

@@ -4,7 +4,8 @@ The variables of a role ``chrony`` are written as a mapping (``chrony: {pool: â€
 are merged field by field over a host's layers: a host may change a single field without repeating the others.
 
 Inventories hold other people's variables too. A role's are those in its mapping, and flat names that are exactly one of
-its variables; what only looks like them (``container_manager``, ``environment: production``) is a ``stranger``.
+its variables; what only looks like them (``container_manager``, ``environment: production``) is a stranger
+(``inventory.strangers``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.input.nearest import nearest, suggestion
+from hostwright.common.input.nearest import nearest
 from hostwright.common.input.passwordcommand import SUFFIX, PrintedSecret
 from hostwright.common.input.validation import describe, explain, names_at, secret_names, unknown_name
 from hostwright.common.input.yamlfile import Origin, Vaulted, Where
@@ -40,10 +41,7 @@ KNOWN = (
 COMMANDS = tuple(f"{name}{SUFFIX}" for name in KNOWN if name.endswith("password"))
 MAPPINGS = ("bmc", "install", "reinstall")  #: those of them whose names may go on: ``hostwright_bmc_user``
 SHARED = ("stack", "artifacts")  #: and those without it, which somebody else's may be called, too
-_OURS_ALIKE = 0.7  #: how similar a name behind our prefix must be to one of them to count as a misspelling
-_SHARED_ALIKE = 0.85  #: and one without it: "stak" and "artefacts" are, "slack" and "track" are not
 _SLIP = 0.8  #: how similar a name in a mapping must be to one of the role's variables for the mapping to be its own
-_ALIKE = 0.9  #: how similar an unknown name must be to a role's variable to count as a misspelling
 
 
 def bind(cls: type[T], role: str, host: Host) -> T:
@@ -53,7 +51,7 @@ def bind(cls: type[T], role: str, host: Host) -> T:
     and so are unknown names of the command line.
     """
     mistakes: list[InputError] = []
-    own, valid = _own(host), _names(cls)
+    own, valid = own_names(host), names_of(cls)
     given = {n: value for layer in host.layers for n, value in _of_layer(role, layer, own, mistakes, valid)}
     mistakes += _take_commands(cls, role, host.name, given)
     mistakes += _unknown(cls, role, given)
@@ -70,101 +68,32 @@ def bind(cls: type[T], role: str, host: Host) -> T:
 def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tuple[Definition, ...]:
     """Every definition of ``role.key`` for a host, weakest first; with ``cls``, the role's default comes first."""
     values = [_default(cls, key)] if cls else []
-    valid = _names(cls) if cls else (key,)
+    valid = names_of(cls) if cls else (key,)
     for layer in host.layers:
-        values += [value for name, value in _of_layer(role, layer, _own(host), [], valid) if name == key]
+        values += [value for name, value in _of_layer(role, layer, own_names(host), [], valid) if name == key]
     return tuple(Definition(value.value, value.origin, value.level, value is values[-1]) for value in values)
-
-
-def strangers(host: Host, roles: Mapping[str, type]) -> list[InputError]:
-    """Variables that look like a role's and are not: a role's name without its mapping, ``ROLE_`` before another name,
-    and names that closely resemble a variable (``cdua_version``).
-
-    ``roles`` maps each role's name to the class of its variables. What the user has declared as own is left alone.
-    """
-    flat = {f"{role}_{name}": role for role, cls in roles.items() for name in _names(cls)}
-    own, mistakes = _own(host), []
-    for name, value in host.vars.items():
-        if name in flat or name in own or value.value is None or value.level == COMMAND_LINE:
-            continue
-        why = _stranger(name, value, roles, flat)
-        if why:
-            sentence = f"{why} (a variable of your own? add {name!r} to {OWN_VARIABLES})"
-            mistakes.append(InputError(sentence, value.origin.exact))
-    return mistakes
 
 
 def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
     """The variables of a host that no role reads: the user's own, those of other tools, and how it is reached."""
-    own = _own(host)
+    own = own_names(host)
     flat = {f"{role}_{name}" for role, cls in roles.items() for name in names_at(cls, ())}
 
     def is_read(name: str, value: Value) -> bool:
         if name in roles and isinstance(value.value, dict):
-            return _is_mapping_of(names_at(roles[name], ()), value.value)
+            return is_mapping_of(names_at(roles[name], ()), value.value)
         return name in flat
 
     return {name: value for name, value in host.vars.items() if name in own or not is_read(name, value)}
 
 
-def _stranger(name: str, value: Value, roles: Mapping[str, type], flat: Iterable[str]) -> str | None:
-    """Why a variable is not read as a role's, though it looks like one."""
-    if meant := _misspelt(name, value):
-        return f"{name!r} is not read; did you mean {meant!r}?"
-    if name in roles:
-        valid = _names(roles[name])
-        if not isinstance(value.value, dict):
-            return f"{name}: found {_kind(value.value)}, not read: the variables of the role {name} are a mapping"
-        if _is_mapping_of(valid, value.value):
-            return None
-        return f"{name}: not read: no name in it is a variable of the role {name} ({', '.join(valid)})"
-    meant = nearest(name, flat, _ALIKE) or _misspelt_role(name, value, roles)
-    role = next((role for role in sorted(roles, key=len, reverse=True) if name.startswith(f"{role}_")), None)
-    if role and not meant:
-        valid = names_at(roles[role], ())
-        return f"{name!r} is not read: it is no variable of the role {role}; {_nearest_of(name, role, valid)}"
-    return f"{name!r} is not read: it is no variable of any role; did you mean {meant!r}?" if meant else None
-
-
-def _misspelt(name: str, value: Value) -> str | None:
-    """The variable of no role that a name is a misspelling of."""
-    if not name.startswith(OURS):
-        meant = nearest(name, SHARED, _SHARED_ALIKE)
-        return meant if name not in SHARED and isinstance(value.value, (str, int, float)) else None
-    tail = name.removeprefix(OURS)
-    names = (*KNOWN, *COMMANDS)
-    if tail in names or tail.startswith(tuple(f"{each}_" for each in MAPPINGS)):
-        return None
-    found = nearest(tail, names, _OURS_ALIKE)
-    return f"{OURS}{found}" if found else None
-
-
-def _nearest_of(name: str, role: str, valid: Collection[str]) -> str:
-    meant = nearest(name.removeprefix(f"{role}_"), valid)
-    return suggestion(f"{role}_{meant}" if meant else "", [f"{role}_{field}" for field in valid])
-
-
-def _kind(value: Any) -> str:
-    """What a value is, without the value: a stranger's may be secret."""
-    kinds = {bool: "a value", str: "text", int: "a number", float: "a number", list: "a list"}
-    return next((name for kind, name in kinds.items() if isinstance(value, kind)), "a value")
-
-
-def _is_mapping_of(valid: Iterable[str], mapping: Mapping[str, Any]) -> bool:
+def is_mapping_of(valid: Iterable[str], mapping: Mapping[str, Any]) -> bool:
     """Whether a mapping under a role's name is meant for the role: a name in it is one of its variables, or almost."""
     names = list(valid)
     return not mapping or any(key in names or nearest(key, names, _SLIP) for key in mapping)
 
 
-def _misspelt_role(name: str, value: Value, roles: Mapping[str, type]) -> str | None:
-    """The role with a similar name, if the mapping has at least one variable of that role."""
-    role = nearest(name, roles)
-    if role is None or not isinstance(value.value, dict):
-        return None
-    return role if set(value.value) & set(names_at(roles[role], ())) else None
-
-
-def _names(cls: type) -> list[str]:
+def names_of(cls: type) -> list[str]:
     """The names of a role's variables, and of the commands that may stand in the place of its secrets."""
     return [*names_at(cls, ()), *(f"{name}{SUFFIX}" for name in secret_names(cls))]
 
@@ -194,7 +123,8 @@ def _adapter(cls: Any) -> TypeAdapter[Any]:
     return TypeAdapter(cls)
 
 
-def _own(host: Host) -> frozenset[str]:
+def own_names(host: Host) -> frozenset[str]:
+    """The names that the user has declared as own."""
     names = host.get(OWN_VARIABLES, ())
     return frozenset(map(str, names)) if isinstance(names, (list, tuple)) else frozenset()
 
@@ -213,9 +143,7 @@ def _of_layer(
             field = name.removeprefix(prefix)
             parts = {field: value} if ours or field in valid or value.level == COMMAND_LINE else {}
         elif isinstance(value.value, dict):
-            parts = (
-                {key: _part(value, key) for key in value.value} if ours or _is_mapping_of(valid, value.value) else {}
-            )
+            parts = {key: _part(value, key) for key in value.value} if ours or is_mapping_of(valid, value.value) else {}
         elif value.value is None:
             parts = {}
         elif ours or value.level == COMMAND_LINE:

@@ -27,6 +27,7 @@ _SUBSCRIPT = re.compile(r"(?P<base>.+)\[(?:(?P<index>-?[0-9]+)|(?P<first>[0-9]+)
 _SPECIAL = frozenset(".?*[")  #: with one of these, a term also stands for hosts where it matches a group
 _FOLDABLE = re.compile(r"[\w.-]+")  #: names that mean nothing else in a folded list
 _OPTION = "--hosts"
+NAMED_CHARACTERS = 60  #: of hosts' names in a line that says something else; above that, it says how many they are
 _NAMED = 5  #: hosts that a sentence names
 
 
@@ -79,6 +80,33 @@ def fold(names: Iterable[str]) -> str:
     plain = {name: _FOLDABLE.fullmatch(name) is not None for name in names}
     folded = str(NodeSet.fromlist([name for name, simple in plain.items() if simple]))
     return ",".join(filter(None, [folded, *(name for name, simple in plain.items() if not simple)]))
+
+
+def counted(names: Iterable[str]) -> str:
+    """Hosts in a sentence: how many, where they are several, first where they are too many for their names to be.
+
+    >>> counted(["gpu01"]), counted(["gpu01", "gpu02"])
+    ('gpu01', 'gpu[01-02] (2 hosts)')
+    >>> counted(f"node{number:03}" for number in range(1, 100, 2))[:28]
+    '50 hosts (node[001,003,005,0'
+    """
+    head, below = headed(names)
+    return f"{head} ({below})" if below else head
+
+
+def headed(names: Iterable[str]) -> tuple[str, str]:
+    """How a heading calls hosts, and the names that it leaves to a line below it: none where it has them.
+
+    >>> headed(["gpu01", "gpu02"])
+    ('gpu[01-02] (2 hosts)', '')
+    >>> headed(["login1", *(f"node{number:03}" for number in range(1, 100, 2))])[0]
+    '51 hosts'
+    """
+    every = list(names)
+    folded, number = fold(every), f"{len(every)} hosts"
+    if len(every) == 1:
+        return folded, ""
+    return (f"{folded} ({number})", "") if len(folded) <= NAMED_CHARACTERS else (number, folded)
 
 
 def terms(pattern: str, names: Iterable[str] = ()) -> list[str]:

@@ -7,28 +7,30 @@ installation of a host are not read here but where they are used, from ``member.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self, overload
 
 from hostwright import inventory as inventories
 from hostwright import transport
+from hostwright.common.canonical import Same
 from hostwright.common.errors import Examination, Finding, InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.vault import Vault
 from hostwright.common.secret import Secret
 from hostwright.common.templates import STANDARD
-from hostwright.inventory import Host, Inventory
+from hostwright.inventory import Binder, Host, Inventory
 from hostwright.plan.desired import Desired
-from hostwright.plan.host.occupancy import Occupancies, occupancies_of
+from hostwright.plan.facts.memory import Memory
+from hostwright.plan.host.occupancy import Occupancies
 from hostwright.plan.model import RetryRule
-from hostwright.plan.planning import desire
 from hostwright.plan.roles.auditvalue import AuditValue
-from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles
-from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers, strangers_noted
+from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles, named_roles
+from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers_noted
 from hostwright.plan.roles.role import Role, Wanted, discover, in_order, rules_of, sections_of
 from hostwright.plan.roles.site import Site
+from hostwright.plan.roles.wants import Wants
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Artifact, Stack
 from hostwright.stack.stackfile import Kinds, default_stack, load_stack
@@ -49,6 +51,8 @@ class Member:
     all_roles: tuple[Role, ...] = ()  #: every role that can be found, wanted here or not, in order
     templates: tuple[Path, ...] = (STANDARD,)  #: the folders in which templates are looked for
     of_host: tuple[Role, ...] = ()  #: the host's roles, also those that ``--roles`` leaves out; empty: as ``roles``
+    #: what was judged in this run: hosts of one roster share it
+    memory: Memory = field(default_factory=Memory, compare=False, repr=False)
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -61,29 +65,42 @@ class Member:
         return self.host.name
 
     @cached_property
+    def wants(self) -> Wants:
+        """What is wanted of it and of all hosts with the same stack, roles and variables."""
+        given = (self.stack, self.roles, self.variables, self.all_roles, self.templates, self.of_host)
+
+        def make() -> Wants:
+            return Wants(
+                self.stack, self.roles, self.variables, self.force, self.all_roles, self.templates, self.of_host,
+                self.memory,
+            )  # fmt: skip
+
+        return self.memory.kept("wants", (self.force, *map(Same, given)), make)
+
+    @property
     def wanted(self) -> Wanted:
         """What its roles get beside their own variables."""
-        return Wanted(self.stack, self.force, self._bound(self.of_host or self.roles), self.templates)
+        return self.wants.wanted
 
-    @cached_property
+    @property
     def desired(self) -> Desired:
         """The desired states of ``roles``."""
-        return replace(desire(self.name, self.wanted, self._bound(self.roles)), occupancy=self.occupancy)
+        return replace(self.wants.desired, host=self.name)
 
-    @cached_property
+    @property
     def occupancy(self) -> Occupancies:
         """How to find out who uses the host, as all roles know it."""
-        return occupancies_of(self.all_roles or self.roles)
+        return self.wants.occupancy
 
-    @cached_property
+    @property
     def audit_values(self) -> tuple[AuditValue, ...]:
         """The values that audits compare, of all its roles."""
-        return self.wanted.audit_values
+        return self.wants.audit_values
 
-    @cached_property
+    @property
     def artifacts(self) -> tuple[Artifact, ...]:
         """The artifacts of its stack that its roles may need, also those that ``--roles`` leaves out."""
-        return self.stack.used_by(role.name for role in self.of_host or self.roles)
+        return self.wants.artifacts
 
     @property
     def stand_ins(self) -> tuple[str, ...]:
@@ -98,14 +115,20 @@ class Member:
         )
         return replace(self, stack=stack, roles=roles, of_host=of_host)
 
-    def _bound(self, roles: Iterable[Role]) -> tuple[tuple[Role, Any], ...]:
-        return tuple((role, self.variables[role.name]) for role in roles)
-
     def connect(self, password: Secret | None = None, allowance: transport.Allowance | None = None) -> RootShell:
         """Open an SSH session. ``password`` is for sudo; without it, the inventory's. ``allowance`` is what the host
         may send over all connections that share it. Raises ``Unreachable``, and ``ProtocolError`` where it is spent."""
         session = transport.connect(self.host, self.options, allowance)
         return RootShell(session, password or self.host.become_password, self.host.sudo)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    """The roles of hosts that name the same ones, in order."""
+
+    of_host: tuple[Role, ...]
+    planned: tuple[Role, ...]  #: those to which the hosts were narrowed
+    every: tuple[Role, ...]  #: all that there are
 
 
 @dataclass(frozen=True)
@@ -162,6 +185,7 @@ class Roster:
         self.force = force
         self.strict = False  #: whether variables that only look like a role's are mistakes, not notes
         self._stacks: dict[str, Stack] = {}
+        self.memory = Memory()  #: what is judged of its hosts
 
     @classmethod
     def load(
@@ -204,7 +228,17 @@ class Roster:
         """The models of the sections of all roles that there are."""
         return sections_of(self.roles)
 
-    @property
+    @cached_property
+    def templates(self) -> tuple[Path, ...]:
+        """The folders in which templates are looked for."""
+        return self.site.templates
+
+    @cached_property
+    def binder(self) -> Binder:
+        """Binds the variables of all roles that there are."""
+        return Binder({role.name: role.variables for role in self.roles})
+
+    @cached_property
     def stack_dirs(self) -> tuple[Path, ...]:
         """Where stacks are looked for: beside the inventory, then in the site's, then in the standard ones."""
         return tuple(dict.fromkeys((*self._own_stacks, *self.site.stacks)))
@@ -257,7 +291,7 @@ class Roster:
             with mistakes:
                 members.append(self.member(host, chosen))
         mistakes.refuse()
-        return Members(tuple(members), pattern, tuple(roles), strangers_noted(hosts, self.roles))
+        return Members(tuple(members), pattern, tuple(roles), strangers_noted(hosts, self.binder))
 
     def select(self, pattern: str, *, usable: bool = True) -> list[Host]:
         """The selected hosts as the inventory has them; with ``usable=False``, also those that cannot be reached."""
@@ -280,7 +314,7 @@ class Roster:
         off = tuple(role for role in self.roles if role.name in names and role not in member.of_host)
         if not off:
             return member
-        bound = {role.name: inventories.bind(role.variables, role.name, member.host) for role in off}
+        bound = self.binder.bind([role.name for role in off], member.host)
         return replace(
             member,
             roles=(*member.roles, *off),
@@ -293,25 +327,32 @@ class Roster:
         role reads. Raises ``InputErrors``."""
         check_stack_variable(host, self._stacks, self.stack_dirs)
         stack = self.stack(self.stack_name(host))
-        slips = [*enabled_is_gone(host, self.roles), *(strangers(host, self.roles) if self.strict else ())]
+        slips = [*enabled_is_gone(host, self.roles), *(self.binder.strangers(host) if self.strict else ())]
         if slips:
             raise InputErrors(slips)
+        named = (stack.name, named_roles(host, stack), chosen)
+        ordered = self.memory.kept("roles", named, lambda: self._roles_in_order(host, stack, chosen))
+        self._files_read(ordered.of_host)
+        variables = self.binder.bind([role.name for role in ordered.of_host], host)
+        if check:
+            self._check(host)
+        return Member(
+            host, stack, ordered.planned, variables, self.options, self.force, ordered.every, self.templates,
+            ordered.of_host, self.memory,
+        )  # fmt: skip
+
+    def _roles_in_order(self, host: Host, stack: Stack, chosen: frozenset[str] | None) -> _Ordered:
+        """The roles of a host in their order. Raises ``InputErrors``."""
         of_host = host_roles(host, stack, self.roles)
         if {role.name for role in of_host} != set(stack.roles):
             self._fits(stack, [role.name for role in of_host])
-        self._files_read(of_host)
-        variables = {role.name: inventories.bind(role.variables, role.name, host) for role in of_host}
-        if check:
-            self._check(host)
-        roles = tuple(role for role in of_host if chosen is None or role.name in chosen)
-        every = in_order({role.name: role for role in self.roles}, stack.roles)
-        templates = self.site.templates
-        return Member(host, stack, roles, variables, self.options, self.force, every, templates, of_host)
+        planned = tuple(role for role in of_host if chosen is None or role.name in chosen)
+        return _Ordered(of_host, planned, in_order({role.name: role for role in self.roles}, stack.roles))
 
     def _files_read(self, roles: Iterable[Role]) -> None:
         """Raise for a file that is named after a role (``workspaces.yml``) and was left out of the inventory: what it
         says is not known, and a host must not be brought to the opposite."""
-        names = {role.name for role in roles}
+        names = {role.name for role in roles if self.inventory.left_out}
         unread = [
             error for error in self.inventory.left_out if Path((error.where or "").partition(":")[0]).stem in names
         ]

@@ -1,86 +1,24 @@
-"""The values of planning: a ``Probe`` asks a host, ``Facts`` are its answers, a ``Resource`` is a desired state, and
-``Planned`` is what differs from it. None of them does I/O, so a resource is tested by calling it.
+"""The values of planning: a ``Probe`` asks a host, ``Facts`` are its answers (``plan.facts``), a ``Resource`` is a
+desired state, and ``Planned`` is what differs from it. None of them does I/O, so a resource is tested by calling it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import Field, TypeAdapter
 
-from hostwright.common.errors import NotAnswered
+from hostwright.plan.facts import PROBE_CAP_BYTES, Answer, Facts, Pass, PassPart, Probe
 
-PROBE_CAP_BYTES = 64 * 1024  #: an answer's default cap, so that a small text file comes back whole
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """One read-only question to a host, in POSIX sh. Probes that are equal are asked once per host. ``script`` runs in
-    a subshell without standard input; what it starts ends before it does. Its standard error is discarded, and at most
-    ``cap_bytes`` of its output are kept. ``root`` runs it as root.
-    """
-
-    script: str
-    root: bool = False
-    cap_bytes: int = PROBE_CAP_BYTES
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer of a host to one probe: exit status, output (untrusted text), and whether it was cut at the cap.
-
-    ``late_s`` is 0, or the seconds after which the probe was ended since it had not ended by itself: then nothing is
-    known, and ``Facts`` hands no such answer out.
-    """
-
-    status: int
-    text: str
-    truncated: bool = False
-    late_s: int = 0
-
-    @property
-    def ok(self) -> bool:
-        """Whether the script exited with 0."""
-        return self.status == 0
-
-    def strip(self) -> str:
-        """The output without white space at its ends."""
-        return self.text.strip()
-
-
-class Facts(Mapping[Probe, Answer]):
-    """The answers of one host, by probe. A probe that was not asked is a ``KeyError``: a mistake of the program. One
-    that did not answer in time is a ``NotAnswered``; it is among ``late``, and not among the facts.
-
-    >>> facts = Facts({Probe("df /"): Answer(137, "", late_s=30)})
-    >>> Probe("df /") in facts
-    False
-    >>> facts[Probe("df /")]
-    Traceback (most recent call last):
-    hostwright.common.errors.NotAnswered: a probe did not answer within 30 s: df /
-    """
-
-    __slots__ = ("_answers", "late")
-
-    def __init__(self, answers: Mapping[Probe, Answer]):
-        self._answers = {probe: answer for probe, answer in answers.items() if not answer.late_s}
-        #: what was asked and did not end by itself
-        self.late = {probe: answer for probe, answer in answers.items() if answer.late_s}
-
-    def __getitem__(self, probe: Probe) -> Answer:
-        if probe in self.late:
-            raise NotAnswered(probe.script, self.late[probe].late_s)
-        return self._answers[probe]
-
-    def __iter__(self) -> Iterator[Probe]:
-        return iter(self._answers)
-
-    def __len__(self) -> int:
-        return len(self._answers)
+__all__ = [
+    "PROBE_CAP_BYTES", "Answer", "Change", "Deferred", "Facts", "HasNotes", "HasUsers", "Pass", "PassPart", "Plan",
+    "Planned", "Probe", "Reboot", "Refusal", "Resource", "RetryRule", "RolePlan", "RoleResult", "Step", "StepResult",
+    "users_of",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +271,8 @@ def _saved_plan() -> TypeAdapter[Plan]:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """How one step went: place in the program, exit status (``None`` while it runs), seconds, output, tries."""
+    """How one step went: place in the program, exit status (``None`` while it runs), seconds, output, tries, and how
+    many of its seconds it waited for a lock of the host."""
 
     number: int
     what: str
@@ -341,6 +280,7 @@ class StepResult:
     duration_s: float = 0.0
     output: str = ""
     tries: int = 1
+    waited_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""From roles and variables to the desired states of a host, and from those and its facts to a plan.
+"""From the desired states of a host and its facts to a plan; ``roles.wants`` makes those states.
 
 Nothing here contacts a host, reads a file or asks for the time: equal arguments give equal plans, by which a saved plan
 is recognised as stale.
@@ -10,17 +10,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from hostwright.common.canonical import Same
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.desired import Desired, DesiredRole
+from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import locks
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.host.release import RELEASE, read, refusal
-from hostwright.plan.model import Change, Facts, HasNotes, Plan, Probe, Refusal, Resource, RolePlan, users_of
-from hostwright.plan.roles.role import Role, Wanted, goes_before, rules_of
+from hostwright.plan.model import Change, Facts, HasNotes, Plan, Planned, Probe, Refusal, Resource, RolePlan, users_of
 from hostwright.stack.rules import check_host
 
 _ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted text
@@ -29,16 +31,6 @@ LOGIN_SHELL = Probe("# what the login shell prints")
 PREFLIGHT = "preflight"  #: the name under which a host's refusals stand in its plan
 NOT_ANSWERED = "not-answered"  #: the rule by which a host is not changed of which something that counts is not known
 _ASKERS = 4  #: named of those who asked what was not answered
-
-
-def desire(host: str, wanted: Wanted, roles: Sequence[tuple[Role, object]]) -> Desired:
-    """The desired states of a host, from its roles in order, each with its variables."""
-    before = goes_before(role for role, _ in roles)
-    states = (DesiredRole(role.name, before[role.name], role.resources(values, wanted)) for role, values in roles)
-    of_host = [role for role, _ in wanted.roles or roles]
-    return Desired(
-        host, wanted.stack, tuple(states), rules=rules_of(of_host), of_host=tuple(role.name for role in of_host)
-    )
 
 
 def removal_of(desired: Desired, former: Iterable[Desired] = ()) -> Desired:
@@ -91,16 +83,22 @@ class HostPlan:
         return {**self.plan.to_json(), "busy": list(self.busy), "notes": list(self.notes)}
 
 
-def plan_host(desired: Desired, facts: Facts, now: datetime | None = None) -> HostPlan:
-    """The plan of a host, who is at work there, and its locks. Locks that have expired by ``now`` are left out."""
-    plan = make_plan(desired, facts)
+def plan_host(desired: Desired, facts: Facts, now: datetime | None = None, memory: Memory | None = None) -> HostPlan:
+    """The plan of a host, who is at work there, and its locks. Locks that have expired by ``now`` are left out.
+
+    ``memory`` is that of the run: what was planned for a host that answers alike is not planned again.
+    """
+    memory = memory or Memory()
+    plan = make_plan(desired, facts, memory)
     busy = disturbed(desired, plan, facts).everyone if plan.disturbs else ()
     returning = desired.occupancy.returning(facts) if plan.reboot else ()
-    notes = (*_notes_in_time(facts, now), *off_roles(desired, facts), *_notes_of_states(desired, facts), *returning)
-    return HostPlan(plan, busy, notes, provisioned=RELEASE not in facts or bool(read(facts)))
+    of_states = memory.judged(("notes", Same(desired.roles)), facts, partial(_notes_of_states, desired))
+    of_host = off_roles(desired, facts, memory)
+    notes = (*_notes_in_time(facts, now, memory), *of_host, *of_states, *returning)
+    return HostPlan(plan, busy, notes, provisioned=memory.judged("provisioned", facts, _is_provisioned))
 
 
-def make_plan(desired: Desired, facts: Facts) -> Plan:
+def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> Plan:
     """The changes that bring a host with these facts to its desired states; empty if it is as desired.
 
     The rules of what fits (distribution, kernel, GPU, processor) are applied only if there is something to change, and
@@ -124,12 +122,14 @@ def make_plan(desired: Desired, facts: Facts) -> Plan:
     >>> make_plan(desired, gone).empty
     True
     """
-    needs = _all_needs(desired.roles)
-    roles = tuple(_plan_role(role, needs[role.name], facts) for role in desired.roles)
+    memory = memory or Memory()
+    needs = memory.kept("needs", Same(desired.roles), lambda: _all_needs(desired.roles))
+    roles = (plan_role(role, needs[role.name], facts, memory) for role in desired.roles)
     differing = tuple(role for role in roles if role.changes)
-    refused = _record_refused(facts) + _unknown(desired, facts)
+    refused = memory.judged("record", facts, _record_refused) + _unknown(desired, facts)
     if differing and not (desired.removes or desired.apart):
-        refused += _refusals(desired, facts)
+        fits = ("fits", Same(desired.stack), Same(desired.rules), tuple(role.name for role in desired.roles))
+        refused += memory.judged(fits, facts, partial(_refusals, desired))
     preflight = (RolePlan(PREFLIGHT, (), refused),) if refused else ()
     return Plan(desired.host, desired.stack.name, (*preflight, *differing))
 
@@ -162,42 +162,51 @@ def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
     return users if isinstance(planned, Change) and planned.disturbs else ()
 
 
-def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:
+def notes_on(facts: Facts, now: datetime | None, memory: Memory | None = None) -> tuple[str, ...]:
     """Who has locked or drained the host, and what its login shell prints: what an operator should know before changing
     it."""
-    lock = locks.operator_lock(facts)
+    lock, others = (memory or Memory()).judged("who keeps it", facts, _who_keeps_it, (KeyError,))
     if lock is not None and now is not None and lock.expired(now):
         lock = None
+    return tuple(str(note) for note in (lock, *others) if note is not None)
+
+
+def _who_keeps_it(facts: Facts) -> tuple[locks.OperatorLock | None, tuple[object, ...]]:
+    """An operator's lock, and what else there is."""
     shell = facts[LOGIN_SHELL].text if LOGIN_SHELL in facts else None
-    notes = (lock, locks.run_lock(facts), hostdrained.drained(facts), shell)
-    return tuple(str(note) for note in notes if note is not None)
+    return locks.operator_lock(facts), (locks.run_lock(facts), hostdrained.drained(facts), shell)
 
 
-def _notes_in_time(facts: Facts, now: datetime | None) -> tuple[str, ...]:
+def _notes_in_time(facts: Facts, now: datetime | None, memory: Memory) -> tuple[str, ...]:
     try:
-        return notes_on(facts, now)
+        return notes_on(facts, now, memory)
     except NotAnswered as error:
         return (f"who has locked or drained it is not known: {error}",)
 
 
 def _notes_of_states(desired: Desired, facts: Facts) -> tuple[str, ...]:
     """What the desired states of a host have to say to operators."""
-    resources = (resource for role in desired.roles for resource in role.resources if _answered(resource, facts))
-    return tuple(note for resource in resources if isinstance(resource, HasNotes) for note in resource.notes(facts))
+    resources = (resource for role in desired.roles for resource in role.resources)
+    noted = (resource for resource in resources if isinstance(resource, HasNotes) and _answered(resource, facts))
+    return tuple(note for resource in noted for note in resource.notes(facts))
 
 
-def off_roles(desired: Desired, facts: Facts) -> tuple[str, ...]:
+def off_roles(desired: Desired, facts: Facts, memory: Memory | None = None) -> tuple[str, ...]:
     """A sentence for each role that was provisioned here and that the host's list no longer names."""
-    if not desired.of_host or desired.removes or RELEASE not in facts:
+    if not desired.of_host or desired.removes:
         return ()
-    roles = read(facts).get("roles", {})
+    off = partial(_off_roles, desired.of_host)
+    return (memory or Memory()).judged(("off", desired.of_host), facts, off)
+
+
+def _off_roles(of_host: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
+    roles = read(facts).get("roles", {}) if RELEASE in facts else {}
     # An entry without a hash is from an earlier version, whose roles were on every host.
     told = (name for name, entry in roles.items() if isinstance(entry, dict) and entry.get("desired"))
     recorded = (name for name in told if _ROLE.fullmatch(name))
-    off = sorted(set(recorded) - set(desired.of_host))
     return tuple(
         f"the role {name} was provisioned here and is off now: `invoke remove --roles {name}` takes it away"
-        for name in off
+        for name in sorted(set(recorded) - set(of_host))
     )
 
 
@@ -210,13 +219,29 @@ def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:
     return needs
 
 
-def _plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts) -> RolePlan:
-    changes = (resource.plan(facts) for resource in role.resources if _answered(resource, facts))
-    return RolePlan(role.name, needs, tuple(change for change in changes if change is not None))
+def plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts, memory: Memory) -> RolePlan:
+    """What is planned for one role; nothing for a state of which a probe hung."""
+
+    def planned(resources: Iterable[Resource], known: Facts) -> RolePlan:
+        changes = (plan_state(resource, known, memory) for resource in resources)
+        return RolePlan(role.name, needs, tuple(change for change in changes if change is not None))
+
+    if facts.late:  # rare: whose probe hung is found out for this host alone
+        return planned((resource for resource in role.resources if _answered(resource, facts)), facts)
+    return memory.judged(("role", Same(role), needs), facts, partial(planned, role.resources))
+
+
+def plan_state(resource: Resource, facts: Facts, memory: Memory) -> Planned | None:
+    """What is planned for one state."""
+    return memory.judged(Same(resource), facts, resource.plan)
 
 
 def _answered(resource: Resource, facts: Facts) -> bool:
-    return not (facts.late and any(probe in facts.late for probe in resource.probes()))
+    return not any(probe in facts.late for probe in resource.probes())
+
+
+def _is_provisioned(facts: Facts) -> bool:
+    return RELEASE not in facts or bool(read(facts))
 
 
 def _unknown(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:

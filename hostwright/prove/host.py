@@ -15,7 +15,7 @@ from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.host.jobrunner import JobLost, JobRunner
 from hostwright.apply.locking.runlock import HostLock
 from hostwright.audit.hardware.expected import GPUS, read_expected_gpus, read_expected_models
-from hostwright.audit.judging.judging import cards_of
+from hostwright.audit.judging.audited import cards_of
 from hostwright.audit.judging.look import Look, Unread
 from hostwright.common.errors import Locked, NotAnswered, ProtocolError
 from hostwright.common.text import count, short

@@ -15,6 +15,7 @@ from typing import Any
 
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.text import shown_bytes
 from hostwright.stack.fitting import Combination, Misfit, RoleRules, Rule, misfits, names_of, nearest_fit
 from hostwright.stack.stack import Stack
 
@@ -161,5 +162,5 @@ def disk_is_enough(free_bytes: int, stack: Stack) -> Misfit | None:
 def _room(rule: str, what: str, have: int, want: int) -> Misfit | None:
     if have >= want:
         return None
-    sentence = f"the host has {have / 1e9:.1f} GB of {what}, and the stack wants {want / 1e9:.1f} GB"
-    return Misfit(rule, sentence, "requirements of the stack", f"{want / 1e9:.1f} GB or more")
+    sentence = f"the host has {shown_bytes(have)} of {what}, and the stack wants {shown_bytes(want)}"
+    return Misfit(rule, sentence, "requirements of the stack", f"{shown_bytes(want)} or more")

@@ -75,13 +75,15 @@ class Session(ABC):
         idle_s: float | None = None,
         cap_bytes: int = CAP_BYTES,
         on_stdout: Callable[[bytes], None] | None = None,
+        name: str = "",
     ) -> Output:
         """Run ``command``, POSIX sh, as the login user and return its status and output, whatever the status is.
 
         ``/bin/sh`` runs it, whatever the login shell is and prints (see ``frame``). ``stdin`` is sent while the output
         is read; the command then sees end of file. ``timeout_s`` bounds all of it, ``idle_s`` the time in which not
         one byte moves in either direction. More than ``cap_bytes`` of output cut the command off (``truncated``).
-        ``on_stdout`` gets standard output as it comes, in this thread; ``Output.stdout`` is then empty. Raises
+        ``on_stdout`` gets standard output as it comes, in this thread; ``Output.stdout`` is then empty. Errors call the
+        command by its ``name``, where it has one. Raises
         ``Unreachable`` when the time is over, the connection is lost or the login shell does not run the command, and
         what ``stdin`` or ``on_stdout`` raise. Values go into a command through ``common.quoting.sh`` alone:
 
@@ -92,6 +94,7 @@ class Session(ABC):
         """
         with self._lock:
             self.execs += 1
+        name = _short(name or command)
         deadline = Deadline(timeout_s)
         rescue = threading.Timer(timeout_s + _GRACE_S, self._end)
         rescue.daemon = True
@@ -115,14 +118,14 @@ class Session(ABC):
             raise self._failure("")
         if not in_time and (frame.stdout.begun or (deadline.passed() and not frame.noise)):
             if frame.noise_bytes > NOISE_CAP_BYTES:
-                raise self._failure(f"it sends more and more that is no output of {_short(command)}")
+                raise self._failure(f"it sends more and more that is no output of {name}")
             waited = f"{timeout_s:g} s" if deadline.passed() else f"{idle_s:g} s without a sign of life"
-            raise self._failure(f"{_short(command)} did not end within {waited}: the host hangs, or it needs longer")
+            raise self._failure(f"{name} did not end within {waited}: the host hangs, or it needs longer")
         if not frame.stdout.begun:
-            raise self._never_began(channel, frame, command, in_time=in_time)
+            raise self._never_began(channel, frame, name, in_time=in_time)
         ended = frame.stdout.status
         if ended is None and channel.exit_status == UNKNOWN_STATUS and not exchange.truncated and self._lost(channel):
-            raise self._failure(f"the connection was lost while {_short(command)} ran")
+            raise self._failure(f"the connection was lost while {name} ran")
         status = UNKNOWN_STATUS if exchange.truncated else channel.exit_status if ended is None else ended
         return Output(
             status,
@@ -132,7 +135,7 @@ class Session(ABC):
             timeout_s - deadline.left_s(),
         )
 
-    def _never_began(self, channel: Channel, frame: Frame, command: str, *, in_time: bool) -> HostError:
+    def _never_began(self, channel: Channel, frame: Frame, name: str, *, in_time: bool) -> HostError:
         """The error for a command that the login shell did not run."""
         text = " ".join(printable(frame.noise.decode("utf-8", errors="replace")).split())[:_SHOWN]
         printed = f'it printed "{text}"' if text else "it printed nothing"
@@ -140,9 +143,9 @@ class Session(ABC):
             sentence = f"its login shell prints without end instead of running a command; {printed}"
         elif not in_time:
             hint = "does a start file, such as ~/.bashrc, wait for input or start another shell?"
-            sentence = f"its login shell did not run {_short(command)} in time; {printed}; {hint}"
+            sentence = f"its login shell did not run {name} in time; {printed}; {hint}"
         elif channel.exit_status == UNKNOWN_STATUS or self._lost(channel):
-            return self._failure(f"the connection was lost while {_short(command)} ran")
+            return self._failure(f"the connection was lost while {name} ran")
         else:
             hint = "is it a shell that runs commands, and does no start file, such as ~/.bashrc, end it?"
             sentence = f"its login shell ended with {channel.exit_status} and ran no command; {printed}; {hint}"

@@ -18,6 +18,7 @@ from typing import IO, Any, Self
 
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
+from hostwright.common.text import shown_limit
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.site import STANDARD, Site
@@ -39,10 +40,10 @@ def files_of(role: Role, site: Site) -> list[Path]:
 
 
 class Checks:
-    """The checks of these roles, for hosts of a roster; ``of`` may be called from many threads."""
+    """The checks of these roles, for so many hosts of a roster; ``of`` may be called from many threads."""
 
-    def __init__(self, roster: Roster, roles: Iterable[Role], *, limit_s: float = LIMIT_S):
-        self._roster, self._limit_s = roster, limit_s
+    def __init__(self, roster: Roster, roles: Iterable[Role], *, hosts: int = 1, limit_s: float = LIMIT_S):
+        self._roster, self._hosts, self._limit_s = roster, hosts, limit_s
         names = {role.name: role for role in roles}
         self._files = [path for role in names.values() for path in files_of(role, roster.site)]
         self._numbers = itertools.count()
@@ -77,22 +78,23 @@ class Checks:
             "output": str(output),
         }
         status = self._order(number, order)
-        checks = tuple(map(self._check, _lines(results)))
+        rows = _read(results)
+        open_ = [f"{row['check']} of {row['role']}" for row in rows if "passed" not in row]
         if status == LATE:
-            last = f"; the last that ended is {checks[-1].check}" if checks else ""
-            raise HostError(member.name, f"its checks did not finish within {self._limit_s:.0f} s{last}")
+            named = f"; what did not end: {', '.join(open_)}" if open_ else ""
+            raise HostError(member.name, f"its checks did not finish within {shown_limit(self._limit_s)}{named}")
         if status == UNREADABLE:
             sentences = b"; ".join(_lines(output)).decode("utf-8", "replace")
             raise HostError(member.name, f"checks of its layers cannot be imported: {sentences}")
-        if status != 0 or not checks:
+        if status != 0 or open_ or not rows:
             last_lines = b"\n".join([*_lines(self._output), *_lines(output)][-15:]).decode("utf-8", "replace")
             raise HostError(member.name, f"the checks of its layers could not be run:\n{last_lines}")
-        return checks
+        return tuple(map(self._check, rows))
 
-    def _check(self, line: bytes) -> Check:
+    def _check(self, row: dict[str, Any]) -> Check:
         """A check's result, with the known problem that the output of its commands names."""
-        row = json.loads(line)
         output = row.pop("output")
+        del row["number"]
         return Check(**row, finding=None if row["passed"] else self._roster.explain(f"{output}\n{row['why']}"))
 
     def _order(self, number: int, order: dict[str, Any]) -> int | None:
@@ -136,6 +138,7 @@ class Checks:
         command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
         command += ["-q", "-s", "-p", "no:cacheprovider", "--tb=short", "--import-mode=importlib"]
         command += ["--hw-site", str(self._roster.site.root), *_inventory(self._roster)]
+        command += ["--hw-hosts", str(self._hosts)]
         command += ["--hw-orders", str(orders), "--hw-answers", str(answers), "--hw-limit", str(self._limit_s)]
         return command
 
@@ -170,6 +173,12 @@ def _environment() -> dict[str, str]:
     """This process's, without what says how the operator's own tests are run (``PYTEST_ADDOPTS``, …)."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return {**kept, "PYTHONPATH": str(STANDARD.parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _read(results: Path) -> list[dict[str, Any]]:
+    """The last line about each check, in the order of the checks: only its name where it has not ended."""
+    rows = map(json.loads, _lines(results))
+    return [row for _, row in sorted({row["number"]: row for row in rows}.items())]
 
 
 def _lines(path: Path) -> list[bytes]:

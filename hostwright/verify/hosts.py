@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from hostwright.apply.events import Explained, HostEnded
@@ -36,13 +37,15 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
             left=NOTHING_CHANGED,
             record=LEADS_ON,
         ) as recording,
-        Checks(roster, roles) as checks,
+        Checks(roster, roles, hosts=len(members)) as checks,
     ):
 
         def verified(name: str) -> Verdict:
             member = by_name[name]
             host_plan = connections.plan(member, recording.emit)
-            verdict = Verdict(host_plan, checks.of(member, connections.password(member)))
+            began_s = time.monotonic()
+            found = checks.of(member, connections.password(member))
+            verdict = Verdict(host_plan, found, took_s=time.monotonic() - began_s)
             for check in verdict.failed_checks:
                 what = f"{check.role}: {check.sentence.splitlines()[0]}"
                 recording.emit(Explained(name, what, check.why, (check.finding,) if check.finding else ()))

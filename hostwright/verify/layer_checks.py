@@ -7,10 +7,13 @@ or file.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import json
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +27,17 @@ from hostwright.common.input.vault import Vault
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.role import described, place_of
-from hostwright.plan.roles.site import Site
+from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.stack.stack import Stack
-from hostwright.transport import Output
+from hostwright.transport import Output, Session
 from hostwright.transport.root.rootshell import RootShell
+from hostwright.verify.crew import HostCrew
 from hostwright.verify.eyes import program_runner, testinfra_host
+from hostwright.verify.lending import LentSession
+from hostwright.verify.units import MARKS, HostUnits, PlacedCheck, Unit, lanes_for, units_of
 from hostwright.verify.worker import UNREADABLE, Order, Worker, opening_of
 
+STANDARD_CHECKS = (STANDARD / "checks").resolve()
 OUTPUT_CHARACTERS = 256 * 1024  #: of what a check's commands print, for the failure rules
 #: by which a check says that it could not be made: the host was not to be asked, or has not what it takes
 UNCHECKED = (HostError, pytest.skip.Exception)
@@ -60,10 +67,19 @@ class Said:
 
 @dataclass(frozen=True)
 class CheckedHost:
-    """Whose checks this process runs, and the sudo password that was given for it."""
+    """Whose checks this process runs, the sudo password that was given for it, and the way to its connection, where
+    another process has that."""
 
     member: Member
     password: Secret | None
+    pipe: Connection | None = None
+
+    def open(self) -> RootShell:
+        """The way to the host, for the checks of this process."""
+        if self.pipe is None:
+            return self.member.connect(self.password)
+        host = self.member.host
+        return RootShell(LentSession(host, self.pipe), self.password or host.become_password, host.sudo)
 
 
 HOST = pytest.StashKey[CheckedHost]()
@@ -74,6 +90,8 @@ UNREAD = pytest.StashKey[list[tuple[str, str]]]()  #: role, and why a file of it
 
 def pytest_configure(config: pytest.Config) -> None:
     """Every file of checks is still to be read, and no command has been run."""
+    for mark, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{mark}: {meaning}")
     config.stash[UNREAD] = []
     if broken := config.stash.get(BROKEN, None):
         sentence = f"{place_of(broken.cause, str(broken.path))}: {described(broken.cause)}"
@@ -116,6 +134,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--hw-orders", type=int, help="descriptor from which variables, then hosts are read, JSON lines")
     group.addoption("--hw-answers", type=int, help="descriptor to which is written which hosts are done")
     group.addoption("--hw-limit", type=float, help="seconds that all checks of a host may take")
+    group.addoption("--hw-hosts", type=int, help="how many hosts there are; the checks of few run side by side")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -127,33 +146,69 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     site, settings = Site(Path(option("--hw-site"))), opening["settings"]
     roster = Roster.load([*map(Path, option("--hw-inventory") or ())], site=site, settings=settings, vault=vault)
 
-    def work(order: Order) -> int:
-        unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
-        if unread:
-            print("\n".join(unread), flush=True)
-            return UNREADABLE
-        member = roster.members(order["host"], order["roles"])[0]
+    def crew(order: Order) -> HostCrew:
+        items = [item for item in session.items if _role_of(item) in order["roles"]]
+        units = units_of([_placed(item) for item in items])
         given = order["password"]
         password = None if given is None else Secret(given)
-        session.config.stash[HOST] = CheckedHost(member, password)
-        session.config.pluginmanager.register(_Results(Path(order["results"])), "hostwright-results")
-        items = [item for item in session.items if _role_of(item) in order["roles"]]
-        for item, following in zip(items, [*items[1:], None], strict=True):
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        return 0
 
-    Worker(option("--hw-orders"), option("--hw-answers"), option("--hw-limit"), work).carry_out()
+        def host(pipe: Connection | None = None) -> CheckedHost:
+            return CheckedHost(roster.members(order["host"], order["roles"])[0], password, pipe)
+
+        def run(taken: Iterator[Unit], pipe: Connection | None) -> int:
+            session.config.stash[HOST] = host(pipe)
+            results = _Results(Path(order["results"]), items)
+            session.config.pluginmanager.register(results, "hostwright-results")
+            return _run(session, items, taken, results)
+
+        def connect() -> Session:
+            return host().open().session
+
+        unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
+        if unread:
+            return HostCrew(HostUnits((), ()), 1, lambda *_: _tell(unread), connect)
+        return HostCrew(units, lanes_for(option("--hw-hosts"), units), run, connect)
+
+    gc.freeze()  # what is here now is shared with all processes, as long as nothing counts in it
+    Worker(option("--hw-orders"), option("--hw-answers"), option("--hw-limit"), crew).carry_out()
     return True
+
+
+def _tell(sentences: Iterable[str]) -> int:
+    print("\n".join(sentences), flush=True)
+    return UNREADABLE
+
+
+def _placed(item: pytest.Item) -> PlacedCheck:
+    marks = frozenset(mark.name for mark in item.iter_markers() if mark.name in MARKS)
+    return PlacedCheck(item.path, item.path.is_relative_to(STANDARD_CHECKS), marks)
+
+
+def _run(session: pytest.Session, items: Sequence[pytest.Item], taken: Iterator[Unit], results: _Results) -> int:
+    """Run units of checks. What is of the whole session stays for the next unit, and ends after the last."""
+    for unit in taken:
+        for number, following in zip(unit, [*unit[1:], None], strict=True):
+            nextitem: Any = session if following is None else items[following]
+            items[number].config.hook.pytest_runtest_protocol(item=items[number], nextitem=nextitem)
+    results.end(pytest.CallInfo.from_call(lambda: session._setupstate.teardown_exact(None), "teardown"))
+    return 0
 
 
 class _Results:
     """Writes what became of each check as it ends, with the time that it took, its fixtures' and its own."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, items: Sequence[pytest.Item]):
         self._path = path
+        self._items = items
+        self._numbers = {item.nodeid: number for number, item in enumerate(items)}
         self._took_s = 0.0
         self._why: list[str] = []
         self._checked = True
+        self._last: dict[str, Any] = {}
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """A check has begun: one that never ends is named."""
+        self._put(self._named(self._items[self._numbers[nodeid]]))
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
@@ -168,10 +223,14 @@ class _Results:
             self._took_s, self._why, self._checked = 0.0, [], True
             item.config.stash[SAID].texts.clear()
 
+    def end(self, call: pytest.CallInfo[None]) -> None:
+        """What the whole session had made is gone: where that failed, it is the failure of the last check."""
+        if call.excinfo is not None and self._last.get("passed"):
+            self._put({**self._last, "passed": False, "why": _why(call)})
+
     def _write(self, item: pytest.Item) -> None:
-        row = {
-            "role": _role_of(item),
-            "check": item.name,
+        self._last = {
+            **self._named(item),
             "sentence": inspect.getdoc(getattr(item, "function", None)) or item.name,
             "passed": not self._why,
             "duration_s": round(self._took_s, 3),
@@ -179,8 +238,18 @@ class _Results:
             "checked": self._checked,
             "output": item.config.stash[SAID].by(item) if self._why and self._checked else "",
         }
-        with self._path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(row) + "\n")
+        self._put(self._last)
+
+    def _named(self, item: pytest.Item) -> dict[str, Any]:
+        return {"number": self._numbers[item.nodeid], "role": _role_of(item), "check": item.name}
+
+    def _put(self, row: Mapping[str, Any]) -> None:
+        """Append a line, in one write: several processes write to this file."""
+        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(file, json.dumps(row).encode() + b"\n")
+        finally:
+            os.close(file)
 
 
 def _role_of(node: pytest.Item | pytest.Collector) -> str:
@@ -200,9 +269,9 @@ def member(pytestconfig: pytest.Config) -> Member:
 
 
 @pytest.fixture(scope="session")
-def shell(pytestconfig: pytest.Config, member: Member) -> Iterator[RootShell]:
+def shell(pytestconfig: pytest.Config) -> Iterator[RootShell]:
     """One SSH connection for all checks of the host."""
-    with member.connect(pytestconfig.stash[HOST].password) as opened:
+    with pytestconfig.stash[HOST].open() as opened:
         yield opened
 
 

@@ -33,6 +33,7 @@ class Verdict:
     host_plan: HostPlan
     checks: tuple[Check, ...]
     examination: Examination | None = None  #: what a host of which a check failed was found to have
+    took_s: float = 0.0  #: for all checks, of which several run side by side
 
     @property
     def host(self) -> str:

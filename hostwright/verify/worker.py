@@ -1,8 +1,8 @@
-"""What goes on in the pytest of ``hostwright.verify.checking``: a child for each host that is ordered runs its checks.
+"""What goes on in the pytest of ``hostwright.verify.checking``: children of it run the checks of each host.
 
 Inventory and checks are read once, by this process, which then only forks and waits: it has one thread and no
-connection. A host's child connects, writes a line a check to the host's file, and ends. One that hangs is ended at its
-limit; it holds up nobody, since every host has a process of its own.
+connection. A host's processes (``crew``) write a line a check to the host's file, and end. Those that hang are ended at
+the limit; they hold up nobody, since every host has processes of its own.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 Order = Mapping[str, Any]
 
@@ -35,41 +35,56 @@ def opening_of(orders: int) -> Mapping[str, Any]:
 
 
 @dataclass
-class Child:
-    """A host's process. ``alive`` is the reading end of a pipe that is closed when it ends."""
+class HostProcesses:
+    """The processes of a host. ``alive`` is the reading end of a pipe that is closed when the last of them ends."""
 
     number: int
-    pid: int
+    pids: list[int]
     alive: int
     deadline: float
     late: bool = False
 
 
-class Worker:
-    """Takes orders, a JSON line each, and answers each with its number and the exit status of its child."""
+class Crewed(Protocol):
+    """What a host's checks need of processes: one for each task, which returns its exit status."""
 
-    def __init__(self, orders: int, answers: int, limit_s: float, work: Callable[[Order], int]):
-        self._orders, self._answers, self._limit_s, self._work = orders, answers, limit_s, work
-        self._children: dict[int, Child] = {}
+    @property
+    def tasks(self) -> Sequence[Callable[[], int]]:
+        """What is done in each of them."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is for them alone."""
+        ...
+
+
+class Worker:
+    """Takes orders, a JSON line each, and answers each with its number and the exit status of its processes: 0, or that
+    of the first that ended otherwise."""
+
+    def __init__(self, orders: int, answers: int, limit_s: float, crew: Callable[[Order], Crewed]):
+        self._orders, self._answers, self._limit_s, self._crew = orders, answers, limit_s, crew
+        self._hosts: dict[int, HostProcesses] = {}
         self._selector = selectors.DefaultSelector()
         self._begun = b""
 
     def carry_out(self) -> None:
-        """Until there are no more orders and every child has ended."""
+        """Until there are no more orders and every process has ended."""
         self._selector.register(self._orders, selectors.EVENT_READ)
         while self._selector.get_map():
             for key, _ in self._selector.select(self._patience_s()):
                 if key.fd == self._orders:
                     self._read()
                 else:
-                    self._end(self._children[key.fd])
-            for child in self._children.values():
-                if not child.late and time.monotonic() >= child.deadline:
-                    child.late = True
-                    os.kill(child.pid, signal.SIGKILL)
+                    self._end(self._hosts[key.fd])
+            for host in self._hosts.values():
+                if not host.late and time.monotonic() >= host.deadline:
+                    host.late = True
+                    for pid in host.pids:
+                        os.kill(pid, signal.SIGKILL)
 
     def _patience_s(self) -> float | None:
-        waiting = [child.deadline for child in self._children.values() if not child.late]
+        waiting = [host.deadline for host in self._hosts.values() if not host.late]
         return max(0.0, min(waiting) - time.monotonic()) if waiting else None
 
     def _read(self) -> None:
@@ -83,32 +98,37 @@ class Worker:
 
     def _begin(self, order: Order) -> None:
         alive, closed_at_end = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            self._be_child(order, alive)
+        crew = self._crew(order)
+        pids = []
+        for task in crew.tasks:
+            pid = os.fork()
+            if pid == 0:
+                self._be_child(order, alive, task)
+            pids.append(pid)
+        crew.close()
         os.close(closed_at_end)
-        self._children[alive] = Child(order["number"], pid, alive, time.monotonic() + self._limit_s)
+        self._hosts[alive] = HostProcesses(order["number"], pids, alive, time.monotonic() + self._limit_s)
         self._selector.register(alive, selectors.EVENT_READ)
 
-    def _be_child(self, order: Order, alive: int) -> None:
+    def _be_child(self, order: Order, alive: int, task: Callable[[], int]) -> None:
         """The rest of a child's life. It never returns into the loop of its parent."""
         status = 2
         try:
             output = os.open(order["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             os.dup2(output, 1)
             os.dup2(output, 2)
-            for theirs in (alive, self._orders, self._answers):
+            for theirs in (alive, self._orders, self._answers, *self._hosts):
                 os.close(theirs)
-            status = self._work(order)
+            status = task()
         except BaseException as error:  # noqa: BLE001 - told to who ordered it; the process ends here
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
         finally:
             os._exit(status)
 
-    def _end(self, child: Child) -> None:
-        self._selector.unregister(child.alive)
-        os.close(child.alive)
-        del self._children[child.alive]
-        _, ended = os.waitpid(child.pid, 0)
-        status = LATE if child.late else os.waitstatus_to_exitcode(ended)
-        os.write(self._answers, json.dumps({"number": child.number, "status": status}).encode() + b"\n")
+    def _end(self, host: HostProcesses) -> None:
+        self._selector.unregister(host.alive)
+        os.close(host.alive)
+        del self._hosts[host.alive]
+        ended = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in host.pids]
+        status = LATE if host.late else next((status for status in ended if status), 0)
+        os.write(self._answers, json.dumps({"number": host.number, "status": status}).encode() + b"\n")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hostwright.common.quoting import sh_file, words
+from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
@@ -177,8 +177,11 @@ class Programs:
     def probes(self) -> tuple[Probe, ...]:
         script = "\n".join(
             [
-                f"for name in {words(self.packages)}; do",
-                '  set -- "$@" "/var/lib/dpkg/info/$name.list" "/var/lib/dpkg/info/$name:"*.list',
+                sh("names=%s", " ".join(self.packages)),
+                'for name in $names; do set -- "$@" "/var/lib/dpkg/info/$name.list"; done',
+                "for list in /var/lib/dpkg/info/*:*.list; do  # a pattern for each name would read the directory again",
+                "  name=${list##*/}",
+                '  case " $names " in *" ${name%%:*} "*) set -- "$@" "$list" ;; esac',
                 "done",
                 "IFS='\n'; set -f",  # the shell splits the list in memory; `read` would cost a system call per byte
                 "for entry in $(grep -EHs -e '/s?bin/.|[.]so[.]|/systemd/system/.' -- \"$@\"); do",
@@ -254,7 +257,7 @@ class FirewallRules:
         if ended and not self.force:
             sentence = (
                 f"somebody flushed Docker's own rules from the host's firewall ({have}), and only a restart of Docker "
-                f"brings them back, which ends {', '.join(ended)}: wait until nobody works there, then say --force "
+                f"brings them back, which ends {', '.join(ended)}: wait until nobody works there, then use --force "
                 '(with "live-restore": true in daemon.json a restart ends no container)'
             )
             return Refusal(what, have, want, "docker-firewall", sentence, alone=True)

@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hostwright.common.quoting import sh_file
 from hostwright.common.untrusted import Match, Pattern, whole
-from hostwright.plan.model import Facts, Probe
+from hostwright.plan.model import Answer, Facts, PassPart, Probe
 from hostwright.resources.system.services import Running
 
 DOCKER = "docker.service"
+
+
+@dataclass(frozen=True, slots=True)
+class ContainersPass:
+    """Whether any container runs: each has a process of its engine's beside it. Where none has, nobody is asked more.
+
+    Such a process is containerd's shim, of Docker before 18.09 its own, or conmon of podman, which may answer in the
+    place of Docker.
+    """
+
+    fails_with: int = 2  #: a process ended meanwhile
+
+    def script(self, asked: Sequence[str]) -> str:  # noqa: ARG002 - the same for all
+        """See ``plan.model.Pass``. It also reads such a name: a ``grep`` that has not found that does not work."""
+        return "grep -lsE '^(containerd-shim|docker-containe|conmon)' /proc/[0-9]*/comm - <<'END'\nconmon\nEND"
+
+    def differing(self, word: str) -> str:  # noqa: ARG002 - likewise
+        """What ends the name of a file that is named."""
+        return "/comm"
+
+    def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
+        """That there is none."""
+        if text != "(standard input)\n":
+            raise ValueError("not what grep prints")
+        return dict.fromkeys(asked, "none")
+
+
+#: of a probe that has an empty answer where no container runs
+_OF_CONTAINERS = PassPart(ContainersPass(), ("running",), lambda _: Answer(0, ""))
 
 #: First whether a restart spares the containers (``live-restore`` of the daemon that runs), and whether Docker starts
 #: at boot; then one line each: its first process, its id, its name, its restart policy; ``unlisted`` where Docker did
@@ -27,11 +57,17 @@ CONTAINERS = Probe(
     " || [ $? -eq 1 ] || echo unlisted\n"
     "exit 0",
     root=True,
+    part=_OF_CONTAINERS,
 )
 #: counts what the programs of containers have started (``children``)
 CHILDREN_SH = sh_file(__file__, "sh/children.sh")
 #: of each container, by its first process
-CHILDREN = Probe(f"{CHILDREN_SH}[ ! -e /var/run/docker.sock ] || children_of_all", root=True, cap_bytes=256 * 1024)
+CHILDREN = Probe(
+    f"{CHILDREN_SH}[ ! -e /var/run/docker.sock ] || children_of_all",
+    root=True,
+    cap_bytes=256 * 1024,
+    part=_OF_CONTAINERS,
+)
 UNLISTED = "containers that Docker did not name in time"  #: who they are is not known, and nobody may be taken for idle
 _CONTAINER = Pattern(r"([0-9]{1,10}) ([0-9a-f]{12})[0-9a-f]{52} /(\S+)(?: ([a-z-]*))?")
 #: Docker starts these again when it starts. ``on-failure`` depends on how the host went down (moby/moby#47846), and

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from rich.text import Text
+
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
@@ -70,7 +72,7 @@ def trust(selection: Selection, connection: ConnectionOptions, *, as_json: bool 
         f"  SHA-256 {authority.fingerprint}",
         "hosts with the role registry get it with `invoke provision --hosts all --roles registry`",
     ):
-        out.print(printable(line), markup=False, emoji=False, highlight=False, soft_wrap=True)  # a fingerprint has :CD:
+        out.print(Text(printable(line)))
     return 0
 
 

@@ -57,3 +57,11 @@ def test_printed_it_is_light_also_on_a_dark_desktop(browser: Browser, run: Path)
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": features})
     assert browser.js("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not browser.one("nav").is_displayed()
+
+
+def test_no_word_is_broken_on_a_phone(browser: Browser, run: Path):
+    browser.resize(PHONE)
+    browser.open(run)
+    heights = "return [...document.querySelectorAll('#times th, #times td')].map((cell) => cell.offsetHeight)"
+    assert len(set(browser.js(heights))) <= 2, "each row of the layers is one line"
+    assert not browser.one("#matrix .why").is_displayed() and "refuses the connection" in browser.one("#steps").text

@@ -21,7 +21,7 @@ from hostwright.audit import auditing
 from hostwright.audit.fleetaudit import HostAudit
 from hostwright.audit.reports.diagnosis import show_diagnosis
 from hostwright.cli import console
-from hostwright.cli.views.outcomes import show_plans
+from hostwright.cli.views.changing.outcomes import show_plans
 from hostwright.fleet import Fleet, Members
 from hostwright.plan import observing
 from hostwright.plan.roles.site import Site

@@ -6,9 +6,11 @@ import functools
 import json
 import shutil
 import threading
+from collections import Counter
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
 import yaml
 
 from hostwright.apply.host.applying import HostApply
@@ -22,6 +24,7 @@ from hostwright.plan.planning import make_plan
 from hostwright.plan.probing import new_nonce, programs
 from lab.config import USER, HostOptions, Lab, Machine
 from tests.lab.conftest import FrontDoor, Guest, on
+from tests.unit.support.counting import counted
 from tests.unit.support.forks import COUNT
 
 LAYERS = {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"}
@@ -54,13 +57,56 @@ def test_a_green_host_costs_one_exec_channel(provisioned: FrontDoor, member: Mem
 
 
 def test_a_green_host_starts_few_processes_to_answer(provisioned: FrontDoor, member: Member):
-    """763 before the probes shared one reader; most of the CPU that a plan costs a host goes into these."""
+    """763 before the probes shared one reader, 210 before one run of a tool answered many of them; most of the CPU that
+    a plan costs a host goes into these.
+    """
     user, root = programs(member.desired.probes(), new_nonce())
     with member.connect() as shell:
         counted = shell.run(
             sh("printf '%%s\\n' %s | ", f"{user}\n{root}") + COUNT, timeout_s=60, failure="no processes can be counted"
         )
-    assert 100 < int(counted.stdout) < 240
+    assert 60 < int(counted.stdout) < 125
+
+
+#: A directory before all others on the path, in which each tool tells its name and then is itself: $1 is where.
+TELLING = """\
+mkdir -p "$1/bin"
+printf '#!/bin/sh\\nname=${0##*/}\\necho "$name" >>%s/told\\nexec "/usr/bin/$name" "$@"\\n' "$1" >"$1/tool"
+chmod 755 "$1/tool"
+for tool in /usr/bin/*; do ln -sf ../tool "$1/bin/${tool##*/}"; done
+: >"$1/told"
+"""
+
+
+def test_a_green_host_starts_each_tool_once_or_a_few_times(provisioned: FrontDoor, member: Member, gpu01: Machine):
+    """150 before one stat, one sha256sum and one systemctl answered for many."""
+    place = "/run/told"
+    user, root = programs(member.desired.probes(), new_nonce())
+    on(gpu01, f"set -- {place}\n{TELLING}")
+    try:
+        with member.connect() as shell:
+            told = f"PATH={place}/bin:$PATH\n"
+            output = shell.attempt(f"{told}(\n{user})\n{root}", timeout_s=120)
+        assert output.status == 0
+        tools = Counter(on(gpu01, f"cat {place}/told").split())
+    finally:
+        on(gpu01, f"rm -rf {place}")
+    assert sum(tools.values()) <= 60, tools
+    once = ("sha256sum", "systemctl", "dpkg-query", "perl", "busctl", "docker", "curl", "xargs", "sort", "mountpoint")
+    assert {tool: count for tool, count in tools.items() if tool in once and count > 1} == {"sha256sum": 2}, (
+        "of the files that are as they should be, and of the constraints of the environment"
+    )
+    assert tools["stat"] <= 6, tools
+
+
+def test_a_green_hosts_answer_is_few_messages(provisioned: FrontDoor, member: Member, monkeypatch: pytest.MonkeyPatch):
+    """It was some 240, one for each write; then 29, of 43 kB."""
+    took = counted(monkeypatch)
+    with member.connect() as shell:
+        facts = observe(shell, member.desired)
+    assert make_plan(member.desired, facts).empty
+    assert took["messages"] <= 22
+    assert took["bytes"] <= 20_000
 
 
 def test_equal_questions_of_all_roles_are_asked_once(provisioned: FrontDoor, member: Member):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
@@ -34,6 +35,7 @@ def test_packages_are_installed(host: Host, variables: Any) -> None:
     assert not missing, f"not installed: {', '.join(missing)}"
 
 
+@pytest.mark.beside
 def test_a_kernel_module_compiles(root_run: Run) -> None:
     """A kernel module compiles for the running kernel, so its headers, the compiler and make fit each other."""
     built = root_run(BUILD_MODULE)
@@ -54,6 +56,7 @@ def test_kernels_are_held(host: Host) -> None:
     assert not loose, f"not held: {', '.join(loose)}"
 
 
+@pytest.mark.beside
 def test_an_upgrade_would_not_touch_kernels_or_drivers(root_run: Run) -> None:
     """A full upgrade of everything, simulated, moves no kernel and brings no NVIDIA driver."""
     plan = root_run("apt-get -s dist-upgrade")

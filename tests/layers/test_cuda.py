@@ -39,6 +39,7 @@ def test_nvcc_is_exactly_this_release(host: Host, stack: Stack) -> None:
     assert f"{stack.section(CudaSection).nvcc}\n" in answer.stdout, f"it says: {answer.stdout.strip()}"
 
 
+@pytest.mark.beside
 def test_nvcc_compiles_and_the_program_runs(run_program: Run, stack: Stack) -> None:
     """nvcc compiles and links a program that calls the CUDA runtime, and the program runs."""
     cuda = stack.section(CudaSection)

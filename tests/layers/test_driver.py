@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
@@ -138,6 +139,7 @@ def test_fabric_manager_runs_where_nvswitches_are(host: Host, root_run: Run, sta
     assert installed == (f"hi  {fabric.version}" if switches and fabric else ""), f"dpkg says: {installed}"
 
 
+@pytest.mark.beside
 def test_no_other_driver_can_be_installed(root_run: Run) -> None:
     """apt offers no NVIDIA driver of any repository: the driver comes from the .run."""
     policy = root_run("LC_ALL=C apt-cache policy " + " ".join(OTHER_DRIVERS))

@@ -90,6 +90,7 @@ def test_it_imports_at_the_pinned_versions(look, pins):
     assert look["versions"] == wanted, f"{look['versions']} instead of {wanted}"
 
 
+@pytest.mark.beside
 def test_its_packages_agree(host, python):
     """Every installed package finds those that it needs (pip check)."""
     done = host.run("%s -m pip check", python)

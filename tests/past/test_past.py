@@ -78,7 +78,7 @@ def test_a_second_run_finds_nothing_to_do(story: Story) -> None:
 def test_what_doctor_finds_then_is_the_users(story: Story) -> None:
     done = story.run("doctor")
     assert {rule for rule in story.past.finds if rule in done.stdout} == story.past.keeps
-    assert ("no known failure" in done.stdout) == (not story.past.keeps)
+    assert ("no known problem" in done.stdout) == (not story.past.keeps)
 
 
 def test_after_removal_what_was_the_users_is_as_before(story: Story) -> None:

@@ -92,9 +92,16 @@ class Terminal:
         """Let a verb begin on an empty screen of that size; ``into`` is a file that gets its standard output."""
         self.call("send-keys", "-R", ";", "resize-window", "-x", str(width), "-y", str(height), ";", "clear-history")
         self._width, self._status = width, self.folder / f"status-{next(self._numbers)}"
-        order = {"words": list(words), "env": dict(env or {}), "status": str(self._status), "into": str(into or "")}
+        order = {
+            "words": list(words), "env": dict(env or {}), "width": width, "status": str(self._status),
+            "into": str(into or ""),
+        }  # fmt: skip
         self._orders.write(json.dumps(order) + "\n")
         self._orders.flush()
+
+    def keys(self, *keys: str) -> None:
+        """What somebody types, by tmux's names of keys."""
+        self.call("send-keys", *keys)
 
     def shown(
         self, words: Sequence[str], *, width: int, env: Mapping[str, str] | None = None, into: Path | None = None

@@ -26,7 +26,9 @@ from tests.unit.support.documents import blocks, text_of
 
 PAGE = "docs/api.md"
 #: inherited from ``Roster``, for the modules that carry a run out
-NOT_FOR_CALLERS = {"also", "default_stack", "kinds", "stack", "stack_dirs", "stack_name", "store"}
+NOT_FOR_CALLERS = {
+    "also", "binder", "default_stack", "kinds", "stack", "stack_dirs", "stack_name", "store", "templates",
+}  # fmt: skip
 #: Ubuntu 20.04 with one GPU; every other question is answered as by a host that has nothing of it
 BARE = {
     OS_RELEASE: Answer(0, 'ID=ubuntu\nVERSION_ID="20.04"\nVERSION_CODENAME=focal\n'),

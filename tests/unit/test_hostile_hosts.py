@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -119,3 +120,15 @@ def test_a_host_that_lies_to_a_check_is_not_verified(kind: str, counted: Counter
         most = Allowance.RUN[0] / 10
         assert 0 < liar.sent < most < sshliar.MANY, [verdict.checks for verdict in results.values]
     assert bounded(counted), counted
+
+
+def test_an_answer_that_grows_is_cut_and_said_to_be_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One megabyte on the line, a gigabyte unpacked: nothing of it is kept."""
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    with lied_to("an answer that grows a thousandfold", tmp_path) as (_, fleet, members):
+        tracemalloc.start()
+        (error,) = fleet.plan(members).errors
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert error.sentence == "it sent far more output than expected; its answers were discarded"
+    assert peak <= 8 * CAPS_BYTES

@@ -35,6 +35,8 @@ KNOW_GPUS = {
     "audit/history/items.py",
     "audit/history/moving.py",
     "audit/history/reading.py",
+    "audit/judging/alike.py",
+    "audit/judging/audited.py",
     "audit/judging/judging.py",
     "audit/judging/look.py",
     "audit/readings/cards.py",

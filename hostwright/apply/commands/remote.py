@@ -21,7 +21,7 @@ GRACE_S = 2  #: our choice: between SIGTERM and SIGKILL
 _SLACK_S = 15.0  #: our estimate: what a busy host may take beyond the limit before it counts as hanging
 
 _REFUSALS = {
-    "root": "its login user is root, so the command could change anything: say --root if it may, or log in as another "
+    "root": "its login user is root, so the command could change anything: use --root if it may, or log in as another "
     "user (ansible_user)",
     "setpriv": "it has no setpriv (of util-linux), which keeps the command from becoming root: install it, or say "
     "--root",

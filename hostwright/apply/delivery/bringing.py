@@ -6,6 +6,7 @@ What has arrived stays on the host as a part, and the next source continues it. 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,11 +91,12 @@ class Bringer:
     def fetch(self, artifact: Artifact, role: str) -> None:
         """Let the host fetch a file from its vendor. Raises ``HostError``, and ``Stopped``."""
         self.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
-        failure = f"{role}: it cannot fetch {artifact.file}"
+        failure, began_s = f"{role}: it cannot fetch {artifact.file}", time.monotonic()
         script = fetch_script(artifact, self.means.cache)
         self.use(lambda shell: shell.run(script, timeout_s=FETCH_TIMEOUT_S, failure=failure))
-        size = artifact.size or 0
-        self.emit(events.Delivering(self.host, role, artifact.file, size, size, events.VENDOR, {events.VENDOR: size}))
+        size, took_s = artifact.size or 0, round(time.monotonic() - began_s, 3)
+        sent = {events.VENDOR: size}
+        self.emit(events.Delivering(self.host, role, artifact.file, size, size, events.VENDOR, sent, took_s))
 
     def bring(self, found: Found, role: str, *, served: bool) -> None:
         """Bring a file that the host does not have. Raises ``HostError``, ``ArtifactError`` and ``Stopped``."""
@@ -129,11 +131,10 @@ class _Transfer:
 
     def __init__(self, bringer: Bringer, found: Found, role: str):
         self._bringer, self._item, self._role = bringer, found.item, role
-        self._at = found.start
+        self._at, self._began_s = found.start, time.monotonic()
         self._sent: dict[str, int] = {}  #: bytes that came from each source
         self._parts: list[str] = []  #: the peers that gave what the part is made of
-        self._told = -1
-        self._wrong = 0
+        self._told, self._wrong = -1, 0
         self._cache = bringer.means.cache
 
     def from_sources(self) -> None:
@@ -161,9 +162,9 @@ class _Transfer:
         self._note(events.OVER_SSH, before, self._item.size)
 
     def tell_end(self) -> None:
-        """Tell that it is there, and where it came from."""
-        size, source = self._item.size, next(reversed(self._sent), "")
-        self._emit(source, size, dict(self._sent))
+        """Tell that it is there, where it came from, and how long that took."""
+        took_s = round(time.monotonic() - self._began_s, 3)
+        self._emit(next(reversed(self._sent), ""), self._item.size, dict(self._sent), took_s)
 
     @property
     def _handout(self) -> Handout:
@@ -291,9 +292,9 @@ class _Transfer:
 
         return tell
 
-    def _emit(self, source: str, done: int, sent: dict[str, int] | None = None) -> None:
-        item, bringer = self._item, self._bringer
-        bringer.emit(events.Delivering(bringer.host, self._role, item.file, done, item.size, source, sent or {}))
+    def _emit(self, source: str, done: int, sent: dict[str, int] | None = None, seconds: float = 0.0) -> None:
+        host, item = self._bringer.host, self._item
+        self._bringer.emit(events.Delivering(host, self._role, item.file, done, item.size, source, sent or {}, seconds))
 
     def _note(self, source: str, before: int, after: int) -> None:
         if after > before:

@@ -19,20 +19,15 @@ if TYPE_CHECKING:
     from hostwright.stack.stack import Artifact, Stack
 
 
-def in_order(plan: Plan, stack: Stack) -> tuple[WantedFile, ...]:
+def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[WantedFile, ...]:
     """The files of a plan in the order in which they will be needed, each once, for the first role that needs it.
 
-    Roles with steps come before those that are only known later, those that wait for fewer others before the rest, and
-    of these the ones for which more others wait. Small files hold up nothing, and come first of all.
+    ``first`` are the roles with steps, the one first for whose files the host must not wait; what is only known later
+    comes after them. Small files hold up nothing, and come first of all.
     """
-    busy = {role.role for role in plan.roles if role.steps}
-    waiting = {name: sum(name in role.needs for role in plan.roles) for name in busy}
-    roles = sorted(
-        plan.roles,
-        key=lambda role: (role.role not in busy, len(busy.intersection(role.needs)), -waiting.get(role.role, 0)),
-    )
+    place = {name: number for number, name in enumerate(first)}
     wanted: dict[str, WantedFile] = {}
-    for role in roles:
+    for role in sorted(plan.roles, key=lambda role: place.get(role.role, len(place))):
         for name in role.artifacts:
             wanted.setdefault(name, WantedFile(role.role, stack.artifacts[name]))
     return tuple(sorted(wanted.values(), key=lambda one: (one.artifact.size or SMALL_BYTES) >= SMALL_BYTES))

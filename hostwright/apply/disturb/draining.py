@@ -22,6 +22,7 @@ from hostwright.common.durations import Clock, seconds
 from hostwright.common.errors import FailedStep, HostError, InputError, InputErrors, StepFailed
 from hostwright.common.input.validation import describe, unknown_name
 from hostwright.common.quoting import sh
+from hostwright.common.text import shown_limit
 from hostwright.inventory import Host
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.drained import PATH, SCHEMA, Drained, one_line
@@ -133,7 +134,7 @@ def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, 
             refusal=f"{begin}: --drain needs commands, and none are configured: set {configured}, or --force"
         )
     first = "--drain" if hooks is not None else f"--drain, with {configured},"
-    how = f"say {first} to take work off the host and wait, or --force to disturb it"
+    how = f"use {first} to take work off the host and wait, or --force to disturb it"
     return DrainDecision(refusal=f"{begin}: wait until that has ended, {how}")
 
 
@@ -200,7 +201,7 @@ def wait_until_idle(
         if clock.now_s() >= deadline_s:
             raise HostError(
                 host,
-                f"the host is still in use by {_named(users)}, {timeout_s:.0f} s after the host was drained; nothing "
+                f"the host is still in use by {_named(users)}, {shown_limit(timeout_s)} after it was drained; nothing "
                 f"was disturbed, and it stays drained: end that, or allow more time ({TIMEOUT}), and provision again",
             )
         if users != shown:
@@ -233,7 +234,7 @@ def _run(shell: RootShell, hooks: Hooks, name: str, context: Context, otherwise:
 
 def _how(ended: commands.Ended, hooks: Hooks) -> str:
     if ended.status is None:
-        return f"did not end within {hooks.timeout_s:.0f} s"
+        return f"did not end within {shown_limit(hooks.timeout_s)}"
     return f"was killed by signal {-ended.status}" if ended.status < 0 else f"ended with status {ended.status}"
 
 

@@ -15,6 +15,7 @@ from hostwright.apply.events import Emit, Waiting
 from hostwright.common.durations import Clock, seconds
 from hostwright.common.errors import HostError, InputError, Unreachable
 from hostwright.common.quoting import sh
+from hostwright.common.text import shown_limit
 from hostwright.inventory import Host
 from hostwright.plan.probing import new_nonce
 from hostwright.transport import Session
@@ -247,9 +248,9 @@ class _Watch:
         if self._seen is None:
             again = " and went away again" if self._back_s is not None else ""
             came = "it came back" if again else "it did not come back"
-            return f"{came}{again} within {timeout_s:.0f} s of {self._after}; last seen: {last}"
+            return f"{came}{again} within {shown_limit(timeout_s)} of {self._after}; last seen: {last}"
         if self._back_s is None:
-            how = f"it did not go down for {self._after} within {timeout_s:.0f} s"
+            how = f"it did not go down for {self._after} within {shown_limit(timeout_s)}"
         else:
             how = f"it came back from {self._after} and did not settle"
         return f"{how}; last seen: {last}{self._seen.waits_for}"

@@ -23,7 +23,8 @@ from hostwright.apply.host.explaining import tell_cause, units_of
 from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.host.jobrunner import JobLost, JobRunner, failures
 from hostwright.apply.host.outcome import Outcome, Settings
-from hostwright.apply.host.scheduling import run_in_order
+from hostwright.apply.host.scheduling.durations import Urgency
+from hostwright.apply.host.scheduling.running import run_in_order
 from hostwright.apply.locking.runlock import HostLock
 from hostwright.common.errors import (
     Acceptance,
@@ -208,10 +209,11 @@ class HostApply:
             if plan.empty:
                 return self._done(first, plan)
             self._check(plan)
-            self._delivery.start(in_order(plan, self._desired.stack))
+            urgency = Urgency.of(plan, self._settings.durations)
+            self._delivery.start(in_order(plan, self._desired.stack, urgency.roles))
             self._drain(plan)
             lost_before = self._lost
-            self._apply(plan)
+            self._apply(plan, urgency)
             after = self._alone.beside(self.plan())
             self._alone.check(plan, after)
             if after.reboot and not self._settings.reboots:
@@ -343,12 +345,12 @@ class HostApply:
                 )
             )
 
-    def _apply(self, plan: Plan) -> None:
+    def _apply(self, plan: Plan, urgency: Urgency) -> None:
         """Run the roles of a plan, each after those it needs; what failed is raised when all have ended."""
         busy = {role.role: role for role in plan.roles if role.steps}
         ended = run_in_order(
-            {role.role: role.needs for role in busy.values()},
-            lambda name: self._run_role(plan, busy[name]),
+            {name: busy[name].needs for name in urgency.roles},
+            lambda name: self._run_role(plan, busy[name], urgency.left_s[name]),
             skipped=lambda name, after: self._emit(events.Note(self.name, f"{name} not tried: {after} failed")),
         )
         ended = list(dict.fromkeys(ended))  # roles that waited for the same file have the same error
@@ -369,10 +371,10 @@ class HostApply:
             raise lost[0]
         self._emit(events.Note(self.name, f"{lost[0].sentence}; checking what is left to do"))
 
-    def _run_role(self, whole: Plan, plan: RolePlan) -> None:
+    def _run_role(self, whole: Plan, plan: RolePlan, left_s: tuple[float, ...]) -> None:
         self._go_on(whole)
         self._lock_host()
-        result = self._runner.run(plan, [self._desired.stack.artifacts[name] for name in plan.artifacts])
+        result = self._runner.run(plan, [self._desired.stack.artifacts[name] for name in plan.artifacts], left_s)
         self._results.append(result)
         if result.status != 0:
             alone, error = failures(self.name, plan, result, self._settings.explain, self._settings.clean)

@@ -56,17 +56,19 @@ class JobRunner:
         """The host's inventory name."""
         return self.connection.host
 
-    def run(self, plan: RolePlan, artifacts: Sequence[Artifact]) -> RoleResult:
+    def run(self, plan: RolePlan, artifacts: Sequence[Artifact], remaining_s: tuple[float, ...] = ()) -> RoleResult:
         """Deliver the files, run the role's steps as a job, and return its result, a failed one too.
 
-        Raises ``JobLost`` when the job ended without an exit status, ``ArtifactError``, and ``HostError`` when it
-        cannot be started or the host stays unreachable; the job itself goes on then.
+        ``remaining_s`` says of each step how much is left when it begins: of several roles that wait for a lock of the
+        host, the one with the most gets it. Raises ``JobLost`` when the job ended without an exit status,
+        ``ArtifactError``, and ``HostError`` when it cannot be started or the host stays unreachable; the job itself
+        goes on then.
         """
         self._deliver(plan.role, artifacts)
         name = f"{self.run_id}-{plan.role}-{secrets.token_hex(2)}"
         repeated = any(step.tries > 1 for _, step in plan.steps)
         rules = self.retry_rules() if repeated else ()
-        job = jobs.Job(name, plan, probing.new_nonce(), self.run_id, self.operator, rules)
+        job = jobs.Job(name, plan, probing.new_nonce(), self.run_id, self.operator, rules, remaining_s)
         failure = f"{plan.role}: the job could not be started"
         self.connection.run(jobs.start_script(job), timeout_s=START_TIMEOUT_S, failure=failure)
         self.emit(events.RoleStarted(self.host, plan.role, len(plan.steps), job.id))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hostwright.apply.delivery.bringing import DeliveryMeans
 from hostwright.apply.delivery.sources.settings import PUSHED, FileSettings
 from hostwright.apply.host.connection import Patience
+from hostwright.apply.host.scheduling.durations import Durations
 from hostwright.common.errors import Unanswered
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class Settings:
     #: looks at the host afterwards anyway
     examine: Callable[[RootShell, tuple[str, ...]], Examination | None] | None = None
     again: str = "the same command again"  #: what to do once the cause of a failure is mended
+    #: how long steps are expected to take; asked where roles can run side by side
+    durations: Callable[[], Durations] = Durations
     #: which failures of a step are retried, and which are not whatever else its output says; read when a job needs it
     retry_rules: Callable[[], tuple[RetryRule, ...]] = tuple
     #: a plan as a file of ``plan --out`` holds it, to compare with that

@@ -35,7 +35,8 @@ SHUTDOWN_WAIT_S = 300  #: our choice, for the running step when the host shuts d
 class Job:
     """One role's program on one host. ``id`` is its directory's name; ``nonce`` marks its steps in the log.
 
-    ``run`` and ``operator`` say whose it is to those who find it later. ``retry_rules`` say which failures are retried.
+    ``run`` and ``operator`` say whose it is to those who find it later. ``retry_rules`` say which failures are retried,
+    ``remaining_s`` how much is left when each step begins (``scripting.runner``).
     """
 
     id: str
@@ -44,6 +45,7 @@ class Job:
     run: str = ""
     operator: str = ""
     retry_rules: tuple[RetryRule, ...] = ()
+    remaining_s: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         _require_id(self.id)
@@ -62,7 +64,8 @@ def start_script(job: Job) -> str:
     error.
     """
     wrapper = sh_file(__file__, "wrapper.sh")
-    contents = {**files(job.plan, job.nonce, job.retry_rules), "job.json": job.to_json(), "log": "", "wrapper": wrapper}
+    program = files(job.plan, job.nonce, job.retry_rules, job.remaining_s)
+    contents = {**program, "job.json": job.to_json(), "log": "", "wrapper": wrapper}
     return alive_script() + sh_file(
         __file__,
         "start.sh",

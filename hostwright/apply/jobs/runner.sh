@@ -1,6 +1,7 @@
 # Runs the steps of one role in order: what the calls of `step` are appended to, one for each step.
 # $JOB is the directory with their files. It writes to standard output, which is $JOB/log, a line "$nonce begin N" and
-# a line "$nonce end N STATUS MILLISECONDS" for each step, and "$nonce retry TRY N SECONDS" before each wait.
+# a line "$nonce end N STATUS MILLISECONDS" for each step, "$nonce waited N MILLISECONDS" once a lock is taken that was
+# not free, and "$nonce retry TRY N SECONDS" before each wait. It needs `work`, and `acquire` and `release` of turns.sh.
 : "${nonce:?}"
 : "${lock_dir:?}"
 : "${lock_wait_s:?}"
@@ -8,6 +9,8 @@
 : "${job_cap:?}"
 : "${end_bytes:?}"
 : "${reserve:?}"
+: "${told_ms:?}"
+: "${error:?}"
 : "${backoff_ms:?}"
 : "${backoff_max_ms:?}"
 set -u
@@ -25,7 +28,7 @@ stopping=${stopping:-}
 # Uptime does not jump when somebody sets the clock.
 uptime_ms() { read -r up _ </proc/uptime; echo "${up%.*}${up#*.}0"; }
 
-# One try. The lock is not handed on (-o): a daemon that a step leaves behind must not keep it.
+# One try.
 once() {
   from=$(( $(wc -c <"$JOB/log") + 1 ))
   room=$((step_cap / tries))
@@ -34,19 +37,25 @@ once() {
   # Both ends are opened while 4 has both: an open that waits for the other end fails where a signal comes.
   # shellcheck disable=SC2094  # a pipe
   exec 4<>"$JOB/out" 3<"$JOB/out" 5>"$JOB/out" 4>&-
-  setsid sh "$JOB/drain" "$room" "$end_bytes" <&3 3<&- 5>&- &
+  setsid sh "$JOB/drain" "$room" "$end_bytes" <&3 3<&- 5>&- 7>&- &
   drainer=$!
   exec 3<&-
-  if [ -n "$lock" ]; then
-    # Whoever can read a file can lock it, and keep every role waiting.
-    (umask 077; : >>"$lock_dir/$lock.lock"; chmod 600 "$lock_dir/$lock.lock")
-    flock -o -w "$lock_wait_s" "$lock_dir/$lock.lock" timeout -k 30 "$limit" sh -eu "$JOB/step-$number"
+  if locked; then
+    timeout -k 30 "$limit" sh -eu "$JOB/step-$number" </dev/null >&5 2>&1 5>&- 7>&-
+    status=$?
   else
-    timeout -k 30 "$limit" sh -eu "$JOB/step-$number"
-  fi </dev/null >&5 2>&1 5>&-
-  status=$?
+    status=1
+    printf '%sits lock (%s) was not free within %s s\n' "$error" "$lock" "$lock_wait_s" >&5
+  fi
   exec 5>&-
   drained
+}
+
+locked() {
+  [ -n "$lock" ] || { release; return 0; }
+  acquire "$lock" "$rank" || return 1
+  [ -z "$stopping" ] || exit 143
+  [ "${waited_ms:-0}" -lt "$told_ms" ] || printf '\n%s waited %s %s\n' "$nonce" "$number" "$waited_ms"
 }
 
 # Wait until the log has all that the step printed. Something that the step left behind may hold the pipe open; that is
@@ -64,7 +73,7 @@ drained() {
   done
   # shellcheck disable=SC2094  # a pipe
   exec 6<>"$JOB/out" 5<"$JOB/out" 6>&-
-  cat <&5 >/dev/null 2>&1 &
+  cat <&5 >/dev/null 2>&1 7>&- &
   exec 5<&-
   kill -- "-$drainer" 2>/dev/null || :
   rm -f "$JOB/out"; mkfifo "$JOB/out" || exit 1
@@ -81,7 +90,7 @@ passes() {
   return 1
 }
 step() {
-  number=$1; lock=$2; limit=$3; tries=$4; try=1; backoff=$backoff_ms
+  number=$1; lock=$2; limit=$3; tries=$4; rank=$5; try=1; backoff=$backoff_ms
   [ -z "$stopping" ] || exit 143
   begin=$(uptime_ms)
   printf '\n%s begin %s\n' "$nonce" "$number"
@@ -91,6 +100,7 @@ step() {
     wait=$((backoff + backoff * ${random:-0} / 131072))
     wait=$(printf '%d.%03d' "$((wait / 1000))" "$((wait % 1000))")
     printf '\n%s retry %s %s %s\n' "$nonce" "$try" "$number" "$wait"
+    release
     sleep "$wait"
     [ -z "$stopping" ] || exit 143
     try=$((try + 1)); backoff=$((backoff * 2)); [ "$backoff" -le "$backoff_max_ms" ] || backoff=$backoff_max_ms

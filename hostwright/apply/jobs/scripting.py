@@ -25,6 +25,8 @@ from hostwright.plan.model import RetryRule, RolePlan, RoleResult, StepResult
 
 LOCK_DIR = "/run/hostwright"
 LOCK_WAIT_S = 3600  #: our estimate: another role of this host may hold dpkg while it installs a whole toolkit
+TOLD_WAIT_S = 0.05  #: what a step waits for its lock counts from here on: to take a free one needs some processes, too
+MOST_URGENT = 99_999_999  #: tenths of a second: what no role has left
 OUTPUT_CAP_BYTES = 256 * 1024  #: of one step's output, kept by the controller: bounds its memory
 _HALF = OUTPUT_CAP_BYTES // 2  #: for the first lines
 FIRST_LINES = 200  #: of a longer output that are kept with its end: the first error often stands there
@@ -37,18 +39,22 @@ LINE_CHARACTERS = 1000  #: of the line that shows where a step stands
 RESERVE_BYTES = 64 * 1024  #: of the disk, kept for the log before each step: a full disk shall be able to say so
 
 
-def runner(plan: RolePlan, nonce: str) -> str:
+def runner(plan: RolePlan, nonce: str, remaining_s: Sequence[float] = ()) -> str:
     """The sh program that runs a role's steps in order, given ``$JOB``, the directory that holds their files.
 
-    ``nonce`` marks its own lines in the log, and must be text that no step can guess. The program exits with 0, with
-    the status of a step that failed for good, or with 143 where the host shuts down.
+    ``nonce`` marks its own lines in the log, and must be text that no step can guess. ``remaining_s`` says of each step
+    how much is left when it begins: of several that wait for a lock, the one with the most gets it. The program exits
+    with 0, with the status of a step that failed for good, or with 143 where the host shuts down.
     """
+    locks = {"lock_dir": LOCK_DIR, "lock_wait_s": LOCK_WAIT_S}
+    turns = sh_file(__file__, "turns.sh", **locks)
     functions = sh_file(
         __file__,
         "runner.sh",
+        **locks,
         nonce=nonce,
-        lock_dir=LOCK_DIR,
-        lock_wait_s=LOCK_WAIT_S,
+        told_ms=_ms(TOLD_WAIT_S),
+        error=hostjobs.ERROR,
         step_cap=STEP_CAP_BYTES,
         job_cap=JOB_CAP_BYTES,
         end_bytes=END_BYTES,
@@ -56,15 +62,17 @@ def runner(plan: RolePlan, nonce: str) -> str:
         backoff_ms=_ms(transient.BACKOFF_S),
         backoff_max_ms=_ms(transient.BACKOFF_MAX_S),
     )
-    return work_script() + functions + "late=0\n" + "\n".join(_calls(plan)) + '\nexit "$late"\n'
+    calls = "\n".join(_calls(plan, remaining_s))
+    return work_script() + turns + functions + "late=0\n" + calls + '\nexit "$late"\n'
 
 
-def _calls(plan: RolePlan) -> Iterator[str]:
+def _calls(plan: RolePlan, remaining_s: Sequence[float]) -> Iterator[str]:
     """The calls of ``step``, those of a change that stands alone on one line."""
+    ranks = [min(MOST_URGENT, max(0, round(10 * seconds))) for seconds in remaining_s] or [0] * len(plan.steps)
     for _, steps in groupby(enumerate(plan.steps), key=lambda item: id(item[1][0])):
         numbered = list(steps)
         calls = [
-            sh("step %s %s %s %s", number, step.lock, f"{step.timeout_s:g}", max(1, step.tries))
+            sh("step %s %s %s %s %s", number, step.lock, f"{step.timeout_s:g}", max(1, step.tries), ranks[number])
             for number, (_, step) in numbered
         ]
         if numbered[0][1][0].alone:
@@ -83,13 +91,16 @@ def work_script(places: str = "") -> str:
     return sh_file(__file__, "work.sh", work_dirs=places or hostjobs.WORK_DIRS, enough_kib=enough_kib)
 
 
-def files(plan: RolePlan, nonce: str, retry_rules: Sequence[RetryRule] = ()) -> dict[str, str]:
+def files(
+    plan: RolePlan, nonce: str, retry_rules: Sequence[RetryRule] = (), remaining_s: Sequence[float] = ()
+) -> dict[str, str]:
     """The files of a role's job directory: ``run``, ``drain`` for what a step prints, ``retries`` (what is tried again,
-    see ``transient``), and one ``step-N`` a step.
+    see ``transient``), and one ``step-N`` a step. ``remaining_s`` is as in ``runner``.
     """
     steps = {f"step-{number}": step.script + "\n" for number, (_, step) in enumerate(plan.steps)}
     retries = transient.table(retry_rules) + "\n"
-    return {"run": runner(plan, nonce), "drain": sh_file(__file__, "drain.sh"), "retries": retries, **steps}
+    run = runner(plan, nonce, remaining_s)
+    return {"run": run, "drain": sh_file(__file__, "drain.sh"), "retries": retries, **steps}
 
 
 def _ms(seconds: float) -> int:
@@ -139,7 +150,8 @@ class LogReader:
         self._steps = tuple(steps)
         self._marker = re.compile(
             rb"^" + re.escape(nonce.encode()) + rb" (?:(begin) ([0-9]{1,6})|(end) ([0-9]{1,6}) ([0-9]{1,3}) "
-            rb"(-?[0-9]{1,12})|(retry) ([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6}\.[0-9]{3}))$",
+            rb"(-?[0-9]{1,12})|(waited) ([0-9]{1,6}) ([0-9]{1,12})"
+            rb"|(retry) ([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6}\.[0-9]{3}))$",
             re.MULTILINE,
         )
         self._rest = bytearray()
@@ -148,6 +160,7 @@ class LogReader:
         self._output = _Output()
         self._last = ""
         self._retry: Retry | None = None
+        self._waited_s = 0.0
         self.bytes = 0
         self.results: list[StepResult] = []
 
@@ -182,10 +195,12 @@ class LogReader:
         """A marker; one that the program cannot have written at this place is output."""
         match [word.decode() for word in match.groups() if word is not None]:
             case ["begin", number] if self._next <= int(number) < (len(self._steps) or MOST_STEPS):
-                self._running, self._output, self._retry = int(number), _Output(), None
+                self._running, self._output, self._retry, self._waited_s = int(number), _Output(), None, 0.0
                 self._next = int(number) + 1
             case ["retry", number, step, wait_s] if int(step) == self._running and self._tries() <= int(number):
                 self._announce(int(number), float(wait_s))
+            case ["waited", number, waited_ms] if int(number) == self._running:
+                self._waited_s += int(waited_ms) / 1000
             case ["end", number, status, duration_ms] if int(number) == self._running:
                 self._end(int(number), int(status), int(duration_ms) / 1000)
             case _:
@@ -199,7 +214,8 @@ class LogReader:
 
     def _end(self, number: int, status: int, duration_s: float) -> None:
         text = self._output.text().rstrip("\n")
-        self.results.append(StepResult(number, self._what(number), status, duration_s, text, self._tries()))
+        waited_s = round(min(self._waited_s, max(0.0, duration_s)), 3)
+        self.results.append(StepResult(number, self._what(number), status, duration_s, text, self._tries(), waited_s))
         self._running = self._retry = None
 
     def _tries(self) -> int:
@@ -215,7 +231,8 @@ class LogReader:
         steps = list(self.results)
         if self._running is not None:
             text = f"{self._output.text()}\n{self._rest.decode('utf-8', errors='replace')}".strip("\n")
-            steps.append(StepResult(self._running, self._what(self._running), None, 0.0, text, self._tries()))
+            what = self._what(self._running)
+            steps.append(StepResult(self._running, what, None, 0.0, text, self._tries(), self._waited_s))
         return RoleResult(self._role, status, sum(step.duration_s for step in steps), tuple(steps))
 
 

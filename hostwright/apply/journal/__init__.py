@@ -13,8 +13,8 @@ of the inventory's path, by which its runs are found again), ``options`` as give
 secret was masked), ``operator``, ``commit``, ``inventory_commit``, ``version``, ``argv``, ``pid`` and ``began``. Then
 come the events, each named after its class in ``hostwright.apply.events``, with its fields: ``observed`` (the plan,
 and the facts' file), ``role started``, ``attached``, ``delivering`` (once, when done, with the bytes that came from
-each source), ``role finished`` (every step with status, seconds, tries, output), ``retrying``, ``rebooted``,
-``note``, ``silent``, ``host ended``. The last is
+each source and its seconds), ``role finished`` (every step with status, seconds, of which it waited, tries, output),
+``retrying``, ``rebooted``, ``note``, ``silent``, ``host ended``. The last is
 ``run ended`` with ``status``, ``how`` (ended, interrupted or crashed), ``sentence``, ``results`` (hosts counted by
 result) and ``bytes``. A schema may gain fields and kinds; readers ignore what they do not know.
 

@@ -17,7 +17,7 @@ from hostwright.apply.journal.records import INTERRUPTED, RUNNING, ending_of, he
 from hostwright.apply.journal.results import parsed, results_of, scan
 from hostwright.apply.journal.runs import RecordedRun, read_run
 from hostwright.common.errors import InputError
-from hostwright.common.input.nearest import suggestion
+from hostwright.common.input.nearest import nearest
 from hostwright.common.places import JOURNAL, runs_dir
 
 LAST = "last"
@@ -74,7 +74,9 @@ class Runs:
             ids = ", ".join(run.run for run in matches[:4]) + (", …" if len(matches) > 4 else "")
             raise InputError(f"{len(matches)} runs begin or end with {name!r}: {ids}", "--run")
         if not matches:
-            raise InputError(f"there is no run {name!r}; {suggestion(name, [run.run for run in runs])}", "--run")
+            like = nearest(name, [run.run for run in runs])
+            hint = f"did you mean {like!r}?" if like else f"the latest is {runs[0].run}, and `invoke runs` lists them"
+            raise InputError(f"there is no run {name!r}; {hint}", "--run")
         return matches[0]
 
     def load(self, name: str) -> RecordedRun:

@@ -17,6 +17,8 @@ from hostwright.apply.events import Emit, HostEnded, Note
 from hostwright.apply.executors.crew import Crew
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Outcome, Settings, worst
+from hostwright.apply.host.scheduling.durations import Durations
+from hostwright.apply.host.scheduling.pastruns import PastRuns
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.connections import Connections
@@ -66,6 +68,7 @@ class Work:
     keep: Callable[[Stack], str] = stackstore.keep  #: keeps the stack of a verified host; see ``Settings.keep``
     owner: str = ""  #: in whose name hosts are locked; empty: in that of who runs this process
     ended: frozenset[str] | None = None  #: see ``Settings.ended``
+    past: PastRuns = field(default_factory=lambda: PastRuns(state_root()))  #: how long steps took before
 
     def __call__(self, name: str) -> Outcome:
         """One host, from its connection to its end. Raises ``Locked`` for one that is set aside on this machine."""
@@ -92,6 +95,11 @@ class Work:
         """The file of an artifact on this machine. Raises ``ArtifactError``."""
         return self.files.get(artifact.name) or self.roster.store.locate(artifact)
 
+    def durations(self, stack: Stack) -> Durations:
+        """How long steps on a host with this stack are expected to take."""
+        sizes = {name: artifact.size or 0 for name, artifact in stack.artifacts.items()}
+        return Durations(self.past.of(stack.name), sizes)
+
     def settings(self, member: Member) -> Settings:
         """What applying needs to know, from the options and the inventory."""
         variables = read_apply_variables(member.host)
@@ -116,6 +124,7 @@ class Work:
             clean=self.clean,
             examine=lambda shell, units: self.roster.examine(member, shell, units, self.clean),
             again=AGAIN.get(self.verb, THE_SAME),
+            durations=lambda: self.durations(member.stack),
             retry_rules=self.roster.retry_rules,
             as_saved=self.as_saved,
             stopping=self.stopping.is_set,

@@ -66,6 +66,6 @@ class Connections:
         wanted = desired or member.desired
         with self.connect(member) as shell:
             facts = observe(shell, wanted)
-        looked_at = plan_host(wanted, facts, datetime.now(UTC))
+        looked_at = plan_host(wanted, facts, datetime.now(UTC), member.memory)
         emit(Observed(member.name, looked_at.plan, facts))
         return looked_at

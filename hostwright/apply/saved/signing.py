@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hostwright.common.errors import InputError
 from hostwright.common.input.validation import describe, unknown_name
-from hostwright.common.text import printable
+from hostwright.common.text import printable, shown_limit
 from hostwright.common.userpaths import expanded
 from hostwright.inventory import Host
 
@@ -129,7 +129,7 @@ def _keygen(arguments: Sequence[str], content: bytes = b"") -> subprocess.Comple
     except FileNotFoundError as error:
         raise InputError("signed plans need ssh-keygen on this machine: install OpenSSH's client") from error
     except subprocess.TimeoutExpired as error:
-        raise InputError(f"ssh-keygen -Y {arguments[0]} did not end within {TIMEOUT_S:.0f} s") from error
+        raise InputError(f"ssh-keygen -Y {arguments[0]} did not end within {shown_limit(TIMEOUT_S)}") from error
 
 
 def _last(done: subprocess.CompletedProcess[bytes]) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from hostwright.audit.failures import Catalogue, catalogue
 from hostwright.audit.fleetaudit import (
     GPU_LAYER,
     Deviation,
@@ -17,67 +17,39 @@ from hostwright.audit.fleetaudit import (
     Reading,
     worst,
 )
-from hostwright.audit.hardware.gpu import Gpu, GpuEvent
+from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, alike, events_of, gpus_of, readings_of
+from hostwright.audit.judging.audited import audited
 from hostwright.audit.judging.drift import last_good, shown
-from hostwright.audit.judging.look import Cards, Look, Unread
-from hostwright.audit.readings.answers import RELEASE_LAYER, all_values, value_probes
-from hostwright.audit.readings.host import readings
+from hostwright.audit.judging.look import Look
+from hostwright.audit.readings.answers import RELEASE_LAYER
 from hostwright.common.errors import NOT_IN_TIME, Finding, NotAnswered
-from hostwright.plan.desired import DesiredRole
 from hostwright.plan.host import release
 from hostwright.plan.member import Member
-from hostwright.plan.model import Facts, Planned, Probe, Resource
+from hostwright.plan.model import Facts
 from hostwright.plan.planning import notes_on, off_roles
-from hostwright.plan.probing import ordered
 
-EVIDENCE_LINES = 5  #: of a finding: enough to recognise it, not the whole log
-NOT_ASKED = "not probed: the audit ran without sudo, or these facts are older than this state"
-
-
-def audit_probes(member: Member, *, sudo: bool = True) -> tuple[Probe, ...]:
-    """Every probe of an audit of this host, each once; without ``sudo`` those that need no root.
-
-    Failure rules and values are those of the host's own roles. Cards, and whatever is using the host, are probed on
-    every host.
-    """
-    rules = (probe for rule in rules_of(member).signed if rule.sign for probe in rule.sign.probes)
-    cards = (probe for part in cards_of(member) for probe in part.probes)
-    values = value_probes(all_values(member.stack.name, member.audit_values))
-    probes = ordered([*member.desired.probes(), *cards, *values, *rules])
-    return probes if sudo else tuple(probe for probe in probes if not probe.root)
-
-
-def rules_of(member: Member) -> Catalogue:
-    """The failure rules of the roles that the host has, including those that ``--roles`` leaves out."""
-    own = member.of_host or member.roles
-    return catalogue(tuple(role for role in member.all_roles if role in own))
-
-
-def cards_of(member: Member) -> tuple[Cards, ...]:
-    """How cards are read, by every role that there is: a host has its cards whatever its roles are."""
-    parts = (role.part("gpus") for role in member.all_roles)
-    return tuple(part.CARDS for part in parts if part is not None)
+Found = Finding | NotChecked  #: what comes of a rule on a host
 
 
 def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
-    """The audit of a host by these facts, which were read ``at`` that time."""
-    if refusal := release.refusal(facts):
+    """The audit of a host by these facts, which were read ``at`` that time. Of hosts that answer alike, everything is
+    judged once but what depends on the time (``member.memory``)."""
+    memory, looks_at = member.memory, audited(member)
+    if refusal := memory.judged("refusal", facts, release.refusal):
         return unread(member, refusal, at)
-    record = release.read(facts) if release.RELEASE in facts else {}
-    not_checked: list[NotChecked] = []
-    deviations: list[Deviation] = []
-    changes: dict[str, tuple[Planned, ...]] = {}
-    for role in member.desired.roles:
-        differing = tuple(_differences(role, facts, record, not_checked))
-        changes[role.name] = tuple(change for change, _ in differing)
-        deviations += (deviation for _, deviation in differing)
-    known = rules_of(member)
-    look = Look(member.desired, member.variables, facts, changes, at, cards_of(member), known.named)
-    read = readings(look, member.audit_values)
-    deviations += _by_reading(member, read, deviations, record)
-    findings = tuple(_findings(known, look, not_checked))
-    not_checked += tuple(_others_late(member, facts, not_checked))
-    layers = tuple(_layer(name, deviations, findings, not_checked) for name in (*changes, GPU_LAYER))
+    first = Look(member.desired, member.variables, facts, {}, at, looks_at.cards, looks_at.named, memory)
+    known = alike(first, looks_at)
+    look = replace(first, changes=known.changes)
+    read = readings_of(looks_at.wants.audit_values, look) if known.readings is OPEN else known.readings
+    found = known.found(look, looks_at.rules)
+    record = memory.judged("recorded", facts, _record)
+    deviations = tuple(_deviations(member, known, read, record))
+    not_checked = tuple(_not_checked(known, found))
+    not_checked += tuple(_others_late(member, facts, not_checked)) if facts.late else ()
+    findings = tuple(one for one in found if isinstance(one, Finding))
+    names = (*known.changes, GPU_LAYER)
+    said = (names, deviations, findings, not_checked)
+    layers = memory.kept("layers", said, lambda: tuple(_layer(name, *said[1:]) for name in names))
     return HostAudit(
         host=member.name,
         stack=member.stack.name,
@@ -85,14 +57,14 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
         status=worst(layer.status for layer in layers),
         layers=layers,
         readings=read,
-        deviations=tuple(deviations),
+        deviations=deviations,
         findings=findings,
-        not_checked=tuple(not_checked),
-        gpus=_gpus(look),
-        xids=_events(look),
+        not_checked=not_checked,
+        gpus=gpus_of(look) if known.gpus is OPEN else known.gpus,
+        xids=events_of(look) if known.events is OPEN else known.events,
         record=shown(record),
         groups=member.host.groups,
-        stand_ins=member.stand_ins,
+        stand_ins=looks_at.stand_ins,
         notes=_notes(member, facts, at),
     )
 
@@ -106,75 +78,47 @@ def unread(member: Member, sentence: str, at: datetime) -> HostAudit:
     )  # fmt: skip
 
 
-def _differences(
-    role: DesiredRole, facts: Facts, record: Mapping[str, Any], not_checked: list[NotChecked]
-) -> Iterator[tuple[Planned, Deviation]]:
-    """What a role would change, and why; states whose probes were not run are added to ``not_checked``."""
-    good = last_good(role, record)
-    skipped: dict[str, str] = {}
-    for resource in role.resources:
-        if not all(probe in facts for probe in resource.probes()):
-            skipped.setdefault(type(resource).__name__, _why_not(resource, facts))
-        elif change := resource.plan(facts):
-            yield change, Deviation(role.name, change.what, change.have, change.want, good.why(resource))
-    not_checked += (NotChecked(role.name, name, reason) for name, reason in skipped.items())
-
-
-def _why_not(resource: Resource, facts: Facts) -> str:
-    """Why a state could not be checked: a probe of it hung, or was not asked."""
-    late = [
-        str(NotAnswered(probe.script, facts.late[probe].late_s)) for probe in resource.probes() if probe in facts.late
-    ]
-    return late[0] if late else NOT_ASKED
-
-
 def unprobed(skipped: NotChecked) -> bool:
     """Whether its probes were not asked or hung: then its layer is not known."""
     return skipped.reason == NOT_ASKED or skipped.reason.startswith(NOT_IN_TIME)
 
 
+def _deviations(
+    member: Member, known: Alike, read: Iterable[Reading], record: Mapping[str, Any]
+) -> Iterator[Deviation]:
+    """What is not as desired, and why. In layers where no state differs, the values do that differ from the stack: that
+    is all that is known where none was probed."""
+    differing = [reading for reading in read if reading.differs]
+    for role in member.desired.roles if differing or any(known.changes.values()) else ():
+        good, differs = last_good(role, record, member.memory), known.states[role.name]
+        for change, resource in zip(differs.changes, differs.states, strict=True):
+            yield Deviation(role.name, change.what, change.have, change.want, good.why(resource))
+    for reading in differing:
+        if reading.layer in known.changes and not known.changes[reading.layer]:
+            role = next(role for role in member.desired.roles if role.name == reading.layer)
+            why = last_good(role, record, member.memory).why()
+            yield Deviation(reading.layer, reading.name, reading.have or "absent", reading.want or "absent", why)
+
+
+def _not_checked(known: Alike, found: Iterable[Found]) -> Iterator[NotChecked]:
+    """What of the states, and which rules."""
+    for differs in known.states.values():
+        yield from differs.not_checked
+    yield from (one for one in found if isinstance(one, NotChecked))
+
+
 def _others_late(member: Member, facts: Facts, not_checked: Iterable[NotChecked]) -> Iterator[NotChecked]:
     """Probes that hung and belong to no state and no rule: of the cards and their users, of values, of the engine."""
     named = {skipped.reason for skipped in not_checked}
-    of_cards = {*member.occupancy.probes, *(probe for part in cards_of(member) for probe in part.probes)}
+    of_cards = {*member.occupancy.probes, *(probe for part in audited(member).cards for probe in part.probes)}
     for probe, answer in facts.late.items():
         reason = str(NotAnswered(probe.script, answer.late_s))
         if reason not in named:
             yield NotChecked(GPU_LAYER if probe in of_cards else RELEASE_LAYER, "probe", reason)
 
 
-def _by_reading(
-    member: Member, read: Iterable[Reading], deviations: Iterable[Deviation], record: Mapping[str, Any]
-) -> Iterator[Deviation]:
-    """Values that differ from the stack in layers where no state does, which is all that is known where none was
-    probed.
-    """
-    known = {deviation.layer for deviation in deviations}
-    roles = {role.name: role for role in member.desired.roles}
-    for reading in read:
-        if reading.differs and reading.layer in roles and reading.layer not in known:
-            why = last_good(roles[reading.layer], record).why()
-            yield Deviation(reading.layer, reading.name, reading.have or "absent", reading.want or "absent", why)
-
-
-def _findings(known: Catalogue, look: Look, not_checked: list[NotChecked]) -> Iterator[Finding]:
-    for rule in known.signed:
-        if rule.sign is None or rule.sign.layer not in (*look.changes, GPU_LAYER):
-            continue
-        try:
-            evidence = tuple(_first(known.evidence(rule, look)))
-        except (Unread, NotAnswered) as error:
-            not_checked.append(NotChecked(rule.sign.layer, rule.name, str(error)))
-            continue
-        if evidence:
-            yield rule.finding(evidence)
-
-
-def _first(lines: Iterable[str]) -> list[str]:
-    """The first lines of the evidence, and how many follow."""
-    evidence = list(lines)
-    more = len(evidence) - EVIDENCE_LINES
-    return [*evidence[:EVIDENCE_LINES], f"… and {more} more"] if more > 0 else evidence
+def _record(facts: Facts) -> Mapping[str, Any]:
+    return release.read(facts) if release.RELEASE in facts else {}
 
 
 def _layer(
@@ -199,25 +143,11 @@ def _layer(
 
 
 def _notes(member: Member, facts: Facts, now: datetime) -> tuple[str, ...]:
-    off = off_roles(member.desired, facts)
+    off = off_roles(member.wants.desired, facts, member.memory)
     try:
-        return (*notes_on(facts, now), *off)
+        return (*notes_on(facts, now, member.memory), *off)
     except KeyError:  # its locks were not probed, or did not answer
         return off
-
-
-def _events(look: Look) -> tuple[GpuEvent, ...]:
-    try:
-        return look.gpu_events
-    except (Unread, NotAnswered):
-        return ()
-
-
-def _gpus(look: Look) -> tuple[Gpu, ...]:
-    try:
-        return look.gpus
-    except (Unread, NotAnswered):
-        return ()
 
 
 def _iso(at: datetime) -> str:

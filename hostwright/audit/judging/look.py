@@ -1,16 +1,22 @@
-"""Everything known about one host at one moment, from which readings and failure rules are computed. Pure."""
+"""Everything known about one host at one moment, from which readings and failure rules are computed. Pure.
+
+What is computed from a ``Look`` is computed once for all hosts of a run that look alike to it (``plan.facts.memory``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from functools import cached_property, wraps
-from typing import Any, TypeVar, cast
+from functools import wraps
+from typing import Any, TypeVar
 
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
+from hostwright.common.canonical import Same
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.desired import Desired
+from hostwright.plan.facts.memory import Memory
+from hostwright.plan.facts.noted import NotedFacts, Notes
 from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.model import Answer, Facts, Planned, Probe
 from hostwright.resources.packages.packages import DPKG, Installed, dpkg_table
@@ -44,8 +50,8 @@ class Look:
     now: datetime
     cards: tuple[Cards, ...] = ()
     named: Callable[[str], tuple[str, str] | None] = lambda _: None
-    #: the results of functions marked with ``once``
-    made: dict[Callable[[Look], Any], Any] = field(default_factory=dict, compare=False, repr=False)
+    #: what was judged of this host, and of others in the same run
+    memory: Memory = field(default_factory=Memory, compare=False, repr=False)
 
     @property
     def host(self) -> str:
@@ -82,49 +88,151 @@ class Look:
         """
         return bool(self.changes.get(role))
 
-    @cached_property
+    @property
     def packages(self) -> Mapping[str, Installed]:
         """dpkg's database by package name. Raises ``Unread``."""
-        self.answer(DPKG)
-        return dpkg_table(self.facts)
+        return self.judged("packages", _packages)
 
-    @cached_property
+    @property
     def facts_of_host(self) -> HostFacts:
         """Distribution, kernel, cards on the PCI bus, processor, Python versions."""
-        return read_host(self.facts)
+        return self.judged("facts of the host", lambda look: read_host(look.facts))
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
         """The host's cards as their drivers report them. Raises ``Unread`` where no driver does."""
-        return self._of_cards(lambda cards: cards.gpus(self))
+        return self.judged("cards", lambda look: _of_cards(look, lambda cards: cards.gpus(look)))
 
     @property
     def gpu_events(self) -> tuple[GpuEvent, ...]:
         """What the cards reported in recent days. Raises ``Unread`` where that cannot be read."""
-        return self._of_cards(lambda cards: cards.events(self))
+        return self.judged("events of cards", lambda look: _of_cards(look, lambda cards: cards.events(look)))
 
-    def _of_cards(self, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:
-        """The results of all roles that read cards, of those that can be read."""
-        answers: list[tuple[T, ...]] = []
-        reason = "no role reads cards"
-        for cards in self.cards:
-            try:
-                answers.append(read(cards))
-            except Unread as error:
-                reason = str(error)
-        if not answers:
-            raise Unread(reason)
-        return tuple(item for items in answers for item in items)
+    def judged(self, key: Hashable, work: Callable[[Look], T]) -> T:
+        """``work(look)``, made once for all hosts that look alike to it; likewise ``Unread``, where it raises that."""
+        return self.memory.judged(key, self, work, (Unread, NotAnswered))
+
+    def token(self, question: Hashable) -> Hashable:
+        """What is known, as ``plan.facts.memory`` asks for it: the answer to a probe, or a part of this."""
+        if not isinstance(question, tuple):
+            return self.facts.token(question)
+        place, name = question
+        part = getattr(self, place)
+        if name == _WHOLE:
+            return tuple(part) if isinstance(part, Mapping) else part if place in _VALUES else Same(part)
+        value = part.get(name) if isinstance(part, Mapping) else getattr(part, name)
+        return value if isinstance(value, str | bool) else Same(value)
+
+    def noting(self, notes: Notes) -> Look:
+        """The same, which notes what is read of it."""
+        return NotedLook(self, notes)
+
+
+_WHOLE = ""  #: a part itself; of one by role, its names
+NOW = ("now", _WHOLE)  #: the question of what depends on the time
+_VALUES = ("now", "named")  #: parts that are compared by their value; others are, by being the same object
+
+
+class NotedLook(Look):
+    """A ``Look`` that notes what is read of it."""
+
+    def __init__(self, look: Look, notes: Notes):
+        whole = look.__dict__.get("_whole", look)
+        self.__dict__.update(_look=look, _whole=whole, _notes=notes)
+
+    def __getattribute__(self, name: str) -> Any:
+        own = super().__getattribute__
+        if name not in _PARTS:
+            return own(name)
+        part = getattr(own("_whole"), name)
+        match name:
+            case "facts":
+                return NotedFacts(own("_look").facts, own("_notes"))
+            case "desired":
+                return _NotedDesired.of(part, self)
+            case "changes" | "variables":
+                return _NotedMapping(part, name, self)
+            case "now" | "cards" | "named":
+                self.token((name, _WHOLE))
+        return part
+
+    def token(self, question: Hashable) -> Hashable:
+        """As of every ``Look``; it is noted."""
+        notes: Notes = self._notes
+        if question not in notes:
+            notes[question] = self._look.token(question)
+        return notes[question]
+
+
+_PARTS = frozenset(part.name for part in fields(Look))
+
+
+class _NotedMapping(Mapping[str, Any]):
+    """A part of a ``Look`` by role, which notes of which roles it is read."""
+
+    def __init__(self, values: Mapping[str, Any], place: str, look: NotedLook):
+        self._values, self._place, self._look = values, place, look
+
+    def __getitem__(self, role: str) -> Any:
+        self._look.token((self._place, role))
+        return self._values[role]
+
+    def __iter__(self) -> Iterator[str]:
+        self._look.token((self._place, _WHOLE))
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        self._look.token((self._place, _WHOLE))
+        return len(self._values)
+
+
+class _NotedDesired(Desired):
+    """The desired states, which note what is read of them: hosts of which the same is wanted have other names."""
+
+    __slots__ = ("noted",)
+
+    @classmethod
+    def of(cls, desired: Desired, look: NotedLook) -> _NotedDesired:
+        """The same as ``desired``."""
+        noted = cls(*(getattr(desired, part) for part in _OF_DESIRED))
+        object.__setattr__(noted, "noted", look)
+        return noted
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _OF_DESIRED:
+            object.__getattribute__(self, "noted").token(("desired", name))
+        return super().__getattribute__(name)
+
+
+_OF_DESIRED = tuple(part.name for part in fields(Desired))
+
+
+def _packages(look: Look) -> Mapping[str, Installed]:
+    look.answer(DPKG)
+    return dpkg_table(look.facts)
+
+
+def _of_cards(look: Look, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:
+    """The results of all roles that read cards, of those that can be read."""
+    answers: list[tuple[T, ...]] = []
+    reason = "no role reads cards"
+    for cards in look.cards:
+        try:
+            answers.append(read(cards))
+        except Unread as error:
+            reason = str(error)
+    if not answers:
+        raise Unread(reason)
+    return tuple(item for items in answers for item in items)
 
 
 def once(read: Callable[[Look], T]) -> Callable[[Look], T]:
-    """Cache a function that many rules call: it runs once for each ``Look``. Raises what ``read`` raises."""
+    """Mark a function that many rules call: it runs once for all hosts that look alike to it. Raises what ``read``
+    raises."""
 
     @wraps(read)
     def kept(look: Look) -> T:
-        if kept not in look.made:
-            look.made[kept] = read(look)
-        return cast(T, look.made[kept])
+        return look.judged(kept, read)
 
     return kept
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -11,41 +12,75 @@ from hostwright.audit.fleetaudit import HostAudit
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.table import SHOWN
 from hostwright.common.errors import Finding
-from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable, short
-from hostwright.inventory.patterns import fold
+from hostwright.inventory.patterns import headed
+
+#: how hosts are counted at the end, the gravest first, each with its style
+WORDS = {
+    "failing": ("failing", "bold red"),
+    "unread": ("could not be read", "magenta"),
+    "warning": ("with warnings", "yellow"),
+    "well": ("without known problems", "green"),
+}
 
 
-def show_diagnosis(hosts: Iterable[HostAudit], ages: Ages) -> Iterator[RenderableType]:
-    """The known failures of hosts, hosts with the same failures together, the gravest first."""
+def show_diagnosis(hosts: Sequence[HostAudit], ages: Ages) -> Iterator[RenderableType]:
+    """The known problems of hosts, hosts with the same ones together, the gravest last, and what that comes to."""
     alike: dict[tuple[object, ...], list[HostAudit]] = {}
     for host in hosts:
         alike.setdefault((host.sentence, host.findings, host.deviations, host.not_checked), []).append(host)
-    for group in sorted(alike.values(), key=_gravest):
+    for group in sorted(alike.values(), key=lambda group: (-[*WORDS].index(word_of(group[0])), group[0].host)):
         yield from _group(group, ages)
+        yield Text("")
+    counts = Counter(map(word_of, hosts))
+    told = [(f"{counts[word]} {words}", style) for word, (words, style) in WORDS.items() if counts[word]]
+    text = Text.assemble((count(len(hosts), "host"), "bold"), ": ")
+    for number, (words, style) in enumerate(told):
+        text.append(", " if number else "").append(words, style=style)
+    yield text
 
 
-def _gravest(group: list[HostAudit]) -> tuple[bool, bool, str]:
-    first = group[0]
-    return not any(finding.grave for finding in first.findings), not first.findings, first.host
+def word_of(host: HostAudit) -> str:
+    """How a host is counted: a key of ``WORDS``."""
+    if host.sentence:
+        return "unread"
+    if any(finding.grave for finding in host.findings):
+        return "failing"
+    return "warning" if host.findings else "well"
+
+
+def next_verbs(hosts: Iterable[HostAudit]) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """The verbs that are next, each with its hosts and further options: whatever provisioning does not fix, a rebuild
+    looks into, and so it does where nothing could be asked."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for host in hosts:
+        if host.sentence or any(finding.grave and not finding.provision for finding in host.findings):
+            found.setdefault(("rebuild", " --check"), []).append(host.host)
+        elif host.deviations or any(finding.provision for finding in host.findings):
+            found.setdefault(("plan", ""), []).append(host.host)
+    yield from ((verb, tuple(names), more) for (verb, more), names in found.items())
 
 
 def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
     first, names = group[0], [host.host for host in group]
-    title = Text.assemble("\n", (printable(fold(names)), "bold"))
+    head, below = headed(names)
+    title = Text.assemble((printable(head), "bold"))
     if first.sentence:
         yield title.append("  could not be read", style="magenta")
+        yield from [Text(f"  {printable(below)}", style="dim")] if below else []
         yield Text(f"  {printable(first.sentence)}")
         return
     grave = sum(finding.grave for finding in first.findings)
-    summary = f"{count(grave, 'failure')}, {count(len(first.findings) - grave, 'warning')}"
-    yield title.append(f"  {summary}" if first.findings else "  no known failure", style="red" if grave else "green")
+    numbers = {"failure": grave, "warning": len(first.findings) - grave}
+    summary = ", ".join(count(number, noun) for noun, number in numbers.items() if number)
+    style = "red" if grave else "yellow" if first.findings else "green"
+    yield title.append(f"  {summary or 'no known problem'}", style=style)
+    if below and (first.findings or first.deviations or first.not_checked):
+        yield Text(f"  {printable(below)}", style="dim")
     for finding in sorted(first.findings, key=lambda finding: not finding.grave):
         yield from _finding(finding, names, ages)
-    if first.deviations and not first.findings:
-        audit = sh("invoke audit --details --hosts %s", fold(names))
-        more = f"  not as desired: {count(len(first.deviations), 'state')}; `{audit}` lists them"
-        yield Text(more, style="yellow")
+    if first.deviations:
+        yield Text(f"  not as desired: {count(len(first.deviations), 'state')}", style="yellow")
     if first.not_checked:
         rules = ", ".join(dict.fromkeys(skipped.check for skipped in first.not_checked))
         yield Text(f"  not checked: {printable(rules)}", style="dim")
@@ -64,12 +99,8 @@ def explanation(finding: Finding, indent: str) -> Iterator[Text]:
 def _finding(finding: Finding, hosts: list[str], ages: Ages) -> Iterator[Text]:
     sign, _, style = SHOWN["failing" if finding.grave else "warning"]
     lasting = since(ages, hosts, "finding", finding.rule)
-    yield (
-        Text(f"  {sign} {finding.rule}", style=style)
-        .append(f"  {finding.layer}", style="cyan")
-        .append(f"  {lasting}" if lasting else "", style="dim")
-    )
+    parts = [(f"  {sign} {finding.rule}", style), (f"  {finding.layer}", "cyan")]
+    yield Text.assemble(*parts, *([(f"  {lasting}", "dim")] if lasting else []))
     yield from explanation(finding, " " * 6)
-    provision = sh("`invoke provision --hosts %s`", fold(hosts))
-    fixed_by = f"{provision} fixes it" if finding.provision else "provision does not fix it"
+    fixed_by = "provisioning fixes it" if finding.provision else "provisioning does not fix it"
     yield Text(f"      {fixed_by}; more in {finding.link}", style="dim")

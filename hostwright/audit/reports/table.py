@@ -16,7 +16,7 @@ from hostwright.audit.reports.details import show_details
 from hostwright.common.errors import Finding
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable, short, shown_seconds
-from hostwright.inventory.patterns import fold
+from hostwright.inventory.patterns import fold, headed
 from hostwright.stack.store.artifacts import stand_ins_line
 
 #: status → sign, word, style; in the order in which hosts are listed
@@ -44,39 +44,44 @@ _UNBOUNDED = 100_000  #: columns, of a table as wide as it wants to be
 ABSENT = "·"  #: shown for a layer that a host does not have
 
 
-def show_audit(audit: FleetAudit, ages: Ages, *, details: bool = False, columns: int | None = None) -> RenderableType:
+def show_audit(
+    audit: FleetAudit, ages: Ages, *, details: bool = False, columns: int | None = None, first: bool = False
+) -> Group:
     """The whole audit, in a terminal of so many ``columns`` (``None``: as many as it takes); ``details`` adds every
-    value that was read, every card, and every state that a host lacks which was never provisioned. Where more follows
-    the table, what it comes to stands once more at the end."""
+    value that was read, every card, and every state that a host lacks which was never provisioned. What it comes to
+    stands at the end, or ``first``, where the screen is one that does not scroll."""
     matrix = _matrix(audit, ages)
     wide = Measurement.get(Console(), Console().options.update(width=_UNBOUNDED), matrix).maximum
-    parts: list[RenderableType] = [_headline(audit), Text("")]
+    parts: list[RenderableType] = [_headline(audit), Text("")] if first else []
     parts += [matrix] if columns is None or wide <= columns else [*_by_status(audit, ages)]
-    table = len(parts)
     parts += _blocks(audit.hosts, ages, details=details)
     parts += _unread(audit.hosts)
     parts += _spreads(audit.spreads)
     if details:
         parts += [part for host in audit.hosts if host.status != "unread" for part in show_details(host)]
     parts += _stand_ins(audit.hosts)
-    if len(parts) > table:
-        parts += (Text(""), _headline(audit))
+    parts += [] if first else (Text(""), _headline(audit))
     return Group(*parts)
 
 
-def next_hosts(audit: FleetAudit) -> tuple[str, tuple[str, ...]]:
-    """The verb that is next after an audit, and its hosts: what is wrong is looked into before anything is changed."""
-    for verb, statuses in (("doctor", {"failing", "unread"}), ("plan", {"drift", "differs", "intent", "new"})):
+def next_hosts(audit: FleetAudit) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """The verbs that are next after an audit, each with its hosts and further options: what is wrong is looked into
+    before anything is changed."""
+    silent = ("audit", "") if audit.offline else ("rebuild", " --check")
+    for verb, more, statuses in (
+        ("doctor", "", {"failing"}),
+        (*silent, {"unread"}),
+        ("plan", "", {"drift", "differs", "intent", "new"}),
+    ):
         if hosts := tuple(host.host for host in audit.hosts if host.status in statuses):
-            return verb, hosts
-    return "", ()
+            yield verb, hosts, more
 
 
 def _headline(audit: FleetAudit) -> Text:
     counts: Counter[LayerStatus] = Counter(host.status for host in audit.hosts)
     stacks = ", ".join(dict.fromkeys(printable(host.stack) for host in audit.hosts))
-    how = "from stored facts" if audit.offline else shown_seconds(audit.took_s)
-    text = Text.assemble((count(len(audit.hosts), "host"), "bold"), f" against {stacks}, {how}: ")
+    how = "from stored facts" if audit.offline else f"in {shown_seconds(audit.took_s)}"
+    text = Text.assemble((count(len(audit.hosts), "host"), "bold"), f" {how}, against {stacks}: ")
     parts = [(f"{counts[status]} {WORDS[status]}", SHOWN[status][2]) for status in SHOWN if counts[status]]
     for number, (words, style) in enumerate(parts):
         text.append(", " if number else "").append(words, style=style)
@@ -86,32 +91,39 @@ def _headline(audit: FleetAudit) -> Text:
 def _matrix(audit: FleetAudit, ages: Ages) -> Table:
     """Hosts × layers; hosts whose layers all have the same status share a row."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("hosts", *audit.layers, "since"):
+    rows = [*_rows(audit, ages)]
+    aged = ["since"] if any(lasting for _, _, lasting in rows) else []
+    for column in ("hosts", *audit.layers, *aged):
         table.add_column(column, overflow="fold")
-    for names, statuses, lasting in _rows(audit, ages):
-        table.add_row(names, *map(_cell, statuses), Text(lasting.removeprefix("since "), style="dim"))
+    for names, statuses, lasting in rows:
+        day = Text(lasting.removeprefix("since "), style="dim")
+        table.add_row(names, *map(_cell, statuses), *([day] if aged else []))
     return table
 
 
 def _by_status(audit: FleetAudit, ages: Ages) -> Iterator[Text]:
     """The same for a terminal that the matrix does not fit: below hosts their layers, by the status of these."""
+    layers = audit.layers
     for names, statuses, lasting in _rows(audit, ages):
         yield names.append(f"  {lasting}".rstrip(), style="dim")
         for status, (sign, word, style) in SHOWN.items():
-            if layers := [layer for layer, one in zip(audit.layers, statuses, strict=True) if one == status]:
-                yield Text.assemble((f"  {sign} {word or WORDS[status]}", style), f"  {', '.join(layers)}")
+            if there := [layer for layer, one in zip(layers, statuses, strict=True) if one == status]:
+                yield Text.assemble((f"  {sign} {word or WORDS[status]}", style), f"  {', '.join(there)}")
 
 
 def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, tuple[LayerStatus | None, ...], str]]:
     """Hosts whose layers all have the same status, the worst ones first: their names, these, and since when."""
+    blocks = {host.host for host in audit.hosts if _has_block(host) or host.sentence}
     rows: dict[tuple[str, tuple[LayerStatus | None, ...]], list[str]] = {}
+    layers = audit.layers
     for host in sorted(audit.hosts, key=_worst_first):
         layer_statuses = {layer.name: layer.status for layer in host.layers}
-        statuses = tuple(map(layer_statuses.get, audit.layers))
+        statuses = tuple(map(layer_statuses.get, layers))
         rows.setdefault((host.status, statuses), []).append(host.host)
     for (status, statuses), hosts in rows.items():
-        names = Text(printable(fold(hosts)), style="bold" if status != "desired" else "")
-        names.append(f" ({len(hosts)})" if len(hosts) > 1 else "", style="dim")
+        head, below = headed(hosts)
+        told = status == "desired" or all(host in blocks for host in hosts)  # what is told below names them, too
+        names = Text(printable(head if told or not below else below), style="bold" if status != "desired" else "")
         yield names, statuses, "" if status == "desired" else since(ages, hosts, "status", "")
 
 
@@ -130,22 +142,30 @@ def _blocks(hosts: Iterable[HostAudit], ages: Ages, *, details: bool) -> Iterato
     """What is wrong, once for all hosts with the same problems."""
     alike: dict[tuple[object, ...], list[HostAudit]] = {}
     for host in sorted(hosts, key=_worst_first):
-        if host.deviations or host.findings or host.notes:
+        if _has_block(host):
             lacks = len(host.deviations) if _is_brief(host, details=details) else host.deviations
             alike.setdefault((host.status, lacks, host.findings, host.notes), []).append(host)
     for group in alike.values():
         first, names = group[0], [host.host for host in group]
         style = SHOWN[first.status][2]
-        title = Text.assemble("\n", (printable(fold(names)), f"bold {style}"), (f"  {WORDS[first.status]}", style))
+        head, below = headed(names)
+        title = Text.assemble("\n", (printable(head), f"bold {style}"), (f"  {WORDS[first.status]}", style))
         if brief := _is_brief(first, details=details):
             layers = count(len({deviation.layer for deviation in first.deviations}), "layer")
             title.append(f": {count(len(first.deviations), 'state')} in {layers} (--details lists them)", style="dim")
         yield title
+        yield from [Text(f"  {printable(below)}", style="dim")] if below else []
         yield from (Text(f"  {short(note)}", style="yellow") for note in first.notes)
         yield from (_deviation(deviation, names, ages) for deviation in first.deviations if not brief)
         yield from (_finding(finding, names, ages) for finding in first.findings)
-        if first.findings:
-            yield Text(f"  causes and fixes: {sh('invoke doctor --hosts %s', fold(names))}", style="dim")
+        if first.findings and first.status != "failing":  # of whom the last line says it
+            doctor = "invoke doctor" if below else sh("invoke doctor --hosts %s", fold(names))
+            yield Text(f"  causes and fixes: {doctor}", style="dim")
+
+
+def _has_block(host: HostAudit) -> bool:
+    """Whether more is to be told of a host than the status of its layers."""
+    return bool(host.deviations or host.findings or host.notes)
 
 
 def _is_brief(host: HostAudit, *, details: bool) -> bool:
@@ -155,15 +175,15 @@ def _is_brief(host: HostAudit, *, details: bool) -> bool:
 
 def _deviation(deviation: Deviation, hosts: Sequence[str], ages: Ages) -> Text:
     sign, word, style = SHOWN[deviation.why]
-    text = Text(f"  {sign} ", style=style).append(f"{deviation.layer}  ", style="cyan")
-    text.append(f"{short(deviation.what)}: {short(deviation.have)} → {short(deviation.want)}")
+    text = Text.assemble((f"  {sign} ", style), (f"{deviation.layer}  ", "cyan"))
+    text.append(f"{short(deviation.what)}: {short(deviation.have)} → {short(deviation.want)}", style=style)
     lasting = since(ages, hosts, "deviation", f"{deviation.layer} {deviation.what}")
     return text.append(f"  {word} {lasting}".rstrip(), style="dim")
 
 
 def _finding(finding: Finding, hosts: Sequence[str], ages: Ages) -> Text:
     sign, _, style = SHOWN["failing" if finding.grave else "warning"]
-    text = Text(f"  {sign} ", style=style).append(f"{finding.layer}  ", style="cyan")
+    text = Text.assemble((f"  {sign} ", style), (f"{finding.layer}  ", "cyan"))
     text.append(f"{finding.rule}: {short(finding.evidence[0])}", style=style)
     return text.append(f"  {since(ages, hosts, 'finding', finding.rule)}".rstrip(), style="dim")
 
@@ -174,7 +194,9 @@ def _unread(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
         if host.sentence:
             sentences.setdefault(host.sentence, []).append(host.host)
     for sentence, names in sentences.items():
-        yield Text.assemble("\n", (printable(fold(names)), "bold magenta"), ("  could not be read", "magenta"))
+        head, below = headed(names)
+        yield Text.assemble("\n", (printable(head), "bold magenta"), ("  could not be read", "magenta"))
+        yield from [Text(f"  {printable(below)}", style="dim")] if below else []
         yield Text(f"  {printable(sentence)}")
 
 

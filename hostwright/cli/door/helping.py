@@ -29,6 +29,10 @@ _OPTIONS = (
     ("--site DIR", SITE),
     ("--version", "show the version"),
 )
+_MORE = (
+    "`hostwright --help VERB` explains one, with its options and an example; HOST is gpu01, gpu[03-09], @group, all, "
+    "or what else --hosts takes. `hostwright completion bash` (zsh, fish) prints the shell's completion."
+)
 _PAUSE = re.compile(r"[.:;](?:\s|$)")
 _INDENT, _GAP = 2, 3  #: columns
 _NARROW = 24  #: columns that are left for a sentence at least
@@ -42,10 +46,7 @@ def overview(verbs: Collection) -> str:
     for title, pairs in groups.items():
         lines += [f"{title}:", *_columns(pairs, width), ""]
     lines += ["Options:", *_columns(_OPTIONS, width), ""]
-    lines += [
-        "`hostwright --help VERB` explains one, with its options and an example; HOST is gpu01, gpu[03-09], @group,",
-        "all, or what else --hosts takes. `hostwright completion bash` (zsh, fish) prints the shell's completion.",
-    ]
+    lines += textwrap.wrap(_MORE, shutil.get_terminal_size().columns - 1)
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ from hostwright.apply.jobs.scripting import Progress
 from hostwright.apply.rollout.silence import CONTACT
 from hostwright.cli.door import advice
 from hostwright.common.durations import Clock
-from hostwright.common.text import count, one_line
+from hostwright.common.text import count, one_line, shown_bytes, shown_limit, shown_seconds
 
 _CLOCK = Clock()
 PLAINLY = ("failed", "unreachable", "stopped", "untouched")  #: results that the last probe does not show
@@ -84,23 +84,13 @@ def told(event: Event) -> str:
         case events.HostEnded(result=result, sentence=why) if result in PLAINLY:
             line = f"{result}: {why}" if why else result
         case events.RoleFinished(role=role, result=result):
-            line = f"{role}: {'ok' if result.status == 0 else 'failed'} after {result.duration_s:.1f} s"
+            line = f"{role}: {'ok' if result.status == 0 else 'failed'} after {shown_seconds(result.duration_s)}"
         case events.Delivering(role=role, artifact=artifact, done_bytes=done, total_bytes=total, source=source):
             there = f"{artifact} is on the host{',' if source else ''}" if done >= total else f"sending {artifact}"
-            line = f"{role}: {' '.join((there, whence(source))).strip()} ({total / 1e6:.0f} MB)"
+            line = f"{role}: {' '.join((there, events.whence(source))).strip()} ({shown_bytes(total)})"
         case events.Note(text=text):
             line = text
     return line
-
-
-def whence(source: str) -> str:
-    """Where a file comes from, as people say it; empty where that is not known.
-
-    >>> [whence(source) for source in ("peer gpu03", "controller", "ssh", "vendor", "")]
-    ['from gpu03', 'from this machine', 'over SSH', 'from its vendor', '']
-    """
-    words = {events.FROM_HERE: "from this machine", events.OVER_SSH: "over SSH", events.VENDOR: "from its vendor"}
-    return words.get(source) or (f"from {source.removeprefix(events.PEER)}" if source else "")
 
 
 def sentence(event: Event) -> str:
@@ -109,13 +99,13 @@ def sentence(event: Event) -> str:
         case events.Waiting(what=what):
             return f"waiting for {what}"
         case events.Silent(what=what, seconds=seconds):
-            return f"no sign of life for {seconds:.0f} s while waiting for {what}; the others continue"
+            return f"no sign of life for {shown_limit(seconds)} while waiting for {what}; the others continue"
         case events.Retrying(what=what, number=number, wait_s=wait_s, reason=reason):
-            return f"{what}: {reason}; retrying in {wait_s:.1f} s (try {number + 1})"
+            return f"{what}: {reason}; retrying in {shown_seconds(wait_s)} (try {number + 1})"
         case events.Rebooted(reason=reason, seconds=seconds):
-            return f"back {seconds:.0f} s after the reboot ({reason})"
+            return f"back {shown_seconds(seconds)} after the reboot ({reason})"
         case events.Phase(phase=phase, seconds=seconds):
-            return f"{phase}: {seconds:.1f} s"
+            return f"{phase}: {shown_seconds(seconds)}"
         case _:
             return ""
 
@@ -124,5 +114,7 @@ def retry_sentence(progress: Progress) -> str:
     """What a step on the host waits for before it is run again."""
     retry = progress.retry
     return (
-        f"{progress.what}: {retry.reason}; retrying in {retry.wait_s:.0f} s (try {retry.number + 1})" if retry else ""
+        f"{progress.what}: {retry.reason}; retrying in {shown_limit(retry.wait_s)} (try {retry.number + 1})"
+        if retry
+        else ""
     )

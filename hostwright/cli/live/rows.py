@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hostwright.apply import events
 from hostwright.apply.events import Event
-from hostwright.cli.live.plain import retry_sentence, sentence, whence
+from hostwright.cli.live.plain import retry_sentence, sentence
 from hostwright.common.text import count
 
 #: results of ``HostEnded`` → how its host is counted
@@ -66,7 +66,8 @@ class HostRow:
         """What an event changes of it."""
         if isinstance(event, events.HostEnded):
             self.result, self.ended_s = event.result, now_s
-            self.now = f"{event.result}: {event.sentence}" if event.sentence else event.result
+            shown = events.SHOWN_RESULTS[event.result]
+            self.now = f"{shown}: {event.sentence}" if event.sentence else shown
             return
         if self.begun_s is None:
             self.begun_s = now_s
@@ -107,7 +108,7 @@ class HostRow:
             case events.RoleFinished(role=role):
                 told = f"{role}: {self.state[role]}"
             case events.Delivering(role=role, artifact=artifact, done_bytes=done, total_bytes=total, source=source):
-                told = f"{role}: {artifact} {done * 100 // max(total, 1)} % {whence(source)}".rstrip()
+                told = f"{role}: {artifact} {done * 100 // max(total, 1)} % {events.whence(source)}".rstrip()
             case events.Note(text=text):
                 told = text
         return told

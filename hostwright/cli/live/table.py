@@ -2,6 +2,8 @@
 
 A host's name is never shortened. Where there is no room, the layers lose their headings, then names have lines of their
 own, then the layers are left out; what a host does now goes below it as soon as it would be cut too short beside it.
+
+It is gone when the run has ended: what came of the hosts is said once, below each other, with all that it takes.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ class LiveTable:
         self._begun_s = clock()
         self._console = console
         self._lock = threading.Lock()
-        self._live = Live(get_renderable=lambda: self, console=console, refresh_per_second=REFRESH_PER_SECOND)
+        self._live = Live(
+            get_renderable=lambda: self, console=console, refresh_per_second=REFRESH_PER_SECOND, transient=True
+        )
 
     def __enter__(self) -> Self:
         self._live.__enter__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.cli.tasks.options import CHANGING, CHECK, PROVE, YES, Given, verb
+from hostwright.cli.tasks.options import CHANGING, CHECK, PROVE, TIMELINE, YES, Given, verb
 
 TITLE = "Change"
 
@@ -11,6 +11,7 @@ TITLE = "Change"
     *CHANGING,
     YES,
     PROVE,
+    TIMELINE,
     CHECK.told("only show the plan (the same as `invoke plan`)"),
     plan="apply exactly this saved plan, or nothing if the host changed since it was saved",
     no_reboot="leave a needed reboot pending; the next plan shows it again",
@@ -42,6 +43,7 @@ def provision(
         saved=plan,
         resume=resume,
         prove=given.prove,
+        timeline=given.timeline,
         as_json=given.json,
     )
 

@@ -42,7 +42,7 @@ def plan(given: Given, out: str = "", summary: bool = False) -> int:
     *WANTED,
     NOTIFIED,
     PROVE.told("then run the proofs of this level: quick or full"),
-    details="show every layer of hosts that passed, and every change of hosts on which no layer is as desired",
+    details="show each host and layer by itself, and every change of hosts on which no layer is as desired",
 )
 def verify(given: Given, details: bool = False) -> int:
     """Confirm that nothing differs from the stack, then test every layer of hosts with testinfra.

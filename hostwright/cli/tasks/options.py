@@ -80,6 +80,11 @@ MAX_FAIL = Option("max_fail", "stop starting hosts after more than N (or N%) hav
 PROVE = Option(
     "prove", "then run the proofs of this level, quick or full; a host whose proofs do not pass has failed", ""
 )
+TIMELINE = Option(
+    "timeline",
+    "write a page to this file, however the run ends: what was done when on each host, and what its end waited for",
+    "",
+)
 NO_SUDO = Option("no_sudo", "do not use sudo; root-only checks are reported as not read", False)
 SINCE = Option("since", "how far back: 7d, 12w (default: all)", "")
 NOTIFIED = Option("notify", "a command for /bin/sh that gets the run as JSON at its end, and at its first failure", "")
@@ -118,6 +123,7 @@ class Given:
     no_sudo: bool = False
     since: str = ""
     prove: str = ""
+    timeline: str = ""
 
     @property
     def selection(self) -> Selection:

@@ -11,6 +11,7 @@ from hostwright.cli.tasks.options import (
     PROVE,
     REACHED,
     SINCE,
+    TIMELINE,
     YES,
     Given,
     verb,
@@ -25,6 +26,7 @@ TITLE = "Bring back"
     CHECK.told("only diagnose, and show how each host would be rebuilt"),
     PROVE.told("give a host back only after its proofs of this level, quick or full, have passed"),
     SINCE.told("with --report: how far back (7d, 12w; default: all)"),
+    TIMELINE,
     from_="start with this way whatever the diagnosis: repair, relayer or reinstall",
     report="show how long rebuilds took, by phase: median and 95th percentile over the fleet",
 )
@@ -45,6 +47,7 @@ def rebuild(given: Given, from_: str = "", report: bool = False) -> int:
         check=given.check,
         start=from_,
         prove=given.prove,
+        timeline=given.timeline,
         as_json=given.json,
     )
 

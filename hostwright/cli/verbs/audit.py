@@ -37,15 +37,15 @@ def audit(
     outputs.check(as_json=as_json, watched=bool(every))
     auditor = _auditor(selection, connection, options)
 
-    def table(look: AuditResult) -> RenderableType:
+    def table(look: AuditResult, *, first: bool = False) -> Group:
         known = [host for host in look.audit.hosts if host.status != "new"]  # another has little to show in detail
         every = details or len(auditor.members) == len(known) == 1
-        return show_audit(look.audit, look.ages, details=every, columns=console.make_console().width)
+        return show_audit(look.audit, look.ages, details=every, columns=console.make_console().width, first=first)
 
     def once() -> tuple[int, RenderableType]:
         look = auditor.audit()
         status = _write(outputs, auditor, look)
-        return status, table(look)
+        return status, table(look, first=True)
 
     if every:
         return watch(every, once)
@@ -55,25 +55,31 @@ def audit(
             print_document("audit", asdict(look.audit))
         elif not outputs.on_stdout:
             out = console.make_console()
-            out.print(table(look))
-            verb, hosts = next_hosts(look.audit)
-            if verb:
-                show_next(out, verb, hosts, auditor.members)
+            out.print(console.with_sums(table(look)))
+            desired = [host.host for host in look.audit.hosts if host.status == "desired"]
+            for verb, hosts, more in next_hosts(look.audit):
+                show_next(out, verb, hosts, auditor.members, more, done=desired if verb == "plan" else ())
 
     return _write(outputs, auditor, shown(auditor.audit, show))
 
 
 def doctor(selection: Selection, connection: ConnectionOptions, options: AuditOptions, *, as_json: bool = False) -> int:
     """``invoke doctor``."""
-    from hostwright.audit.reports.diagnosis import show_diagnosis
+    from hostwright.audit.reports.diagnosis import next_verbs, show_diagnosis
+
+    auditor = _auditor(selection, connection, options)
 
     def show(look: AuditResult) -> None:
         if as_json:
             print_document("doctor", {"hosts": [_diagnosis(host) for host in look.audit.hosts]})
-        else:
-            console.make_console().print(Group(*show_diagnosis(look.audit.hosts, look.ages)))
+            return
+        out = console.make_console()
+        out.print(console.with_sums(Group(*show_diagnosis(look.audit.hosts, look.ages))))
+        desired = [host.host for host in look.audit.hosts if host.status == "desired"]
+        for verb, hosts, more in next_verbs(look.audit.hosts):
+            show_next(out, verb, hosts, auditor.members, more, done=desired if verb == "plan" else ())
 
-    hosts = shown(_auditor(selection, connection, options).audit, show).audit.hosts
+    hosts = shown(auditor.audit, show).audit.hosts
     if any(host.status == "unread" for host in hosts):
         return FAILED
     return DIFFERS if any(host.findings for host in hosts) else AS_DESIRED

@@ -15,15 +15,17 @@ from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import ChangeOptions, RunOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.asking import Declined, ask, can_ask, named, of_plans, refuse_unasked, says_yes
+from hostwright.cli.asking import Declined, ask, can_ask, of_plans, refuse_unasked, says_yes
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
-from hostwright.cli.views.outcomes import intents, show_outcomes, show_plans
-from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
+from hostwright.cli.views.changing.outcomes import intents, show_outcomes, show_plans
+from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next, warn
 from hostwright.common.errors import Unanswered
+from hostwright.common.quoting import sh
 from hostwright.common.secret import Secret
 from hostwright.common.text import count, printable
 from hostwright.fleet import Fleet, Members
+from hostwright.inventory.patterns import counted
 from hostwright.plan.planning import HostPlan
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from hostwright.apply.saved.signing import Signing
     from hostwright.plan.model import Plan
 
-ALL_OR_NONE = "nothing was changed: exclude the hosts that cannot go back (--hosts '…,!NAME') to roll the others back"
+ALL_OR_NONE = "nothing was changed: either all of these hosts go back, or none"
 
 
 def plan(
@@ -46,12 +48,15 @@ def plan(
     force: bool = False,
     out: str = "",
     summary: bool = False,
+    then: str = "provision",
+    more: str = "",
     as_json: bool = False,
 ) -> int:
-    """``invoke plan``; ``out`` names a file for the plans, ``summary`` leaves out what is within a layer."""
+    """``invoke plan``; ``out`` names a file for the plans, ``summary`` leaves out what is within a layer. What is
+    planned is done by the verb ``then`` with ``more`` options."""
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
-    return _plan(fleet, members, connection, out=out, brief=summary, then="provision", as_json=as_json)
+    return _plan(fleet, members, connection, out=out, brief=summary, then=then, more=more, as_json=as_json)
 
 
 def _plan(
@@ -63,9 +68,11 @@ def _plan(
     out: str = "",
     brief: bool = False,
     then: str = "",
+    more: str = "",
     as_json: bool,
 ) -> int:
-    """Probe hosts and show what differs from the goal, which the verb ``then`` brings them to; the exit status."""
+    """Probe hosts and show what differs from the goal, which the verb ``then`` with ``more`` options brings them to;
+    the exit status."""
     if out:
         from hostwright.apply.journal.redaction import Redactor, secrets_in
         from hostwright.apply.saved import (  # what a plan needs no other way is imported where it is used
@@ -89,7 +96,7 @@ def _plan(
 
     results = shown(
         look,
-        lambda results: show_plans(members, results, brief=brief, then=then, saved=saved, as_json=as_json),
+        lambda results: show_plans(members, results, brief=brief, then=then, more=more, saved=saved, as_json=as_json),
     )
     if results.errors:
         return FAILED
@@ -106,9 +113,14 @@ def provision(
     saved: str = "",
     resume: bool = False,
     prove: str = "",
+    timeline: str = "",
     as_json: bool = False,
 ) -> int:
-    """``invoke provision``; ``saved`` names a file of ``plan --out``, ``prove`` the level of proofs."""
+    """``invoke provision``; ``saved`` names a file of ``plan --out``, ``prove`` the level of proofs, ``timeline`` the
+    file of the run's page."""
+    from hostwright.cli.verbs.runs import check_timeline, drawn  # not for those who only plan
+
+    check_timeline(timeline, check=check)
     level = level_of(prove)
     if check:
         return plan(selection, connection, force=force, as_json=as_json)
@@ -125,12 +137,14 @@ def provision(
     plans = _saved_plans(fleet, members, saved) if saved else {}
     password = _password(connection, change, members)
     change = _agreed(fleet, members, change, password, saved=plans, as_json=as_json)
-    audience = _audience(as_json=as_json)
+    with drawn(timeline, _audience(as_json=as_json)) as audience:
 
-    def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
-        return fleet.provision(chosen, change=agreed, saved=plans, prove=level, password=password, audience=audience)
+        def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
+            return fleet.provision(
+                chosen, change=agreed, saved=plans, prove=level, password=password, audience=audience
+            )
 
-    return _run("provision", run, members, change, proved=level is not None, as_json=as_json)
+        return _run("provision", run, members, change, proved=level is not None, as_json=as_json)
 
 
 def remove(
@@ -176,7 +190,7 @@ def rollback(
     members = members_of(fleet, selection)
     ways = fleet.ways_back(members, to)
     if ways.errors or ways.untouched:
-        return _refuse(ways, as_json=as_json)
+        return _refuse(ways, members, to, as_json=as_json)
     for sentence in intents(ways.values):
         warn(sentence)
     members = replace(members, chosen=tuple(way.back for way in ways.values))
@@ -202,11 +216,13 @@ def reach(
     files: Mapping[str, Path],
     options: Mapping[str, object],
     check: bool = False,
+    again: str = "",
     as_json: bool = False,
 ) -> int:
-    """A role's own verb that brings hosts to a goal; see ``Fleet.reach``."""
+    """A role's own verb that brings hosts to a goal; see ``Fleet.reach``. ``again`` are its options, as they are typed
+    after a ``check``."""
     if check:
-        return _plan(fleet, members, connection, goal=goal, as_json=as_json)
+        return _plan(fleet, members, connection, goal=goal, then=verb, more=again, as_json=as_json)
     password, audience = _password(connection, change, members), _audience(as_json=as_json)
 
     def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
@@ -245,7 +261,7 @@ def _agreed(
     gone = [each for each in plans if removes and each.plan.roles and not each.plan.refusals]
     if gone:
         roles = dict.fromkeys(role.role for each in gone for role in each.plan.roles)
-        consequences.insert(0, f"removes {', '.join(roles)} from {named(each.host for each in gone)}")
+        consequences.insert(0, f"removes {', '.join(roles)} from {counted(each.host for each in gone)}")
     ask(consequences, len(members))
     return replace(change, yes=any(each.plan.final for each in plans))  # what was shown was agreed to, and no more
 
@@ -283,13 +299,15 @@ def _run(
     return worst([more.status, *(error.exit_status for error in ended.results.errors if error.host not in asked)])
 
 
-def _refuse(ways: Results[WayBack], *, as_json: bool) -> int:
+def _refuse(ways: Results[WayBack], members: Members, to: str, *, as_json: bool) -> int:
     """One host that cannot go back keeps all of them where they are."""
     if as_json:
         left = {"untouched": list(ways.names), "stopped_because": ALL_OR_NONE}
         print_document("provision", {"run": None, "hosts": [], "errors": errors_json(ways.errors), **left})
     show_errors(ways.errors)
     warn(ALL_OR_NONE)
+    if (able := [way.now.name for way in ways.values]) and not as_json:
+        show_next(console.make_console(), "rollback", able, members, sh(" --to %s", to) if to else "")
     return FAILED
 
 

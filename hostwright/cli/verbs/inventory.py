@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from rich.console import Console, Group
+from rich.console import Group
 from rich.text import Text
 
 from hostwright.apply.host.outcome import AS_DESIRED, BAD_INPUT, FAILED
@@ -27,6 +27,8 @@ from hostwright.common.text import count, printable, shown_bytes
 from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Member
 from hostwright.inventory import Host, definitions, fold, own_variables
+from hostwright.inventory.model import ALL
+from hostwright.inventory.patterns import headed
 from hostwright.plan.roles.listing import strangers_noted
 from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.sitecheck import SiteCheck, SiteRemark
@@ -53,19 +55,34 @@ def variables(selection: Selection, *, why: bool = False, as_json: bool = False)
             rows += [{"host": member.name, "role": "", "variables": _others(fleet, member)} for member in members]
         print_document("vars", {"variables": rows})
         return AS_DESIRED
-    out = console.make_console()
+    alike: dict[tuple[str, ...], list[str]] = {}
     for member in members:
-        out.print(Text(f"# {member.name}  stack {member.stack.name}", style="bold"))
-        for role in member.roles:
-            _show_variables(out, member, role, why=why)
-        others = {} if selection.roles else _others(fleet, member)
-        if others:
-            out.print(Text("  that no role reads:"))
-        for name, value in others.items():
-            out.print(Text(printable(f"  {name} = {value!r}")))
-            for definition in reversed(member.host.explain_variable(name) if why else ()):
-                out.print(Text(printable(f"      {_REDACTOR.text(str(definition))}"), style="dim"))
+        told = _variables(fleet, member, why=why, others=not selection.roles)
+        alike.setdefault((f"stack {member.stack.name}", *told), []).append(member.name)
+    out = console.make_console()
+    for (stack, *lines), names in alike.items():
+        head, below = headed(names)
+        for line in [title] if len(title := f"# {head}  {stack}") <= out.width else [f"# {head}", f"# {stack}"]:
+            out.print(Text(line, style="bold"), soft_wrap=True)  # a comment that continues is YAML no more
+        if below:
+            out.print(Text(f"# {below}", style="dim"), soft_wrap=True)
+        for line in lines:
+            out.print(Text(printable(line), style="dim" if line.startswith("#") else ""), soft_wrap=True)
     return AS_DESIRED
+
+
+def _variables(fleet: Fleet, member: Member, *, why: bool, others: bool) -> Iterator[str]:
+    """A host's variables as lines of YAML, with comments; ``others``: also those that no role reads."""
+    for role in member.roles:
+        yield from _of_role(member, role, why=why)
+    rest = _others(fleet, member) if others else {}
+    if rest:
+        yield "# no role reads these:"
+    for name, value in rest.items():
+        line = _as_yaml(name, value)
+        yield f"# {line}" if MASK in line else line  # what is hidden must not be pasted back
+        for definition in reversed(member.host.explain_variable(name) if why else ()):
+            yield f"#     {_REDACTOR.text(str(definition))}"
 
 
 def _others(fleet: Fleet, member: Member) -> dict[str, object]:
@@ -74,12 +91,12 @@ def _others(fleet: Fleet, member: Member) -> dict[str, object]:
     return {name: _REDACTOR.clean(value.value) for name, value in own.items()}
 
 
-def _show_variables(out: Console, member: Member, role: Role, *, why: bool) -> None:
+def _of_role(member: Member, role: Role, *, why: bool) -> Iterator[str]:
     for key, value in asdict(member.variables[role.name]).items():
-        out.print(Text(printable(_as_yaml(f"{role.name}_{key}", value))), soft_wrap=True)
+        yield _as_yaml(f"{role.name}_{key}", value)
         if why:
             for definition in reversed(definitions(member.host, role.name, key, role.variables)):
-                out.print(Text(f"#     {printable(str(definition))}", style="dim"), soft_wrap=True)
+                yield f"#     {definition}"
 
 
 def _as_yaml(name: str, value: object) -> str:
@@ -120,13 +137,18 @@ def hosts(selection: Selection, *, as_json: bool = False) -> int:
         print_document("hosts", {"hosts": [_listed(fleet, host, stack, secrets) for host, stack in rows]})
     else:
         out = console.make_console()
+        shown = [_cells(host, stack) for host, stack in rows]
+        lines = console.in_columns(("host", "address", "stack", "groups"), shown, out.width)
+        out.print(Group(*lines) if out.is_terminal else Text("\n").join(lines))  # one text of thousands is soon made
         out.print(Text(f"{count(len(rows), 'host')}: {fold([host.name for host in chosen])}", style="bold"))
-        for host, stack in rows:
-            address = "this machine" if host.local else host.address or host.name
-            line = f"  {host.name}  {address}  {stack}  {', '.join(host.groups)}"
-            out.print(Text(printable(line)))
     _remarks(fleet, chosen)
     return AS_DESIRED
+
+
+def _cells(host: Host, stack: str) -> list[Text]:
+    address = "this machine" if host.local else host.address or host.name
+    groups = ", ".join(group for group in host.groups if group != ALL)
+    return [Text(printable(text)) for text in (host.name, address, stack, groups)]
 
 
 def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str]) -> dict[str, object]:
@@ -167,7 +189,7 @@ def _remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
         warn(f"cannot be provisioned: {mistake}")
     if len(mistakes.found) > _REMARKS:
         warn(f"and {len(mistakes.found) - _REMARKS} further mistakes; `invoke hosts --strict` shows all")
-    for note in strangers_noted(chosen, fleet.roles):
+    for note in strangers_noted(chosen, fleet.binder):
         warn(note)
 
 

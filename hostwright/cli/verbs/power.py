@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.asking import agree, named, refuse_unasked
+from hostwright.cli.asking import agree, refuse_unasked
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.power import show_powered
 from hostwright.cli.views.progress import run_audience
+from hostwright.inventory.patterns import counted
 from hostwright.rebuild.orders import DISTURBING, Boot, Order, read_bmcs
 
 
@@ -34,7 +35,7 @@ def power(
         read_bmcs(members)  # mistakes are reported before anybody types a password
         password = ask_password(connection)
         done = "powers off" if order == "off" else "power-cycles"
-        agree(what, [f"{done} {named(member.name for member in members)}"], len(members), yes=yes, as_json=as_json)
+        agree(what, [f"{done} {counted(member.name for member in members)}"], len(members), yes=yes, as_json=as_json)
     ended = shown(
         lambda: fleet.power(members, wanted, password=password, audience=run_audience(as_json=as_json)),
         lambda ended: show_powered(ended.results, as_json=as_json),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from typing import cast
 
@@ -9,14 +10,16 @@ from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.asking import ask, can_ask, named, of_decisions, refuse_unasked, reinstalled
+from hostwright.cli.asking import ask, can_ask, of_decisions, refuse_unasked, reinstalled
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet, refuse_strangers
+from hostwright.cli.verbs.runs import check_timeline, drawn
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt
 from hostwright.cli.views.rebuilding.times import times_table
 from hostwright.cli.views.shared import print_document
 from hostwright.common.errors import InputError
+from hostwright.inventory.patterns import counted
 from hostwright.plan.host.locks import read_duration
 from hostwright.rebuild import report
 from hostwright.rebuild.rebuild import STARTS, Start
@@ -34,9 +37,12 @@ def rebuild(
     check: bool = False,
     start: str = "",
     prove: str = "",
+    timeline: str = "",
     as_json: bool = False,
 ) -> int:
-    """``invoke rebuild``; ``start`` is the way to begin with, whatever is found, ``prove`` the level of proofs."""
+    """``invoke rebuild``; ``start`` is the way to begin with, whatever is found, ``prove`` the level of proofs,
+    ``timeline`` a file for the page of the run."""
+    check_timeline(timeline, check=check)
     first, level = _start(start), level_of(prove)
     if first == "reinstall" and not check:
         refuse_unasked(_WIPES, yes=change.yes, as_json=as_json)
@@ -47,7 +53,7 @@ def rebuild(
     if check:
         decisions = shown(
             lambda: fleet.decide(members, first, change=change, password=password),
-            lambda decisions: show_decisions(decisions, as_json=as_json),
+            lambda decisions: show_decisions(members, decisions, start=first, as_json=as_json),
         )
         return _status(decisions)
 
@@ -55,17 +61,18 @@ def rebuild(
         if not as_json:
             announce(decisions)
         if wiped := reinstalled(decisions.of):
-            refuse_unasked(f"{_WIPES} ({named(wiped)})", yes=change.yes, as_json=as_json)
+            refuse_unasked(f"{_WIPES} ({counted(wiped)})", yes=change.yes, as_json=as_json)
         if not change.yes and can_ask(as_json=as_json):
             ask(of_decisions(decisions.of), len(decisions.of))
 
-    audience = run_audience(as_json=as_json)
-    rebuilt = shown(
-        lambda: fleet.rebuild(
-            members, first, change=change, password=password, audience=audience, decided=decided, prove=level
-        ),
-        lambda rebuilt: show_rebuilt(members, rebuilt, as_json=as_json),
-    )
+    with drawn(timeline, run_audience(as_json=as_json)) as audience:
+        began_s = time.monotonic()
+        rebuilt = shown(
+            lambda: fleet.rebuild(
+                members, first, change=change, password=password, audience=audience, decided=decided, prove=level
+            ),
+            lambda rebuilt: show_rebuilt(members, rebuilt, took_s=time.monotonic() - began_s, as_json=as_json),
+        )
     return rebuilt.status
 
 

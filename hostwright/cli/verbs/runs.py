@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -13,23 +14,30 @@ from hostwright.apply.journal.reading import LAST, Runs, RunSummary, short_ids, 
 from hostwright.apply.journal.runs import RecordedRun
 from hostwright.apply.journal.selecting import sets_in
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.console import make_console
+from hostwright.cli.console import Hanging, make_console
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
-from hostwright.cli.views.reports import check_files, put
+from hostwright.cli.views.reports import STDOUT, check_files, put
 from hostwright.cli.views.runs import record_line, runs_table, show_run
-from hostwright.cli.views.shared import errors_json, print_document, show_errors
+from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
+from hostwright.common.errors import InputError
 from hostwright.common.places import state_root
 from hostwright.common.quoting import sh
 from hostwright.common.text import printable
-from hostwright.inventory import Host, Inventory, fold, select
+from hostwright.inventory import Host, Inventory, select
 from hostwright.inventory.model import ALL, Group
+from hostwright.inventory.patterns import headed
 
 if TYPE_CHECKING:
+    from hostwright.apply.events import Emit
     from hostwright.apply.rollout.following import Followed
+    from hostwright.apply.rollout.recording import Audience
     from hostwright.apply.rollout.rollout import Results
+    from hostwright.plan.member import Member
 
+TIMELINE = "--timeline"
 SHOWN = 20  #: runs listed unless told otherwise; 0 is all
+NOBODY = "nobody works there"  #: said of a host without a run
 
 
 def runs(*, limit: int = SHOWN, as_json: bool = False) -> int:
@@ -67,6 +75,50 @@ def runs_show(*, run: str = LAST, hosts: str = "", steps: bool = False, html: st
     return AS_DESIRED
 
 
+def check_timeline(file: str, *, check: bool = False) -> None:
+    """Raise ``InputError`` where the page of a run cannot be written to this file in the end; nothing for no file."""
+    if not file:
+        return
+    if check:
+        raise InputError("--check changes nothing, so there would be nothing to draw: leave one of them out", TIMELINE)
+    if file == STDOUT:
+        raise InputError("what the run does goes to standard output; name a file", TIMELINE)
+    check_files({TIMELINE.lstrip("-"): file})
+
+
+@contextmanager
+def drawn(file: str, audience: Audience) -> Iterator[Audience]:
+    """The audience for a run, whose page is written to the file once the context ends, however the run did.
+
+    Of several runs, where an operator was asked in between, it is that of the first.
+    """
+    begun: list[str] = []
+
+    @contextmanager
+    def view(members: Sequence[Member], run: str) -> Iterator[Emit]:
+        begun.append(run)
+        with audience.view(members, run) as emit:
+            yield emit
+
+    try:
+        yield replace(audience, view=view) if file else audience
+    finally:
+        if begun:
+            _draw(file, begun[0])
+
+
+def _draw(file: str, run: str) -> None:
+    """Write the page of a run; where that fails, say how it can be made, and change nothing of how the run ended."""
+    from hostwright.audit.reports.run.page import render_run
+
+    archive = Runs(state_root())
+    try:
+        summary = archive.find(run)
+        put(file, render_run(summary, archive.load(run)), TIMELINE.lstrip("-"))
+    except InputError as error:
+        warn(f"{error}; the page of the run can still be made: {sh('hostwright runs.show --run %s --html FILE', run)}")
+
+
 def runs_follow(selection: Selection, connection: ConnectionOptions, *, run: str = "", as_json: bool = False) -> int:
     """``invoke runs.follow``; the exit status is that of the run, or 1 where a job on a host was seen to fail."""
     from hostwright.apply.journal.following import find
@@ -95,7 +147,7 @@ def _follow_here(summary: RunSummary, *, as_json: bool) -> int:
         sentence = f"{summary.run} was cut off: its process is gone, and nothing says how it ended. Its jobs may go on"
         hosts, inventory = ",".join(summary.header.hosts), summary.header.inventory
         hint = sh("hostwright runs.follow --hosts %s --inventory %s", hosts, inventory)
-        out.print(Text(printable(f"{sentence}; next: {hint}")), soft_wrap=True)
+        out.print(Text(printable(f"{sentence}; next: {hint}")))
     return FAILED if ended.status is None else ended.status
 
 
@@ -113,8 +165,12 @@ def show_followed(results: Results[Followed], *, as_json: bool) -> int:
         followed = [asdict(each) for each in results.values]
         print_document("followed", {"hosts": followed, "errors": errors_json(results.errors)})
     else:
+        out = make_console()
         for said, names in _grouped(results.values).items():
-            make_console().print(Text(printable(f"{fold(names)}: {said}")), soft_wrap=True)
+            head, below = headed(names)
+            out.print(Hanging(printable(f"{head}: {said}")))
+            if below and said != NOBODY:
+                out.print(Hanging(f"  {below}", style="dim"))
         show_errors(results.errors)
     return FAILED if results.errors or any(each.failed for each in results.values) else AS_DESIRED
 
@@ -122,9 +178,9 @@ def show_followed(results: Results[Followed], *, as_json: bool) -> int:
 def _grouped(hosts: Sequence[Followed]) -> Mapping[str, Sequence[str]]:
     """What came of the hosts, in words, and those of which the same can be said."""
     groups: dict[str, list[str]] = {}
-    for each in hosts:
+    for each in sorted(hosts, key=lambda each: (bool(each.run), bool(each.failed))):
         whose = f"run {each.run} of {each.operator or 'an unidentified operator'}: " if each.run else ""
-        how = f"failed in {', '.join(each.failed)}" if each.failed else "ended" if each.run else "nobody works there"
+        how = f"failed in {', '.join(each.failed)}" if each.failed else "ended" if each.run else NOBODY
         groups.setdefault(whose + how, []).append(each.host)
     return groups
 

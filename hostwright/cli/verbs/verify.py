@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,8 @@ from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import STDOUT, check_files, put
-from hostwright.cli.views.shared import print_document
-from hostwright.cli.views.verdicts import show_verdicts
+from hostwright.cli.views.shared import print_document, show_next
+from hostwright.cli.views.verdicts import conclude, show_verdicts
 
 if TYPE_CHECKING:
     from hostwright.fleet import Fleet, Members, RunResults
@@ -37,9 +38,12 @@ def verify(
     if level is not None:
         return _verify_and_prove(fleet, members, connection, level, details=details, as_json=as_json)
     password = ask_password(connection)
+    began_s = time.monotonic()
     ended = shown(
         lambda: fleet.verify(members, password=password, audience=run_audience(as_json=as_json)),
-        lambda ended: show_verdicts(members, ended.results, details=details, as_json=as_json),
+        lambda ended: show_verdicts(
+            members, ended.results, details=details, took_s=time.monotonic() - began_s, as_json=as_json
+        ),
     )
     return ended.status
 
@@ -56,17 +60,22 @@ def _verify_and_prove(
     options = ProveOptions(level)
     check_names(members, options)  # before any host is asked
     password, audience = ask_password(connection), run_audience(as_json=as_json)
+    began_s, verified_s = time.monotonic(), 0.0
 
     def show_first(ended: RunResults[Verdict]) -> None:
+        nonlocal verified_s
+        verified_s = time.monotonic() - began_s
         if not as_json:
-            show_verdicts(members, ended.results, details=details, then_proofs=True, as_json=False)
+            show_verdicts(members, ended.results, details=details, then_proofs=True, took_s=verified_s, as_json=False)
 
     def show(proved: Proved) -> None:
         if as_json:
             show_verdicts(members, ended.results, proofs=document(proved.fleet), as_json=True)
         else:
             out = console.make_console()
-            out.print(show_proofs(proved.fleet, details=len(members) == 1, columns=out.width))
+            out.print()
+            out.print(console.with_sums(show_proofs(proved.fleet, details=len(members) == 1, columns=out.width)))
+            conclude(members, ended.results, "checks of ", unproved=_failed(proved), took_s=verified_s)
 
     ended = shown(lambda: fleet.verify(members, password=password, audience=audience), show_first)
     proved = shown(lambda: fleet.prove(members, options, password=password, audience=audience), show)
@@ -109,13 +118,22 @@ def prove(
             print_document("prove", document(proved.fleet))
         elif not quiet:
             out, every = console.make_console(), details or len(members) == 1
-            out.print(show_proofs(proved.fleet, details=every, columns=out.width))
+            out.print(console.with_sums(show_proofs(proved.fleet, details=every, columns=out.width)))
+            if failed := _failed(proved):
+                show_next(out, "doctor", failed, members)
+            if silent := [host.host for host in proved.fleet.hosts if host.status == "unread"]:
+                show_next(out, "rebuild", silent, members, " --check")
 
     password, audience = ask_password(connection), run_audience(as_json=quiet)
     proved = shown(lambda: fleet.prove(members, options, password=password, audience=audience), show)
     for name, file in outputs.files.items():
         put(file, _render(name, proved), name)
     return proved.status
+
+
+def _failed(proved: Proved) -> list[str]:
+    """The hosts of which a proof failed: known problems may say why."""
+    return [host.host for host in proved.fleet.hosts if host.status == "failed"]
 
 
 def named(text: str) -> tuple[str, ...]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from hostwright.audit.fleetaudit import Status
 from hostwright.audit.history import FleetChange, FleetDiff, HistoryEvent, HostHistory
-from hostwright.audit.reports.table import SHOWN
+from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.cli.views.shared import local_time
 from hostwright.common.text import printable, short
-from hostwright.inventory.patterns import fold
+from hostwright.inventory.patterns import counted
 
 STATUS_STYLES = {status: style for status, (_, _, style) in SHOWN.items()}
 
@@ -18,15 +19,24 @@ def timeline(history: HostHistory) -> RenderableType:
     """What audits saw of one host, the oldest first."""
     if history.first is None or history.last is None:
         return Text.assemble((history.host, "bold"), "  not audited yet", style="dim")
-    head = Text.assemble(
-        (history.host, "bold"), f"  {history.status}", style=STATUS_STYLES.get(history.status or "unread", "")
-    )
-    head.append(f"  audited from {local_time(history.first)} to {local_time(history.last)}", style="dim")
+    status: Status = history.status or "unread"
+    first, last = local_time(history.first), local_time(history.last)
+    audited = f"  audited from {first} to {last}" if first != last else f"  audited once, {first}"
+    head = Text.assemble((history.host, "bold"), (f"  {WORDS[status]}", STATUS_STYLES[status]), (audited, "dim"))
     events = [
-        Text(f"  {local_time(event.at)}  ", style="dim").append(short(event.sentence), style=_style(event))
+        Text.assemble((f"  {local_time(event.at)}  ", "dim"), (short(_sentence(event)), _style(event)))
         for event in history.events
     ]
     return Group(head, *(events or [Text("  nothing has changed", style="dim")]))
+
+
+def _sentence(event: HistoryEvent) -> str:
+    """What happened, a status in the words of an audit."""
+    if event.kind != "status":
+        return event.sentence
+    shown = {str(status): word for status, word in WORDS.items()}
+    words = [shown.get(status, status) for status in (event.before, event.after) if status]
+    return " → ".join(words) + (f" ({event.note})" if event.note else "")
 
 
 def _style(event: HistoryEvent) -> str:
@@ -53,7 +63,7 @@ def changes(difference: FleetDiff) -> RenderableType:
     )
     for words, hosts, style in named:
         if hosts:
-            lines.append(Text(f"  {words}: ", style=style).append(f"{printable(fold(hosts))} ({len(hosts)})"))
+            lines.append(Text(f"  {words}: ", style=style).append(printable(counted(hosts))))
     lines += [_change(change) for change in (*difference.deviations, *difference.findings, *difference.values)]
     if len(lines) == 1:
         lines.append(Text("  nothing has changed", style="green"))
@@ -63,4 +73,4 @@ def changes(difference: FleetDiff) -> RenderableType:
 def _change(change: FleetChange) -> Text:
     before, after = ("–" if value is None else short(value) or "nothing" for value in (change.before, change.after))
     text = Text(f"  {change.kind}  ", style="dim").append(f"{change.layer} {short(change.name)}".strip(), style="cyan")
-    return text.append(f": {before} → {after}  ").append(f"on {printable(fold(change.hosts))}", style="dim")
+    return text.append(f": {before} → {after}  ").append(f"on {printable(counted(change.hosts))}", style="dim")

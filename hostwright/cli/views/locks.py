@@ -1,35 +1,57 @@
-"""Hosts with their locks, one line each."""
+"""Hosts with their locks, those that are locked last; hosts of which the same is so share a line."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from rich.text import Text
 
 from hostwright.apply.locking.hostlocks import HostLocks
-from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.rollout.rollout import Results, result_of
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, print_document, show_errors
-from hostwright.common.text import printable
+from hostwright.common.text import count, printable
+from hostwright.inventory.patterns import counted, headed
 from hostwright.plan.host.locks import OperatorLock
+
+NOT_LOCKED = "not locked"
 
 
 def show_locks(results: Results[HostLocks], *, as_json: bool) -> None:
     """What is so, or what became of each host."""
     if as_json:
-        hosts = [host_locks.to_json() for host_locks in results.values]
-        print_document("locks", {"hosts": hosts, "errors": errors_json(results.errors)})
+        documents = [host_locks.to_json() for host_locks in results.values]
+        print_document("locks", {"hosts": documents, "errors": errors_json(results.errors)})
         return
     out = console.make_console()
-    for host_locks in results.values:
-        out.print(Text(printable(locks_line(host_locks))))
+    alike: dict[str, list[str]] = {}
+    for host_locks in sorted(results.values, key=lambda each: _word(each) != NOT_LOCKED):
+        alike.setdefault(_told(host_locks), []).append(host_locks.host)
+    for told, hosts in alike.items():
+        out.print(Text(printable(f"{headed(hosts)[0] if told == NOT_LOCKED else counted(hosts)}  {told}")))
     show_errors(results.errors)
+    words = Counter([*map(_word, results.values), *map(result_of, results.errors)])
+    if words.total() > 1:
+        sums = ", ".join(f"{number} {word}" for word, number in words.most_common())
+        out.print(console.Listed(f"{count(words.total(), 'host')}: {sums}", style="bold"))
 
 
 def locks_line(host_locks: HostLocks) -> str:
     """One host in one line."""
-    return f"{host_locks.host}  " + "; ".join(_parts(host_locks))
+    return f"{host_locks.host}  {_told(host_locks)}"
+
+
+def _told(host_locks: HostLocks) -> str:
+    return "; ".join(_parts(host_locks))
+
+
+def _word(host_locks: HostLocks) -> str:
+    """How a host is counted."""
+    if host_locks.lock is not None or host_locks.aside is not None:
+        return "locked"
+    return "unlocked" if host_locks.before is not None or host_locks.aside_before is not None else NOT_LOCKED
 
 
 def _parts(host_locks: HostLocks) -> Iterator[str]:
@@ -49,7 +71,7 @@ def _own(host_locks: HostLocks) -> str:
     """What the host's own lock says."""
     if host_locks.lock is not None:
         return f"{host_locks.lock}{_expired(host_locks.lock)}"
-    return f"unlocked; it was {host_locks.before}" if host_locks.before is not None else "not locked"
+    return f"unlocked; it was {host_locks.before}" if host_locks.before is not None else NOT_LOCKED
 
 
 def _expired(lock: OperatorLock) -> str:

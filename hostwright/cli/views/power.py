@@ -2,48 +2,74 @@
 
 from __future__ import annotations
 
-from rich.table import Table
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console
 from rich.text import Text
 
-from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.rollout.rollout import Results, result_of
 from hostwright.cli import console
 from hostwright.cli.door import advice
 from hostwright.cli.views.shared import errors_json, print_document, show_errors
-from hostwright.common.text import printable
-from hostwright.rebuild.bmc import Power
+from hostwright.common.errors import HostError
+from hostwright.common.text import count, printable
+from hostwright.rebuild.bmc import BmcError, Power
 from hostwright.rebuild.orders import Powered
 
+TITLES = ("host", "power", "before", "health", "model", "serial", "BIOS", "next boot", "media")
+MOST_CONSOLES = 5  #: that are shown
 _STYLE = {Power.ON: "green", Power.OFF: "dim"}
 
 
 def show_powered(results: Results[Powered], *, as_json: bool) -> None:
-    """What came of each host."""
+    """What came of each host, and of all of them."""
     if as_json:
         hosts = [done.to_json() for done in results.values]
         print_document("power", {"hosts": hosts, "errors": errors_json(results.errors)})
         return
+    out = console.make_console()
     if results.values:
-        out = console.make_console()
-        out.print(_table(results.values))
+        for line in console.in_columns(TITLES, [_cells(done) for done in results.values], out.width):
+            out.print(line)
         for done in results.values:
-            hints = (f"console: {done.console}",) if done.console and done.status.power is not Power.ON else ()
-            for note in (*done.notes, *hints):
+            for note in done.notes:
                 out.print(Text(printable(advice.of_host(f"{done.host}: {note}", done.host)), style="yellow"))
+        _show_consoles(out, [done for done in results.values if _needs_console(done)])
     show_errors(results.errors)
+    words = Counter([*(done.status.power.value for done in results.values), *map(_word, results.errors)])
+    if words.total() > 1:
+        told = ", ".join(f"{number} {word}" for word, number in words.most_common())
+        out.print(console.Listed(f"{count(words.total(), 'host')}: {told}", style="bold"))
 
 
-def _table(rows: tuple[Powered, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("host", "power", "before", "health", "model", "serial", "BIOS", "next boot", "media"):
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        status = row.status
-        model = f"{status.manufacturer} {status.model}".strip()
-        cells = (row.before.value, status.health, model, status.serial, status.bios, status.boot_override)
-        table.add_row(
-            row.host,
-            Text(status.power.value, style=_STYLE.get(status.power, "yellow")),
-            *(Text(printable(cell) or "–") for cell in cells),
-            Text(printable(", ".join(status.media)) or "–"),
-        )
-    return table
+def _word(error: HostError) -> str:
+    return "BMC not reached" if isinstance(error, BmcError) else result_of(error)
+
+
+def _needs_console(done: Powered) -> bool:
+    """Whether somebody may want to see why a host is not on."""
+    return bool(done.console) and done.status.power is not Power.ON and done.order != "off"
+
+
+def _show_consoles(out: Console, of: Sequence[Powered]) -> None:
+    """How to look at hosts that are not on, each a command that is copied whole."""
+    for done in of[:MOST_CONSOLES]:
+        out.print(Text(printable(f"console of {done.host}: {done.console}"), style="cyan"), soft_wrap=True)
+    if more := of[MOST_CONSOLES:]:
+        out.print(Text(f"and {count(len(more), 'more console')}: --json has all of them", style="dim"))
+
+
+def _cells(row: Powered) -> list[Text]:
+    status = row.status
+    plain = (
+        "" if row.order == "status" else row.before.value,
+        status.health,
+        f"{status.manufacturer} {status.model}".strip(),
+        status.serial,
+        status.bios,
+        status.boot_override,
+        ", ".join(status.media),
+    )
+    power = Text(status.power.value, style=_STYLE.get(status.power, "yellow"))
+    return [Text(row.host), power, *(Text(printable(text)) for text in plain)]

@@ -26,6 +26,7 @@ from hostwright.cli.live.table import LiveTable
 from hostwright.cli.views.shared import warn
 from hostwright.common import durations
 from hostwright.common.errors import InputError
+from hostwright.common.text import shown_limit
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold
 
@@ -108,10 +109,8 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
             while True:
                 began = time.monotonic()
                 status, shown = once()
-                head = Text(
-                    f"{time.strftime('%H:%M:%S')}, repeated every {period_s:.0f} s; press Ctrl-C to stop", style="dim"
-                )
-                live.update(Group(head, shown), refresh=True)
+                head = f"{time.strftime('%H:%M:%S')}, repeated every {shown_limit(period_s)}; press Ctrl-C to stop"
+                live.update(Group(Text(head, style="dim"), shown), refresh=True)
                 # a pause, not a wait for a condition: --watch asks for it, and Ctrl-C ends it at once
                 time.sleep(max(0.0, period_s - (time.monotonic() - began)))
     except KeyboardInterrupt:

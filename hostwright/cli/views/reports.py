@@ -95,6 +95,8 @@ def check_files(files: Mapping[str, str], *, as_json: bool = False, watched: boo
     for name, file in files.items():
         if file != STDOUT and not (folder := Path(file).absolute().parent).is_dir():
             raise InputError(f"there is no directory {folder}: make it first, or {ANOTHER_FILE}", f"--{name}")
+        if file != STDOUT and Path(file).is_dir():
+            raise InputError(f"{file} is a directory: name a file in it", f"--{name}")
         if file != STDOUT:
             _require_writable(folder, name)
 

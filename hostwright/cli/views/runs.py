@@ -11,16 +11,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hostwright.apply.events import SHOWN_RESULTS
 from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
-from hostwright.cli.live.plain import whence
+from hostwright.audit.reports.run.spans import sources_of
+from hostwright.cli.console import Listed
 from hostwright.cli.views.shared import local_time
 from hostwright.common.text import ago, count, printable, shown_bytes, shown_seconds
 from hostwright.inventory import fold
 from hostwright.plan.model import StepResult
 
 RECENT_S = 14 * 86400.0  #: runs since then are listed with how long ago they began, older ones with their day
-_FOLDED_CHARACTERS = 24  #: of the hosts of a run
+_FOLDED_CHARACTERS = 16  #: of the hosts of a run; of more it is said how many they are
 _BAD = ("failed", "unreachable", "interrupted")
 _OPEN = ("pending", "locked", "stopped", "untouched", "running", "waiting")
 _STATES = {"interrupted": "red", "crashed": "red", "running": "yellow"}
@@ -29,10 +31,14 @@ _STATES = {"interrupted": "red", "crashed": "red", "running": "yellow"}
 def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table:
     """One line per run, in 80 columns; ``ids`` are their short ids."""
     table = Table(box=None, pad_edge=False, header_style="dim")
+    every = list(summaries)
+    results = [_counted(summary.results) for summary in every]
+    longest = max((len(part) for result in results for part in result.plain.split(", ")), default=0)
     for column in ("run", "began", "took", "verb", "by", "hosts", "results", "exit"):
-        table.add_column(column, overflow="fold", no_wrap=column not in ("by", "hosts", "results"))
+        least = longest if column == "results" else None
+        table.add_column(column, overflow="fold", no_wrap=column not in ("by", "hosts", "results"), min_width=least)
     folded: dict[tuple[str, ...], str] = {}  # runs of the same thousand hosts are folded once
-    for summary in summaries:
+    for summary, result in zip(every, results, strict=True):
         names = summary.header.hosts
         if names not in folded:
             folded[names] = _folded(names)
@@ -43,17 +49,20 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
             Text(printable(summary.header.verb)),
             Text(printable(summary.header.operator.partition("@")[0])),
             Text(printable(folded[names])),
-            _counted(summary.results),
+            Listed.of(result),
             _exit(summary),
         )
     return table
 
 
 def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bool) -> None:
-    """One run: its head, and each host; ``outputs``: with the output of each step."""
+    """One run: its head, and each host, those on which something went wrong last; ``outputs``: with the output of each
+    step. What came of several hosts stands once more at the end."""
     _show_head(out, summary, run)
-    for host in run.hosts:
+    for host in sorted(run.hosts, key=lambda host: host.result in _BAD):
         _show_host(out, host, outputs=outputs)
+    if len(run.hosts) > 1:
+        out.print(Text.assemble("\n", (printable(summary.run), "bold"), ": ", _counted(summary.results)))
 
 
 def record_line(record: Mapping[str, Any]) -> Text:
@@ -121,7 +130,7 @@ def _role(role: RoleRun, *, outputs: bool) -> Iterator[Text]:
     how, style = ("no end recorded", "yellow") if role.status is None else ("ok", "green")
     if role.status:
         how, style = f"failed with status {role.status}", "red"
-    text = Text(f"  {printable(role.role)}: ", style="cyan").append(how, style=style)
+    text = Text.assemble((f"  {printable(role.role)}: ", "cyan"), (how, style))
     text.append(f", {_lasting(role.duration_s)}, {len(role.steps)} of {count(role.planned, 'step')}", style="dim")
     yield text.append(f", job of {printable(role.attached)}" if role.attached else "", style="magenta")
     for step in role.steps:
@@ -152,20 +161,11 @@ def _said(record: Mapping[str, Any]) -> str:
             return f"silent for {_lasting(_number(record, 'seconds'))}, waiting for {word['what']}"
         case "delivering":
             size = shown_bytes(int(_number(record, "total_bytes")))
-            return f"{word['role']}: {word['artifact']} delivered ({size}{_whence(record)})"
+            return f"{word['role']}: {word['artifact']} delivered ({size}{sources_of(record)})"
         case "note":
             return word["text"]
         case kind:
             return _explained(record) if kind == "explained" else _as_it_is(record)
-
-
-def _whence(record: Mapping[str, Any]) -> str:
-    """Where a file came from, most of it first: ``, from gpu03 and this machine``."""
-    sent = record.get("sent")
-    if not isinstance(sent, dict):
-        return ""
-    parts = sorted(sent.items(), key=lambda part: -part[1] if isinstance(part[1], int) else 0)
-    return "".join(f"{', ' if number == 0 else ' and '}{whence(str(name))}" for number, (name, _) in enumerate(parts))
 
 
 def _explained(record: Mapping[str, Any]) -> str:
@@ -205,12 +205,12 @@ def _folded(hosts: tuple[str, ...]) -> str:
         names = fold(hosts)
     except NodeSetException:  # names in a damaged record may be no host names
         names = ",".join(hosts)
-    short = names if len(names) <= _FOLDED_CHARACTERS else names[: _FOLDED_CHARACTERS - 1] + "…"
-    return f"{short} ({len(hosts)})" if len(hosts) > 1 else short
+    return names if len(names) <= _FOLDED_CHARACTERS or len(hosts) == 1 else f"{len(hosts)} hosts"
 
 
 def _counted(results: Mapping[str, int]) -> Text:
-    parts = [Text(f"{number} {printable(result)}", style=_style(result)) for result, number in results.items()]
+    shown = {result: SHOWN_RESULTS.get(result, printable(result)) for result in results}
+    parts = [Text(f"{number} {shown[result]}", style=_style(result)) for result, number in results.items()]
     return Text(", ").join(parts)
 
 

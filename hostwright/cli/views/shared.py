@@ -8,11 +8,13 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
+from hostwright.cli.console import Hanging
+from hostwright.cli.door import advice
 from hostwright.common.errors import (
     Acceptance,
     Examination,
@@ -27,7 +29,7 @@ from hostwright.common.errors import (
 )
 from hostwright.common.quoting import sh
 from hostwright.common.text import printable
-from hostwright.inventory.patterns import fold, terms
+from hostwright.inventory.patterns import NAMED_CHARACTERS, fold, headed, terms
 from hostwright.stack.store.artifacts import stand_ins_line
 
 if TYPE_CHECKING:
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     from hostwright.fleet import Member
 
 _MOST_ALONE = 3  #: hosts with the same error that have a line each
-_BAD = ("failed", "unreachable")  #: results that ask for something to be done
-_NAMES_CHARACTERS = 60  #: of hosts in a command, above which it names them as the call did
 
 
 def warn(sentence: str) -> None:
@@ -91,38 +91,65 @@ def show_next(
     are too many to be named it says how the call selected them, and which of those it leaves out; those that are
     ``done`` anyway it may name, too."""
     chosen, pattern = fold(hosts), getattr(members, "pattern", "")
-    if len(chosen) > _NAMES_CHARACTERS and pattern:
+    if len(chosen) > NAMED_CHARACTERS and pattern:
         others = fold({member.name for member in members} - {*hosts, *done})
         shorter = ",!".join([pattern, *terms(others)])
         chosen = min(chosen, shorter, key=len)
     out.print(Text(f"next: invoke {verb}{sh(' --hosts %s', chosen)}{more}", style="cyan"), soft_wrap=True)
 
 
-def show_next_of_bad(
-    out: Console, failed: Sequence[str], errors: Sequence[HostError], members: Sequence[Member]
-) -> bool:
-    """What comes next for hosts that failed, and for those that were not reached: of these no sign of a known problem
-    can be looked for, but their BMCs may say more. Whether there are any."""
-    named = {result: [error.host for error in errors if result_of(error) == result] for result in _BAD}
-    for verb, hosts in (("doctor", [*failed, *named["failed"]]), ("rebuild --check", named["unreachable"])):
-        if hosts:
-            show_next(out, verb, hosts, members)
-    return bool(failed or any(named.values()))
+def show_next_of_errors(
+    out: Console, errors: Iterable[HostError], members: Sequence[Member], failed: Iterable[str] = ()
+) -> None:
+    """What is next for hosts with an error, and for those that ``failed`` in another way: the known problems of these,
+    and why others do not answer."""
+    results: dict[str, list[str]] = {"failed": [*failed], "unreachable": []}
+    for error in errors:
+        results.get(result_of(error), []).append(error.host)
+    if results["failed"]:
+        show_next(out, "doctor", [*dict.fromkeys(results["failed"])], members)
+    if results["unreachable"]:
+        show_next(out, "rebuild", results["unreachable"], members, " --check")
 
 
 def show_errors(errors: tuple[HostError, ...]) -> None:
     """Print errors on standard error, each with what its host was found to have. Many hosts of which the same is told
-    share it, as do all that the operator's stop alone kept from their end."""
+    share it, as do all that the operator's stop alone kept from their end; more than a line names stand below it."""
     err = console.make_console(stderr=True)
     alike: dict[object, list[HostError]] = {}
     for error in sorted(errors, key=lambda error: not isinstance(error, Stopped)):
         alike.setdefault(_told(error), []).append(error)
     for same in alike.values():
         shared = len(same) > _MOST_ALONE or isinstance(same[0], Stopped)
+        head, below = headed(error.host for error in same) if shared else ("", "")
         for error in [_of_all(same)] if shared else same:
-            err.print(console.show_error(error))
+            err.print(show_error(error, head if below else ""))
+            if below:
+                err.print(Hanging(f"  {below}", style="dim"))
             for line in examination_lines(error.examination, error.host):
                 err.print(line)
+
+
+def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
+    """An error as the operator should read it: the sentence first, then the end of the output. ``hosts``: what stands
+    in the place of their names."""
+    if isinstance(error, SeveralFailed):
+        return Group(*(show_error(part) for part in error.errors))
+    said = str(error)
+    if isinstance(error, HostError):
+        said = hosts + said.removeprefix(error.host) if hosts else advice.of_host(said, error.host)
+    sentence = "\n    ".join(printable(said).splitlines())  # what a host says never begins a line
+    parts: list[RenderableType] = [Hanging(sentence, style="bold red")]
+    if isinstance(error, StepFailed):
+        step, known = error.step, error.sentence
+        more = (f"role {step.role}", step.what, f"exit status {step.status}")
+        told = ", ".join(each for each in more if each.removeprefix("role ").removeprefix("exit ") not in known)
+        parts.append(Hanging(f"  {printable(told)}; its last lines:" if told else "  last lines of the step:"))
+        parts += [Hanging(f"    │ {printable(line)}", style="dim") for line in step.tail]
+    elif isinstance(error, ScriptFailed) and len(error.lines) > 1:
+        parts.append(Hanging(f"  exit status {error.status}; its last lines:"))
+        parts += [Hanging(f"    │ {printable(line)}", style="dim") for line in error.lines]
+    return Group(*parts)
 
 
 def _told(error: HostError) -> object:
@@ -149,7 +176,7 @@ def examination_lines(examination: Examination | None, host: str) -> Iterator[Te
     for journal in examination.journals:
         yield Text(f"  the journal of {journal.unit}:")
         yield from (console.Hanging(f"    │ {line}", style="dim") for line in journal.lines)
-    yield Text(f"  asked after the failure: {printable(examination.sentence)}", style="cyan")
+    yield Text(f"  a look after the failure: {printable(examination.sentence)}", style="cyan")
     for finding in examination.findings:
         if finding.grave:
             yield from finding_lines(finding, "    ")

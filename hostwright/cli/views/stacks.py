@@ -11,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.cli import console
+from hostwright.cli.console import Hanging
 from hostwright.cli.views.shared import print_document
 from hostwright.common.text import printable
-from hostwright.plan.stacklist import ListedStack
+from hostwright.plan.stacks.listing import ListedStack
 from hostwright.stack.stack import Stack
 from hostwright.stack.tried import Trial, TriedRole, by_release
 
@@ -73,33 +74,39 @@ def stack_view(listed: ListedStack) -> RenderableType:
 def _rows(listed: ListedStack) -> Iterator[tuple[str, Text]]:
     if listed.stack:
         yield "  what", Text(printable(listed.stack.description))
-    yield "  file", Text(f"{printable(str(listed.file))} ({'standard' if listed.standard else 'of this site'})")
+    yield "  file", Hanging(f"{printable(str(listed.file))} ({'standard' if listed.standard else 'of this site'})")
     if listed.stack is None:
         yield "  problem", Text(printable(listed.problem), style="red")
         return
     yield from ((f"  {label}", Text(printable(text))) for label, text in _pinned(listed.stack))
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for row in by_release(listed.matrix):
-        yield f"  {printable(row[0].distribution)} {printable(row[0].release)}", _tried(row)
+        known = tuple((str(line.style), line.plain) for line in _tried(row))
+        alike.setdefault(known, []).append(printable(f"{row[0].distribution} {row[0].release}"))
+    for known, releases in alike.items():
+        (style, line), *more = known
+        if more:
+            yield "  tried", Text(f"{', '.join(releases)}:")
+            yield from (("", Hanging(f"  {line}", style=style)) for style, line in known)
+        else:
+            yield "  tried", Hanging(f"{', '.join(releases)}: {line}", style=style)
 
 
 def _pinned(stack: Stack) -> Iterator[tuple[str, str]]:
     yield "pins", ", ".join(f"{name} {version}" for name, version in stack.versions().items())
     yield "for", ", ".join(f"{name} {release}" for name, all_of in stack.distributions.items() for release in all_of)
     yield "roles", ", ".join(stack.roles)
-    stand_ins = (artifact.file for artifact in stack.used_by(stack.roles) if artifact.stand_in)
-    yield "stand-ins", ", ".join(stand_ins) or "none"
+    if stand_ins := [artifact.file for artifact in stack.used_by(stack.roles) if artifact.stand_in]:
+        yield "stand-ins", ", ".join(stand_ins)
 
 
-def _tried(row: Sequence[TriedRole]) -> Text:
+def _tried(row: Sequence[TriedRole]) -> Iterator[Text]:
     """What is known of one release: a line for all roles, or one for those of which the same is known."""
     known = sorted(row, key=_sentence)
     groups = [(sentence, list(some)) for sentence, some in groupby(known, key=_sentence)]
-    lines = Text()
     for sentence, some in sorted(groups, key=lambda group: row.index(group[1][0])):
-        lines.append("\n" if lines else "")
         names = "" if len(groups) == 1 else ", ".join(cell.role for cell in some) + ": "
-        lines.append(printable(names + sentence), style=STYLES[some[0].state])
-    return lines
+        yield Text(printable(names + sentence), style=STYLES[some[0].state])
 
 
 def _sentence(cell: TriedRole) -> str:
@@ -114,7 +121,7 @@ def _telling(trials: Iterable[Trial]) -> list[Trial]:
 
 def _trial(trial: Trial) -> str:
     if trial.host == "facts":
-        return "planned from made-up facts, without a host"
+        return "only planned, from made-up facts; never on a host"
     verbs = "planned" if trial.state == "planned" else ", ".join(trial.verbs)
     day = f"recorded {trial.date}" if trial.date else "no run recorded"
     stand_ins = f"; stand-ins for {', '.join(trial.stand_ins)}" if trial.stand_ins else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from rich.console import Console
@@ -12,6 +12,8 @@ from rich.text import Text
 
 from hostwright.apply.rollout.rollout import Results, result_of
 from hostwright.cli import console
+from hostwright.cli.console import Hanging, Listed
+from hostwright.cli.views.changing.plans import reads, show_plan
 from hostwright.cli.views.shared import (
     errors_json,
     examination_lines,
@@ -19,12 +21,13 @@ from hostwright.cli.views.shared import (
     print_document,
     show_errors,
     show_next,
-    show_next_of_bad,
+    show_next_of_errors,
     show_stand_ins,
 )
 from hostwright.common.text import count, printable, shown_seconds
 from hostwright.fleet import Member
-from hostwright.inventory.patterns import fold
+from hostwright.inventory.patterns import fold, headed
+from hostwright.plan.roles.layers import one_order
 from hostwright.verify.verdict import Check, Verdict
 
 PASSED, BARE = "passed", "without any layer as desired"
@@ -37,10 +40,11 @@ def show_verdicts(
     proofs: Mapping[str, Any] | None = None,
     details: bool = False,
     then_proofs: bool = False,
+    took_s: float = 0.0,
     as_json: bool,
 ) -> None:
-    """What came of each host, the last lines of all; ``proofs`` are a part of the document where hosts were proved as
-    well, and ``then_proofs`` says that those are shown next, with the files that are stand-ins.
+    """What came of each host in ``took_s`` seconds, the last lines of all; ``proofs`` are a part of the document where
+    hosts were proved as well, and ``then_proofs`` says that those are shown next, with the files that are stand-ins.
     ``details``: each layer of hosts that passed, and each change of hosts on which no layer is as desired."""
     if as_json:
         hosts = [_verdict_json(verdict) for verdict in results.values]
@@ -48,37 +52,54 @@ def show_verdicts(
         print_document("verify", {"hosts": hosts, "errors": errors_json(results.errors), **proved})
         return
     out = console.make_console()
-    bare = {verdict.host for verdict in results.values if _is_bare(verdict, members)}
-    for group in _alike(results.values, bare):
+    bare = _bare(members, results)
+    alone = len(results.values) + len(results.errors) == 1
+    for group in _alike(results.values, bare, apart=details):
         if group[0].host in bare:
             _show_bare(out, group)
-        elif group[0].passed and not details and len(results.values) + len(results.errors) > 1:
+        elif group[0].passed and not (details or alone):
             _show_passed(out, group)
         else:
-            for verdict in group:
-                _show_verdict(out, verdict)
+            _show_verdict(out, group, details=details or alone)
     if details:
         for verdict in results.values:
             if verdict.host in bare:
-                _show_verdict(out, verdict)
+                _show_verdict(out, [verdict], details=True)
     show_errors(results.errors)
     if not then_proofs:
         show_stand_ins(members, results, out)
-    _conclude(out, members, results, bare)
+    conclude(members, results, took_s=took_s)
 
 
-def _conclude(out: Console, members: Sequence[Member], results: Results[Verdict], bare: Set[str]) -> None:
-    """How many hosts passed and did not, and what is next for those."""
+def conclude(
+    members: Sequence[Member],
+    results: Results[Verdict],
+    what: str = "",
+    *,
+    unproved: Iterable[str] = (),
+    took_s: float = 0.0,
+) -> None:
+    """How many hosts passed and did not, and what is next for those, and for hosts whose proofs did not pass; ``what``
+    says of what that is, where it is not plain."""
+    out, bare = console.make_console(), _bare(members, results)
     words = Counter(
         [_word(verdict, bare) for verdict in results.values] + [result_of(error) for error in results.errors]
     )
     told = ", ".join(f"{number} {word}" for word, number in sorted(words.items(), key=lambda item: item[0] != PASSED))
     good = words.keys() <= {PASSED}
-    out.print(Text(f"{count(words.total(), 'host')}: {told}", style="bold green" if good else "bold red"))
-    failed = [verdict.host for verdict in results.values if not verdict.passed and verdict.host not in bare]
-    show_next_of_bad(out, failed, results.errors, members)
-    if bare:
-        show_next(out, "provision", [verdict.host for verdict in results.values if verdict.host in bare], members)
+    sums = f"{what}{count(words.total(), 'host')} in {shown_seconds(took_s)}: {told}"
+    out.print(Listed(sums, style="bold green" if good else "bold red"))
+    wrong = [verdict for verdict in results.values if not verdict.passed]
+    differing = {verdict.host for verdict in wrong if not (verdict.failed_checks or verdict.unchecked_roles)} | bare
+    failed = [verdict.host for verdict in wrong if verdict.host not in differing]
+    failed += [host for host in unproved if host not in differing]
+    show_next_of_errors(out, results.errors, members, failed)
+    if differing:
+        show_next(out, "provision", [verdict.host for verdict in wrong if verdict.host in differing], members)
+
+
+def _bare(members: Sequence[Member], results: Results[Verdict]) -> Set[str]:
+    return {verdict.host for verdict in results.values if _is_bare(verdict, members)}
 
 
 def _word(verdict: Verdict, bare: Set[str]) -> str:
@@ -96,30 +117,33 @@ def _is_bare(verdict: Verdict, members: Sequence[Member]) -> bool:
     return not verdict.host_plan.provisioned and bool(wanted) and wanted <= layers
 
 
-def _alike(verdicts: Iterable[Verdict], bare: Set[str]) -> Iterator[list[Verdict]]:
-    """The hosts that passed, those that passed the same checks together, then the others."""
-    passed: dict[tuple[object, ...], list[Verdict]] = {}
+def _alike(verdicts: Iterable[Verdict], bare: Set[str], *, apart: bool) -> Iterator[list[Verdict]]:
+    """The hosts that passed, those that passed the same checks together, then the others, those with the same failures
+    together; ``apart``: each by itself."""
+    passed: dict[object, list[Verdict]] = {}
     failed: dict[object, list[Verdict]] = {}
     for verdict in verdicts:
-        if verdict.passed:
+        if verdict.host in bare:
+            failed.setdefault((len(verdict.plan.changes), len(verdict.plan.roles)), []).append(verdict)
+        elif apart:
+            (passed if verdict.passed else failed)[verdict.host] = [verdict]
+        elif verdict.passed:
             checks = tuple(Counter(check.role for check in verdict.checks).items())
             passed.setdefault((checks, verdict.host_plan.notes, verdict.examination), []).append(verdict)
-        elif verdict.host in bare:
-            failed.setdefault((len(verdict.plan.changes), len(verdict.plan.roles)), []).append(verdict)
         else:
-            failed[verdict.host] = [verdict]
+            checked = tuple(replace(check, duration_s=0.0) for check in verdict.checks)
+            failed.setdefault((checked, verdict.examination, reads(verdict.host_plan)), []).append(verdict)
     yield from (*passed.values(), *failed.values())
 
 
 def _title(group: Sequence[Verdict]) -> Text:
-    hosts = f" ({len(group)} hosts)" if len(group) > 1 else ""
-    return Text(fold(verdict.host for verdict in group) + hosts, style="bold")
+    return Text(headed(verdict.host for verdict in group)[0], style="bold")
 
 
 def _show_passed(out: Console, group: Sequence[Verdict]) -> None:
     checks = group[0].checks
     layers = count(len({check.role for check in checks}), "layer")
-    seconds = max(sum(check.duration_s for check in verdict.checks) for verdict in group)
+    seconds = max(verdict.took_s for verdict in group)
     told = f"  passed: {count(len(checks), 'check')} in {layers}  {shown_seconds(seconds)}"
     out.print(_title(group).append(told, style="green"))
     for note in group[0].host_plan.notes:
@@ -143,31 +167,52 @@ def _verdict_json(verdict: Verdict) -> dict[str, object]:
     }
 
 
-def _show_verdict(out: Console, verdict: Verdict) -> None:
-    out.print(Text(verdict.host, style="bold"))
-    roles: dict[str, list[Check]] = {}
-    for check in verdict.checks:
-        roles.setdefault(check.role, []).append(check)
+def _show_verdict(out: Console, group: Sequence[Verdict], *, details: bool) -> None:
+    """Hosts with the same verdict: each layer in which something is wrong, and the others in a line."""
+    verdict = group[0]
+    failed = ", ".join(verdict.failed_roles)
+    out.print(_title(group).append(f"  failed: {failed}" if failed else "", style="red"))
+    if below := headed(each.host for each in group)[1]:
+        out.print(Hanging(f"  {below}", style="dim"))
+    layers = one_order([[check.role for check in verdict.checks], [role.role for role in verdict.plan.roles]])
+    roles = {role: [check for check in verdict.checks if check.role == role] for role in layers}
+    good = [role for role in roles if role not in (*verdict.failed_roles, *verdict.unchecked_roles)]
     for role, checks in roles.items():
-        bad = [check for check in checks if not check.passed]
-        unchecked = sum(not check.checked for check in checks)
-        seconds = sum(check.duration_s for check in checks)
-        good = f"{len(checks) - len(bad)} of {count(len(checks), 'check')}"
-        good += f", {unchecked} not checked" if unchecked else ""
-        out.print(Text.assemble("  ", _mark(role, verdict), f" {role}: {good}  {shown_seconds(seconds)}"))
-        for check in bad:
-            sentence = check.sentence.splitlines()[0] + ("" if check.checked else " (not checked)")
-            style = "red" if check.checked else "yellow"
-            out.print(Text(f"      {sentence}\n        {printable(check.why)}", style=style))
-            for line in finding_lines(check.finding, " " * 8) if check.finding else ():
-                out.print(line)
-    for line in examination_lines(verdict.examination, verdict.host):
+        if details or role not in good:
+            _show_layer(out, role, checks, verdict)
+    if good and not details:
+        number = sum(len(roles[role]) for role in good)
+        seconds = sum(check.duration_s for role in good for check in roles[role])
+        out.print(_layer_line("✓", "green", ", ".join(good), count(number, "check"), seconds))
+    for line in examination_lines(verdict.examination, fold(each.host for each in group)):
         out.print(line)
     if not verdict.plan.empty:
-        out.print(console.show_plan(verdict.host_plan))
+        out.print(show_plan(verdict.host_plan, among=[each.host for each in group]))
     else:
         for note in verdict.host_plan.notes:
             out.print(Text(f"  {printable(note)}", style="yellow"))
+
+
+def _show_layer(out: Console, role: str, checks: Sequence[Check], verdict: Verdict) -> None:
+    bad = [check for check in checks if not check.passed]
+    unchecked = sum(not check.checked for check in checks)
+    told = ["differs from the stack"] if role in {each.role for each in verdict.plan.roles} else []
+    told += [f"{len(checks) - len(bad)} of {count(len(checks), 'check')} passed"] if checks else []
+    told += [f"{unchecked} not checked"] if unchecked else []
+    mark = _mark(role, verdict)
+    seconds = sum(check.duration_s for check in checks)
+    out.print(_layer_line(mark.plain, str(mark.style), role, ", ".join(told), seconds))
+    for check in bad:
+        sentence = check.sentence.splitlines()[0] + ("" if check.checked else " (not checked)")
+        style = "red" if check.checked else "yellow"
+        out.print(Text(f"      {sentence}\n        {printable(check.why)}", style=style))
+        for line in finding_lines(check.finding, " " * 8) if check.finding else ():
+            out.print(line)
+
+
+def _layer_line(mark: str, style: str, roles: str, told: str, seconds: float) -> Text:
+    time = f"  {shown_seconds(seconds)}" if seconds else ""
+    return Hanging.assemble("  ", (mark, style), f" {roles}: {told}{time}")
 
 
 def _mark(role: str, verdict: Verdict) -> Text:

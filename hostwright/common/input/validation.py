@@ -6,6 +6,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -110,7 +111,12 @@ def names_at(model: type, way: Where) -> list[str]:
 
 def secret_names(model: type) -> list[str]:
     """The names of its fields that are a ``Secret``."""
-    return [name for name, kind in _fields(model).items() if _unwrap(kind) is Secret]
+    return list(_secrets_of(model))
+
+
+@cache
+def _secrets_of(model: type) -> tuple[str, ...]:
+    return tuple(name for name, kind in _fields(model).items() if _unwrap(kind) is Secret)
 
 
 def _way(loc: tuple[int | str, ...], model: type) -> Where:
@@ -155,11 +161,18 @@ def _unwrap(annotation: Any) -> Any:
     return annotation
 
 
-def _fields(annotation: Any) -> dict[str, Any]:
+def _fields(annotation: Any) -> Mapping[str, Any]:
     annotation = _unwrap(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return {name: field.annotation for name, field in annotation.model_fields.items()}
-    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
-        hints = typing.get_type_hints(annotation)
-        return {field.name: hints[field.name] for field in dataclasses.fields(annotation) if field.init}
+    return _fields_of(annotation) if isinstance(annotation, type) else {}
+
+
+@cache
+def _fields_of(model: type) -> Mapping[str, Any]:
+    """The fields of a class by name, with their types. Resolving annotations takes a millisecond, and every host of an
+    inventory asks for those of every role."""
+    if issubclass(model, BaseModel):
+        return {name: field.annotation for name, field in model.model_fields.items()}
+    if dataclasses.is_dataclass(model):
+        hints = typing.get_type_hints(model)
+        return {field.name: hints[field.name] for field in dataclasses.fields(model) if field.init}
     return {}

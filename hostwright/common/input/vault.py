@@ -24,6 +24,7 @@ from pathlib import Path
 from hostwright.common.errors import InputError
 from hostwright.common.places import unread
 from hostwright.common.secret import Secret
+from hostwright.common.text import shown_limit
 
 HEADER = "$ANSIBLE_VAULT;"
 OPTION = "--vault-password-file"
@@ -91,7 +92,7 @@ def _printed(file: Path) -> str:
     try:
         done = subprocess.run([file.absolute()], stdout=subprocess.PIPE, timeout=_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired as error:
-        raise InputError(f"it printed no password within {_TIMEOUT_S:.0f} s", place) from error
+        raise InputError(f"it printed no password within {shown_limit(_TIMEOUT_S)}", place) from error
     if done.returncode:
         raise InputError(f"it ended with status {done.returncode}", place)
     return done.stdout.decode("utf-8")

@@ -16,6 +16,7 @@ from typing import IO, Any
 from hostwright.common.errors import InputError
 from hostwright.common.input.validation import describe
 from hostwright.common.input.yamlfile import Origin
+from hostwright.common.text import shown_limit
 from hostwright.inventory.draft import Draft, Values, concealed, group_level
 from hostwright.inventory.model import ALL, HOST_LEVEL, Value
 
@@ -93,10 +94,10 @@ def _wait(process: subprocess.Popen[bytes], out: IO[bytes], what: str, tell: Tel
         if os.fstat(out.fileno()).st_size > MAX_ANSWER:
             raise InputError(f"{what} printed more than {MAX_ANSWER // 1024**2} MiB")
         if now - began > TIMEOUT_S:
-            raise ProgramFailed(f"{what} did not answer within {TIMEOUT_S:.0f} s")
+            raise ProgramFailed(f"{what} did not answer within {shown_limit(TIMEOUT_S)}")
         if now - said >= SIGN_OF_LIFE_S:
             said = now
-            tell(f"{what} has not answered yet ({now - began:.0f} s of at most {TIMEOUT_S:.0f} s)")
+            tell(f"{what} has not answered yet ({shown_limit(now - began)} of at most {shown_limit(TIMEOUT_S)})")
 
 
 def _answer(status: int, out: bytes, err: bytes, shown: str, where: str) -> dict[str, Any]:

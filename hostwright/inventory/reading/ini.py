@@ -18,6 +18,11 @@ from hostwright.inventory.model import HOST_LEVEL, UNGROUPED, Value
 _SECTION = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:[#;].*)?")
 _UNFINISHED = re.compile(r"\[[^\]]*")  #: a section whose bracket is not closed
 _MAX_LITERAL = 10_000  #: characters; longer text is never a literal worth parsing
+#: a line in which a shell sees nothing but words: no quote, backslash or comment, and no other white space than these
+_PLAIN_LINE = re.compile(r"[ \t!$-&(-\[\]-~]*")
+_DIGITS = re.compile(r"0|[1-9][0-9]{0,17}")  #: a whole number, as Python writes it
+#: text that is no Python literal: a word, or an address (``10.0.0.1``, ``node01.example.org``, ``/dev/sda``)
+_WORD = re.compile(r"(?!(?:True|False|None)$)[A-Za-z_/][A-Za-z0-9_./:@-]*|[0-9]+(?:\.[0-9]+){2,}")
 
 
 def read_ini(text: str, file: str, draft: Draft) -> None:
@@ -80,7 +85,7 @@ def _variable(line: str, group: str, layer: dict[str, Value], origin: Origin, dr
 
 def _host(line: str, group: GroupDraft, origin: Origin, draft: Draft) -> None:
     try:
-        pattern, *settings = shlex.split(line, comments=True)
+        pattern, *settings = line.split() if _PLAIN_LINE.fullmatch(line) else shlex.split(line, comments=True)
     except ValueError as error:
         draft.fail(origin, f"{error}; quote values as a shell would".lower())
         return
@@ -100,8 +105,10 @@ def _host(line: str, group: GroupDraft, origin: Origin, draft: Draft) -> None:
 
 
 def _literal(text: str) -> Any:
-    if not text or len(text) > _MAX_LITERAL:
+    if not text or len(text) > _MAX_LITERAL or _WORD.fullmatch(text):
         return text
+    if _DIGITS.fullmatch(text):
+        return int(text)
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hostwright.plan.model import Facts, Probe
 from hostwright.stack.rules import HostFacts
 
-OS_RELEASE = Probe("cat /etc/os-release")
+OS_RELEASE = Probe("while IFS= read -r line; do printf '%s\\n' \"$line\"; done </etc/os-release")
 UNAME = Probe("uname -rm")
 #: vendor, class and device of each display controller (0x03…), and of bridges of no kind of their own (0x0680), as
 #: which switches between cards are seen; one a line: ``0x10de 0x030200 0x1eb8``
@@ -25,10 +25,10 @@ AVX = Probe("grep -qw avx /proc/cpuinfo")
 PYTHONS = Probe(
     "IFS=:; set --; for p in python3 python3.7 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 "
     'python3.14; do for d in $PATH /usr/local/bin /usr/bin; do [ ! -x "$d/$p" ] || [ -d "$d/$p" ] || '
-    'set -- "$@" "$d/$p"; done; done; [ $# -eq 0 ] || readlink -f -- "$@" | while IFS= read -r t; do '
-    'echo "$1 ${t##*/python}"; shift; done; exit 0'
+    'set -- "$@" "$d/$p"; done; done; [ $# -gt 0 ] || exit 0; IFS=\'\n\'; set -f; '
+    'for t in $(readlink -f -- "$@"); do echo "$1 ${t##*/python}"; shift; done'
 )
-MEMORY = Probe("sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo")
+MEMORY = Probe('read -r name kb _ </proc/meminfo; [ "$name" != MemTotal: ] || echo "$kb"')
 _PCI_ROW = re.compile(r"^(0x[0-9a-f]{1,4}) (0x[0-9a-f]{1,6}) (0x[0-9a-f]{1,4})$", re.MULTILINE)
 HOST_PROBES = (OS_RELEASE, UNAME, PCI, AVX, PYTHONS, MEMORY)
 

@@ -207,7 +207,7 @@ def forbids(lock: OperatorLock | None, who: str, now: datetime) -> str:
     """Why ``who`` may not replace or remove a host's lock without force; empty when he may."""
     if lock is None or lock.expired(now) or lock.owner == who:
         return ""
-    return f"{lock}. It is not yours: talk to its owner, or say --force"
+    return f"{lock}. It is not yours: talk to its owner, or use --force"
 
 
 def lock_script(lock: OperatorLock, facts: Facts, *, force: bool = False) -> str:

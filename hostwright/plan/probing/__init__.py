@@ -1,10 +1,11 @@
 """All probes of a host as one POSIX sh program for one exec channel, and its output as facts.
 
 A mark stands between answers: the exit status of the one that ends there and the number of the one that begins. It has
-a nonce of this run, so that no file or tool on the host can imitate it. A probe costs the host one fork, its subshell;
-what all of them print goes through one ``head``, which passes it on in whole blocks. A probe that hangs is ended on the
-host (``watch.sh``), and the others are answered. Bytes that are not UTF-8, and NUL,
-which no shell word can hold, become U+FFFD: an answer is text to be compared, never to be trusted.
+a nonce of this run, so that no file or tool on the host can imitate it. Probes that are parts of a pass
+(``model.Pass``) are answered by one run of a tool; what that leaves open is asked there and then, each probe by itself.
+Any other probe costs the host one fork, its subshell; what all of them print goes through one ``head``, which passes it
+on in whole blocks. A probe that hangs is ended on the host (``watch.sh``), and the others are answered. Bytes that are
+not UTF-8, and NUL, which no shell word can hold, become U+FFFD: an answer is text to be compared, never to be trusted.
 """
 
 from __future__ import annotations
@@ -12,31 +13,32 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from hostwright.common.errors import ProtocolError
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.plan.probing.questions import Asked, ordered, passes_of
+
+__all__ = ["OBSERVE_TIMEOUT_S", "cap_bytes", "new_nonce", "ordered", "parse", "programs"]
 
 OBSERVE_TIMEOUT_S = 180.0  #: a whole observation; a green host answers in well under a second
 BOUND_S = 40  #: of one probe; those that may hang have bounds of their own, of which the longest is 35 s
 _SHARE = 4  #: our choice: of a look's time one probe may take up to a quarter
 LEAST_S = 2  #: our choice: what is left to a probe after others have hung
+BEAT_S = 10  #: our choice: a host that takes longer gives a sign of life so often, on standard error
 _SLACK_BYTES = 64 * 1024  #: what sudo and its PAM modules may add around the answers
 _MARK_BYTES = 128  #: a mark is shorter
 _ENDED_STATUS = 137  #: what a shell says of a program that was killed
 _CUT_STATUS = 141  #: what a shell says of a program that nobody reads any more
 
-#: A shell's own process id; ``$$`` is that of the shell around it. Redirections of ``{ }`` would leave the watch a copy
-#: of the channel's standard error, which then ends no sooner than it does.
+_ENVIRONMENT = "LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+#: A shell's own process id; ``$$`` is that of the shell around it. The watch alone keeps the channel's standard error.
 _WATCH = """\
-exec 2>/dev/null </dev/null
+exec 3>&2 2>/dev/null </dev/null
 read -r shell _ </proc/self/stat; watch "$shell" & watcher=$!
-trap 'kill "$watcher"; exit 141' PIPE"""
-
-
-def ordered(probes: Iterable[Probe]) -> tuple[Probe, ...]:
-    """Each probe once, in the order of first mention: its index is its number in the program."""
-    return tuple(dict.fromkeys(probes))
+exec 3>&-; trap 'kill "$watcher"; exit 141' PIPE
+ended="""
 
 
 def new_nonce() -> str:
@@ -44,68 +46,92 @@ def new_nonce() -> str:
     return secrets.token_hex(12)
 
 
-def programs(probes: Sequence[Probe], nonce: str, timeout_s: float = OBSERVE_TIMEOUT_S) -> tuple[str, str]:
+def programs(
+    probes: Sequence[Probe], nonce: str, timeout_s: float = OBSERVE_TIMEOUT_S, *, alone: bool = False
+) -> tuple[str, str]:
     """The observation of one host in ``timeout_s`` seconds: what the login user runs, and what root does (empty:
-    nothing).
+    nothing). With ``alone``, each probe is asked by itself, without passes.
     """
-    numbered = list(enumerate(probes))
     bound_s = max(1, min(BOUND_S, int(timeout_s / _SHARE)))
-    return (
-        _program([(number, probe) for number, probe in numbered if not probe.root], nonce, bound_s),
-        _program([(number, probe) for number, probe in numbered if probe.root], nonce, bound_s),
-    )
+    values = {"nonce": nonce, "bound_s": bound_s, "least_s": min(LEAST_S, bound_s), "beat_s": BEAT_S}
+    watch = "\n".join((_ENVIRONMENT, sh_file(__file__, "watch.sh", **values)))
+    user, root = (_body(tuple(probes), root=root, alone=alone) for root in (False, True))
+    return watch + user if user else "", watch + root if root else ""
 
 
-def _program(numbered: Sequence[tuple[int, Probe]], nonce: str, bound_s: int) -> str:
-    """These probes, each in a subshell. They are ended when they have printed more than all their caps together."""
-    if not numbered:
+@lru_cache(maxsize=64)  # the hosts of a fleet are asked the same
+def _body(probes: tuple[Probe, ...], *, root: bool, alone: bool) -> str:
+    """Those of these probes that one user asks. They are ended when they have printed more than all their caps."""
+    passes = () if alone else passes_of(probes)
+    own = {len(probes) + place: asked for place, asked in enumerate(passes) if asked.root == root}
+    within = {number for asked in own.values() for number in asked.members}
+    single = {number: probe for number, probe in enumerate(probes) if probe.root == root and number not in within}
+    if not own and not single:
         return ""
-    cap = cap_bytes(probe for _, probe in numbered)
-    watch = sh_file(__file__, "watch.sh", nonce=nonce, bound_s=bound_s, least_s=min(LEAST_S, bound_s))
-    lines = ["LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin", watch, "{", _WATCH]
-    status = ""
-    for number, probe in numbered:
-        lines += [f"printf '\\n{nonce} %s {number}\\n' \"{status}\"", "(", probe.script, ")"]
-        status = "$?"
+    lines = ["{", _WATCH]
+    for number, asked in own.items():
+        lines += _pass(number, asked)
+    for number, probe in single.items():
+        lines += _single(number, probe)
+    cap = cap_bytes([probe for probe in probes if probe.root == root])
+    return "\n".join([*lines, "mark ''", 'kill "$watcher"', sh("} | head -c %s", cap), ""])
+
+
+def _single(number: int, probe: Probe) -> tuple[str, ...]:
+    return (f"mark {number}", "(", probe.script, "); ended=$?")
+
+
+def _pass(number: int, asked: Asked) -> list[str]:
+    """A pass, and behind it each of its probes, which is asked where the pass has not answered it."""
+    kind = asked.kind
+    lines = [f"mark {number}", "said=$(", kind.script(asked.words), "); ended=$?"]
     lines += [
-        f"printf '\\n{nonce} %s \\n' \"$?\"",
-        'kill "$watcher"',
-        sh("} | head -c %s", cap),
-        "",
+        "printf '%s\\n' \"$said\"",
+        sh('if [ "$ended" -gt %s ]; then said=; else said=:$said; fi', kind.fails_with),
     ]
-    return "\n".join(lines)
+    for member, probe in asked.members.items():
+        marks = filter(None, map(kind.differing, probe.part.words if probe.part else ()))
+        patterns = ["''", *(f"*{sh('%s', mark)}*" for mark in marks)]
+        lines += [f"case $said in {' | '.join(patterns)})", *_single(member, probe), ";; esac"]
+    return lines
 
 
-def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str) -> Facts:
+def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alone: bool = False) -> Facts:
     """The facts in a program's output, each cut at its cap.
 
-    If a probe has ended the program, the facts are those up to it, and the others have to be asked again. An answer
-    that is missing otherwise, or doubled, is a ``ProtocolError``.
+    If a probe has ended the program, the facts are those up to it, and the others have to be asked again; so are those
+    of a pass that cannot be read, each ``alone``. An answer that is missing otherwise, or doubled, is a
+    ``ProtocolError``.
     """
-    answers: dict[Probe, Answer] = {}
+    passes = () if alone else passes_of(tuple(probes))
+    caps = [*(probe.cap_bytes for probe in probes), *(asked.cap_bytes for asked in passes)]
+    answers: dict[int, Answer] = {}
     cut = False
     for number, status, answer, late_s in _answers(nonce, output):
-        if number >= len(probes) or probes[number] in answers:
+        if number >= len(caps) or number in answers:
             raise ProtocolError(
                 host,
                 "its answers to the probes are out of order; check whether something on it rewrites command output",
             )
-        probe = probes[number]
         if status is None:
-            if len(answer) < probe.cap_bytes:
+            if len(answer) < caps[number]:
                 continue
             cut = True
-        text = answer[: probe.cap_bytes].decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+        text = answer[: caps[number]].decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
         ended = _CUT_STATUS if status is None else status
-        answers[probe] = Answer(ended, text, len(answer) >= probe.cap_bytes, late_s)
-    missing = [probe for probe in probes if probe not in answers]
+        answers[number] = Answer(ended, text, len(answer) >= caps[number], late_s)
+    made = [(asked, answers[number]) for number, asked in enumerate(passes, len(probes)) if number in answers]
+    told = {number: answer for asked, found in made for number, answer in asked.answers(found).items()}
+    told |= {number: answer for number, answer in answers.items() if number < len(probes)}
+    left = {number for asked, _ in made for number in asked.members}
+    missing = [number for number in range(len(probes)) if number not in told and number not in left]
     if missing and not cut:
         raise ProtocolError(
             host,
-            f"it answered {len(answers)} of {len(probes)} probes; the first without an answer is: "
-            f"{missing[0].script.splitlines()[0][:80]!r}",
+            f"it answered {len(told)} of {len(probes)} probes; the first without an answer is: "
+            f"{probes[missing[0]].script.splitlines()[0][:80]!r}",
         )
-    return Facts(answers)
+    return Facts({probes[number]: answer for number, answer in told.items()})
 
 
 def _answers(nonce: str, output: bytes) -> Iterable[tuple[int, int | None, bytes, int]]:

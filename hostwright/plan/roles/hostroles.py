@@ -41,7 +41,8 @@ def named_roles(host: Host, stack: Stack) -> tuple[str, ...]:
 def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:
     """Variables that switched a role on or off before ``hostwright_roles`` did."""
     for role in known:
-        if "enabled" not in names_at(role.variables, ()):
+        written = role.name in host.vars or f"{role.name}_enabled" in host.vars
+        if written and "enabled" not in names_at(role.variables, ()):
             instead = f"a host has the role where {VARIABLE} names it: [base, …, {role.name}]"
             for given in definitions(host, role.name, "enabled"):
                 yield InputError(f"{role.name}.enabled is gone: {instead}", given.origin.exact)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from hostwright import inventory as inventories
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
-from hostwright.inventory import Host
-from hostwright.plan.roles.role import Role
+from hostwright.inventory import Binder, Host
 from hostwright.stack.stackfile import stack_names
 
 _NOTES = 20  #: so many variables that look like a role's are named; of more, the number is
@@ -38,14 +36,8 @@ def check_stack_variable(host: Host, known: Collection[str], folders: Iterable[P
         )
 
 
-def strangers(host: Host, roles: Iterable[Role]) -> list[InputError]:
-    """Variables of a host that look like a role's and are not."""
-    return inventories.strangers(host, {role.name: role.variables for role in roles})
-
-
-def strangers_noted(hosts: Iterable[Host], roles: Iterable[Role]) -> tuple[str, ...]:
-    """A note of each, once: many hosts share a file."""
-    known = tuple(roles)
-    found = tuple(dict.fromkeys(str(error) for host in hosts for error in strangers(host, known)))
+def strangers_noted(hosts: Iterable[Host], binder: Binder) -> tuple[str, ...]:
+    """A note of each variable that looks like a role's and is not, once: many hosts share a file."""
+    found = tuple(dict.fromkeys(str(error) for host in hosts for error in binder.strangers(host)))
     more = len(found) - _NOTES
     return (*found[:_NOTES], f"{more} further variables look like a role's and are not read") if more > 0 else found

@@ -16,6 +16,7 @@ import traceback
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
+from functools import cache
 from graphlib import CycleError
 from pathlib import Path
 from types import ModuleType
@@ -127,10 +128,7 @@ class Role:
 
     def part(self, name: str) -> ModuleType | None:
         """The module of that name in the role's folder (``failures``, ``rules``, …); ``None`` where there is none."""
-        folder = self.function.__module__
-        if hasattr(_import(folder), "__path__") and importlib.util.find_spec(f"{folder}.{name}"):
-            return _import(f"{folder}.{name}")
-        return self.extends.part(name) if self.extends else None
+        return _part(_import(self.function.__module__), name) or (self.extends.part(name) if self.extends else None)
 
     @property
     def folder(self) -> Path:
@@ -142,16 +140,26 @@ class Role:
     def section(self) -> type[Section] | None:
         """The model of the role's part of a stack, out of its module ``section``; ``None`` where it has none."""
         module = self.part("section")
-        if module is None:
-            return None
-        classes = {value for value in vars(module).values() if isinstance(value, type)} - {Section}
-        kinds = {kind for kind in classes if issubclass(kind, Section)}
-        own = [kind for kind in kinds if kind.__module__ == module.__name__] or list(kinds)  # else that of another role
-        if len(own) != 1:
-            names = ", ".join(sorted(kind.__name__ for kind in own)) or "none"
-            place = f"roles/{self.name}/section.py"
-            raise InputError(f"expected one class that derives from Section, found {names}", place)
-        return own[0]
+        return _section(module, self.name) if module else None
+
+
+@cache
+def _part(folder: ModuleType, name: str) -> ModuleType | None:
+    """A module of a role's folder. Whether there is one is looked up once: every host asks for several of each role."""
+    there = hasattr(folder, "__path__") and importlib.util.find_spec(f"{folder.__name__}.{name}")
+    return _import(f"{folder.__name__}.{name}") if there else None
+
+
+@cache
+def _section(module: ModuleType, role: str) -> type[Section]:
+    """The only section in a module of a role."""
+    classes = {value for value in vars(module).values() if isinstance(value, type)} - {Section}
+    kinds = {kind for kind in classes if issubclass(kind, Section)}
+    own = [kind for kind in kinds if kind.__module__ == module.__name__] or list(kinds)  # else that of another role
+    if len(own) != 1:
+        names = ", ".join(sorted(kind.__name__ for kind in own)) or "none"
+        raise InputError(f"expected one class that derives from Section, found {names}", f"roles/{role}/section.py")
+    return own[0]
 
 
 def role(
@@ -226,10 +234,8 @@ def discover(*packages: str) -> tuple[Role, ...]:
         for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
             with mistakes:
                 module = _import(f"{package}.{info.name}")
-                found = [value for value in vars(module).values() if isinstance(value, Role)]
-                if not found and not info.name.startswith("_"):
-                    raise InputError("has no function with @role: begin its name with _ if it is none", module.__file__)
-                roles.update({role.name: role for role in found if role.function.__module__ == module.__name__})
+                here = (value for value in vars(module).values() if isinstance(value, Role))
+                roles.update({role.name: role for role in here if role.function.__module__ == module.__name__})
     mistakes.refuse()
     return in_order(roles)
 

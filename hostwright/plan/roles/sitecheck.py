@@ -9,7 +9,7 @@ import ast
 import json
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -74,6 +74,7 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
     if roster.roles:  # else one of them cannot be read, and what else is wrong may come of that
         stacks = _check_stacks(roster, hosts, found)
         _check_roles(roster, own, found)
+        _gather(found, _no_roles(roster.site.root / "roles", {role.folder.resolve() for role in roster.roles}))
         _check_hosts(roster, hosts, found)
     _gather(found, mistakes_in(roster.site.root / "templates"))
     _gather(found, _unparsable((roster.site.root / "tasks.py", *sorted(roster.site.checks.rglob("*.py")))))
@@ -85,7 +86,7 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
     unread = [error for error in found.found if isinstance(error, ProgramFailed)]
     mistakes = [error for error in found.found if error not in closed and error not in unread]
     notes = [note for note in roster.inventory.notes if not note.startswith(tuple(map(str, left_out)))]
-    noted = (*notes, *(() if roster.strict else strangers_noted(hosts, roster.roles)))
+    noted = (*notes, *(() if roster.strict else strangers_noted(hosts, roster.binder)))
     root = roster.site.root
     return SiteCheck(
         SCHEMA,
@@ -133,6 +134,15 @@ def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
             _gather(found, never_applied(rule, every, sections))
     with found:
         roster._check_failures()  # those of all roles together: each failure has one name
+
+
+def _no_roles(folder: Path, roles: Collection[Path]) -> Iterator[InputError]:
+    """What lies among the roles and is none."""
+    for info in pkgutil.iter_modules([str(folder.resolve())]):
+        place = folder.resolve() / (info.name if info.ispkg else f"{info.name}.py")
+        if place not in roles and not info.name.startswith("_"):
+            shown = folder / info.name / "__init__.py" if info.ispkg else folder / f"{info.name}.py"
+            yield InputError("has no function with @role: begin its name with _ if it is none", str(shown))
 
 
 def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None:

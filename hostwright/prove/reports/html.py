@@ -16,6 +16,7 @@ from markupsafe import Markup
 from hostwright.audit.reports.html.charts import HEIGHT, WIDTH
 from hostwright.audit.reports.html.html import environment_of, joined, policy
 from hostwright.audit.reports.html.text import clean, folded, moment, name
+from hostwright.common.text import shown_seconds
 from hostwright.prove.fleetproof import WORST_FIRST, FleetProof, HostProof
 from hostwright.prove.model import Measurement
 from hostwright.prove.proofstore import PastFigure
@@ -40,7 +41,7 @@ def render_html(fleet: FleetProof, past: Sequence[PastFigure] = ()) -> str:
             policy=policy(style, ""),
             style=Markup(style),  # noqa: S704 - our own files
             at=moment(fleet.at),
-            took=f"{fleet.took_s:.0f} s",
+            took=shown_seconds(fleet.took_s),
             inventory=name(fleet.inventory),
             level=fleet.level,
             statistics=fleet.statistics,

@@ -4,7 +4,7 @@ what it comes to."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement as Width
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.common.text import count, printable, short, shown_seconds
-from hostwright.inventory.patterns import fold
+from hostwright.inventory.patterns import headed
 from hostwright.prove.fleetproof import WORST_FIRST, FleetProof, HostProof, HostStatus
 from hostwright.prove.judging import shown
 from hostwright.prove.model import CPU, Measurement, Outcome, ProofFinding, ProofResult
@@ -37,15 +37,19 @@ _UNBOUNDED = 100_000  #: columns, of a table as wide as it wants to be
 ABSENT = "·"  #: shown for a proof that a host does not have
 
 
-def show_proofs(fleet: FleetProof, *, details: bool = False, columns: int | None = None) -> RenderableType:
+def show_proofs(fleet: FleetProof, *, details: bool = False, columns: int | None = None) -> Group:
     """All of it, in a terminal of so many ``columns`` (``None``: as many as it takes); ``details`` adds every figure
     with the device on which it was measured."""
     matrix = _matrix(fleet)
     wide = Width.get(Console(), Console().options.update(width=_UNBOUNDED), matrix).maximum
     parts: list[RenderableType] = [matrix] if columns is None or wide <= columns else [*_by_outcome(fleet)]
+    alike: dict[tuple[object, ...], list[HostProof]] = {}
     for host in sorted(fleet.hosts, key=_worst_first):
-        parts += _host(host)
-        parts += _figures(host) if details else ()
+        told = tuple(line.plain for line in _about(host))
+        alike.setdefault((host.host,) if details else (host.status, told), []).append(host)
+    for same in alike.values():
+        parts += _hosts(same)
+        parts += _figures(same[0]) if details else ()
     files = dict.fromkeys(name for host in fleet.hosts for name in host.stand_ins)
     parts += [Text(""), *([Text(stand_ins_line(files), style="magenta")] if files else []), _verdict(fleet)]
     return Group(*parts)
@@ -54,7 +58,7 @@ def show_proofs(fleet: FleetProof, *, details: bool = False, columns: int | None
 def _verdict(fleet: FleetProof) -> Text:
     counts = Counter(host.status for host in fleet.hosts)
     text = Text.assemble(
-        (count(len(fleet.hosts), "host"), "bold"), f", {fleet.level} proofs, {shown_seconds(fleet.took_s)}: "
+        (count(len(fleet.hosts), "host"), "bold"), f" in {shown_seconds(fleet.took_s)}, {fleet.level} proofs: "
     )
     for number, status in enumerate(status for status in WORST_FIRST if counts[status]):
         word, style = WORDS[status]
@@ -85,13 +89,15 @@ def _by_outcome(fleet: FleetProof) -> Iterator[Text]:
 
 
 def _alike(fleet: FleetProof) -> Iterator[tuple[Text, HostProof]]:
-    """Hosts with the same outcomes, the worst ones first: their names, and one of them."""
+    """Hosts with the same outcomes, the worst ones first: their names, and one of them. Those that could not be proved
+    have none."""
     rows: dict[tuple[object, ...], list[HostProof]] = {}
     for host in sorted(fleet.hosts, key=_worst_first):
-        rows.setdefault((host.status, *((result.proof, result.outcome) for result in host.results)), []).append(host)
+        if host.results:
+            outcomes = ((result.proof, result.outcome) for result in host.results)
+            rows.setdefault((host.status, *outcomes), []).append(host)
     for same in rows.values():
-        label = Text(printable(fold(host.host for host in same)), style="bold")
-        yield label.append(f" ({len(same)})" if len(same) > 1 else "", style="dim"), same[0]
+        yield Text(printable(headed(host.host for host in same)[0]), style="bold"), same[0]
 
 
 def _worst_first(host: HostProof) -> tuple[int, str]:
@@ -105,17 +111,26 @@ def _cell(outcome: Outcome | None) -> Text:
     return Text(sign, style=style)
 
 
-def _host(host: HostProof) -> Iterator[RenderableType]:
-    """What an operator should know of a host beside that it passed."""
-    told = [*_sentences(host), *(line for result in host.results for line in _findings(result))]
-    notes = [Text(f"  {short(note)}", style="yellow") for note in host.notes]
-    if not (told or notes or host.sentence):
+def _hosts(same: Sequence[HostProof]) -> Iterator[RenderableType]:
+    """What an operator should know of hosts beside that they passed: the same of all of them."""
+    first = same[0]
+    about = [*_about(first)]
+    if not about:
         return
-    word, style = WORDS[host.status]
-    yield Text.assemble("\n", (printable(host.host), f"bold {style}"), (f"  {word}", style))
+    word, style = WORDS[first.status]
+    head, below = headed(host.host for host in same)
+    yield Text.assemble("\n", (printable(head), f"bold {style}"), (f"  {word}", style))
+    if below:
+        yield Text(f"  {printable(below)}", style="dim")
+    yield from about
+
+
+def _about(host: HostProof) -> Iterator[Text]:
     if host.sentence:
         yield Text(f"  {printable(host.sentence)}")
-    yield from (*notes, *told)
+    yield from (Text(f"  {short(note)}", style="yellow") for note in host.notes)
+    yield from _sentences(host)
+    yield from (line for result in host.results for line in _findings(result))
 
 
 def _sentences(host: HostProof) -> Iterator[Text]:

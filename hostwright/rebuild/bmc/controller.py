@@ -14,6 +14,7 @@ from typing import Any, Literal
 import sushy
 
 from hostwright.common.durations import Clock
+from hostwright.common.text import shown_limit
 from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, BmcRefused, BmcStuck, bmc_text
 from hostwright.rebuild.bmc.explaining import explained
 from hostwright.rebuild.bmc.link import CONNECT_S, BmcLink
@@ -196,11 +197,12 @@ class Controller:
             self._await_state(lambda: self._look() is wanted, "")
         except BmcStuck:
             says = _POWER.get(self._system.power_state, Power.UNKNOWN)
-            at = f": check its console ({self.console_hint})" if self.console_hint else ""
+            otherwise = "its console, its power supplies and the log of the BMC"
+            look = f"its console ({self.console_hint})" if self.console_hint else otherwise
             raise BmcStuck(
                 self.bmc.host,
                 f"the BMC at {self.bmc.url} accepted the order to {order} but reports {says.value} after "
-                f"{self.bmc.timeout_s:.0f} s{at or ': check its console, its power supplies and the log of the BMC'}",
+                f"{shown_limit(self.bmc.timeout_s)}: check {look}",
             ) from None
 
     def _await_state(self, reached: Callable[[], bool], otherwise: str) -> None:

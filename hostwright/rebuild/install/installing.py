@@ -15,7 +15,7 @@ from hostwright.apply.disturb import hooks, rebooting
 from hostwright.apply.events import Emit, Note, Waiting
 from hostwright.common.durations import Clock
 from hostwright.common.errors import HostError, Unreachable
-from hostwright.common.text import printable
+from hostwright.common.text import printable, shown_limit
 from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
 from hostwright.plan.member import Member
 from hostwright.plan.observing import ask
@@ -163,7 +163,7 @@ class Installer:
         ended = hooks.run_here(reinstall.command, environment, reinstall.timeout_s)
         if ended.status == 0:
             return
-        late = f"did not end within {reinstall.timeout_s:.0f} s"
+        late = f"did not end within {shown_limit(reinstall.timeout_s)}"
         how = late if ended.status is None else f"ended with status {ended.status}"
         output = f": {ended.lines[-1][:200]}" if ended.lines else " and printed nothing"
         raise HostError(host.name, f"the command of hostwright_reinstall {how}{output}")
@@ -176,11 +176,11 @@ class Installer:
         while first not in place.fetched():
             self._go_on(lambda: " before its installer had the seed")
             if self.clock.now_s() >= end_s:
+                late = f"{place.came()} within {shown_limit(timeout_s)} of the power cycle"
                 raise HostError(
                     name,
-                    f"the installer did not ask for its seed{place.came()} within {timeout_s:.0f} s of the power "
-                    f"cycle: check on its console that it boots from {boot}, and that its kernel is given the seed's "
-                    "address",
+                    f"the installer did not ask for its seed{late}: check on its console that it boots from {boot}, "
+                    "and that its kernel is given the seed's address",
                 )
             self.clock.sleep(POLL_S)
         self.emit(Note(name, "the installer has its seed"))
@@ -218,10 +218,8 @@ class Installer:
                 if keys and shown in keys:
                     break
             if self.clock.now_s() >= end_s:
-                raise HostError(
-                    name,
-                    f"the installation did not finish within {timeout_s:.0f} s; last seen: {last}. Check its console",
-                )
+                late = f"the installation did not finish within {shown_limit(timeout_s)}"
+                raise HostError(name, f"{late}; last seen: {last}. Check its console")
             self.clock.sleep(pause_s)
         replaced = replace(self.member.host, options, keys)
         self.emit(Note(name, f"its new host key {keys[0]} is recorded in {', '.join(map(str, replaced.files))}"))

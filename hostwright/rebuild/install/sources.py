@@ -14,6 +14,7 @@ from typing import Any
 from hostwright.apply.disturb import hooks
 from hostwright.common.errors import InputError, InputErrors, Refused
 from hostwright.common.input.validation import describe, unknown_name
+from hostwright.common.text import shown_limit
 from hostwright.inventory import Host
 from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey, parse_many
@@ -119,7 +120,11 @@ def console_keys(host: Host, command: str) -> tuple[HostKey, ...]:
     ended = hooks.run_here(command, environment, TIMEOUT_S)
     otherwise = "correct it, or give the fingerprint (--fingerprint SHA256:…). Nothing was changed"
     if ended.status != 0:
-        how = f"did not end within {TIMEOUT_S:.0f} s" if ended.status is None else f"ended with status {ended.status}"
+        how = (
+            f"did not end within {shown_limit(TIMEOUT_S)}"
+            if ended.status is None
+            else f"ended with status {ended.status}"
+        )
         output = f": {ended.lines[-1][:200]}" if ended.lines else " and printed nothing"
         raise Refused(host.name, f"the command of {VARIABLE} {how}{output}; {otherwise}")
     try:

@@ -10,7 +10,7 @@ from typing import cast
 from hostwright.audit.auditing import ANSWERS_TIMEOUT_S, judged
 from hostwright.audit.failures import catalogue
 from hostwright.audit.hardware.expected import read_expected_gpus
-from hostwright.audit.judging.judging import audit_probes, cards_of
+from hostwright.audit.judging.audited import audit_probes, cards_of
 from hostwright.common.errors import HostError, Stopped
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Probe

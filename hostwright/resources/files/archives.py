@@ -16,6 +16,7 @@ from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.resources.files import passes
 from hostwright.resources.files.archives_gone import (
     LDCONFIG,
     LINE,
@@ -228,7 +229,7 @@ class NoStrayFiles:
         for name in self.right:  # dpkg takes 40 ms a question: it is asked about what is left only
             find += sh(" ! -path %s", f"{self.home}/{name}")
         alone = 'for f; do dpkg-query -S -- "$f" >&2 || echo "$f"; done'
-        return (Probe(f"{find} | " + sh("xargs -r -d '\\n' sh -c %s sh", alone)),)
+        return (Probe(find + sh(" -exec sh -c %s sh {} +", alone)),)
 
     def plan(self, facts: Facts) -> Change | None:
         strays = [PurePosixPath(line) for line in facts[self.probes()[0]].text.splitlines()]
@@ -269,7 +270,9 @@ class Delivered:
     mode: str = "644"  #: permissions, in octal digits as ``stat`` prints them
 
     def probes(self) -> tuple[Probe, ...]:
-        return (stat_probe(self.path), Probe(sh("sha256sum < %s", self.path), root=True))
+        digest = self.artifact.sha256
+        part = passes.has_sum(self.path, digest) if digest else None
+        return (stat_probe(self.path), Probe(sh("sha256sum < %s", self.path), root=True, part=part))
 
     def plan(self, facts: Facts) -> Change | None:
         stat, digest = (facts[probe] for probe in self.probes())

@@ -26,6 +26,7 @@ from hostwright.resources.files.paths import (
     instead_probe,
     moved_aside,
     stat_probe,
+    there_probe,
     unified,
     write_script,
 )
@@ -62,7 +63,7 @@ class File:
     lock: str = field(default="", metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (stat_probe(self.path), content_probe(self.path, len(self.content.encode())))
+        return (stat_probe(self.path), content_probe(self.path, self.content))
 
     def plan(self, facts: Facts) -> Change | None:
         stat, content = (facts[probe] for probe in self.probes())
@@ -178,7 +179,7 @@ class Absent:
     because: str = field(default="", metadata=NO_IDENTITY)  #: why it must go, for the plan
 
     def probes(self) -> tuple[Probe, ...]:
-        return (Probe(sh("test -e %s || test -L %s", self.path, self.path), root=True),)
+        return (there_probe(self.path),)
 
     def plan(self, facts: Facts) -> Change | None:
         if not facts[self.probes()[0]].ok:

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 
 from hostwright.common.quoting import sh
 from hostwright.plan.model import PROBE_CAP_BYTES, Probe
+from hostwright.resources.files import passes
 
 ABSENT = "absent"
 ASIDE_NAME = "%s.before-hostwright.TIME"  #: where what is in the place of a link is moved to, as plans name it
@@ -35,7 +36,7 @@ def instead_probe(path: str) -> Probe:
     script = (
         "if [ -L %s ]; then readlink -- %s; elif [ -d %s ]; then echo /directory; elif [ -e %s ]; then echo /file\n"
     )
-    return Probe(sh(script + "else exit 1; fi", *[path] * 4))
+    return Probe(sh(script + "else exit 1; fi", *[path] * 4), part=passes.leads(path))
 
 
 def moved_aside(what: str, path: str) -> str:
@@ -45,12 +46,18 @@ def moved_aside(what: str, path: str) -> str:
 
 def stat_probe(path: str) -> Probe:
     """Kind, mode and owner of a path (``regular file|644|root:root``), or nothing where there is none."""
-    return Probe(sh("stat -c '%%F|%%a|%%U:%%G' -- %s", path), root=True)
+    return Probe(sh("stat -c '%%F|%%a|%%U:%%G' -- %s", path), root=True, part=passes.shown(path))
 
 
-def content_probe(path: str, size_bytes: int = 0) -> Probe:
-    """The bytes of a file, capped well above the size that it should have."""
-    return Probe(sh("cat -- %s", path), root=True, cap_bytes=max(PROBE_CAP_BYTES, 2 * size_bytes))
+def there_probe(path: str) -> Probe:
+    """Whether anything is at a path, a link that leads nowhere too."""
+    return Probe(sh("test -e %s || test -L %s", path, path), root=True, part=passes.there(path))
+
+
+def content_probe(path: str, wanted: str = "") -> Probe:
+    """The bytes of a file, capped well above the size that it should have; ``wanted`` is what it should hold."""
+    cap_bytes = max(PROBE_CAP_BYTES, 2 * len(wanted.encode()))
+    return Probe(sh("cat -- %s", path), root=True, cap_bytes=cap_bytes, part=passes.holds(path, wanted))
 
 
 def unified(path: str, have: str, want: str, wanted_by: str = "stack") -> str:

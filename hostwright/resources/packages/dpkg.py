@@ -18,14 +18,11 @@ DPKG_LOCK = "dpkg"
 #: restarts.
 MIRROR_TRIES = 5
 
-#: name, version, state ("ii " installed, "hi " installed and held, "rc " removed, "iF " half-configured …),
-#: architecture, source package. One of another architecture than the host's own has that in its name (``libc6:i386``):
-#: it is another package.
+#: name with architecture, version, state ("ii " installed, "hi " installed and held, "rc " removed, "iF "
+#: half-configured …), architecture, source package
 DPKG = Probe(
-    "native=$(dpkg --print-architecture)\n"
-    "rows=$(dpkg-query -W -f='${Package}:${Architecture}\\t${Version}\\t${db:Status-Abbrev}\\t"
-    "${Architecture}\\t${source:Package}\\n') || exit\n"
-    'printf \'%s\\n\' "$rows" | sed "s/^\\([^:]*\\):\\($native\\|all\\|\\)\\t/\\1\\t/"',
+    "dpkg-query -W -f='${Package}:${Architecture}\\t${Version}\\t${db:Status-Abbrev}\\t${Architecture}\\t"
+    "${source:Package}\\n'",
     cap_bytes=1024 * 1024,
 )
 
@@ -116,9 +113,20 @@ def dpkg_table(facts: Facts) -> Mapping[str, Installed]:
 
 @lru_cache(maxsize=64)
 def parse_dpkg(text: str) -> Mapping[str, Installed]:
-    """Rows of ``DPKG`` by package name; lines that are none are passed over."""
-    rows = (line.split("\t") for line in text.splitlines())
-    return {row[0]: Installed(*row) for row in rows if len(row) in (3, 5)}
+    """Rows of ``DPKG`` by package name; lines that are none are passed over.
+
+    One of another architecture than the host's own has that in its name (``libc6:i386``): it is another package.
+    """
+    rows = [row for row in (line.split("\t") for line in text.splitlines()) if len(row) in (3, 5)]
+    kinds = {row[0].partition(":")[0]: row[3] for row in rows if len(row) == 5 and row[3] not in {"", "all"}}
+    own = kinds.get("dpkg", next(iter(kinds.values())) if len(set(kinds.values())) == 1 else "")
+    found = (Installed(_named(row[0], own), *row[1:]) for row in rows)
+    return {row.name: row for row in found}
+
+
+def _named(qualified: str, own: str) -> str:
+    name, _, architecture = qualified.partition(":")
+    return name if architecture in {own, "all"} else qualified
 
 
 def deb_software(

@@ -208,6 +208,10 @@ _MENDED = {
 }
 
 
+#: what a dpkg that was cut left to be taken over: files in /var/lib/dpkg/updates
+JOURNAL = Probe('cd /var/lib/dpkg/updates && for file in *; do [ ! -e "$file" ] || echo "$file"; done', root=True)
+
+
 @dataclass(frozen=True, slots=True)
 class DpkgInOrder:
     r"""dpkg was not interrupted: nothing is half-installed, half-configured or waiting for a trigger.
@@ -231,7 +235,7 @@ class DpkgInOrder:
     leaving: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG, Probe("ls /var/lib/dpkg/updates", root=True), mending(self.leaving))
+        return (DPKG, JOURNAL, mending(self.leaving))
 
     def plan(self, facts: Facts) -> Change | None:
         broken = [row.name for row in dpkg_table(facts).values() if row.broken]

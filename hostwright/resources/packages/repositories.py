@@ -6,6 +6,7 @@ which made every key vouch for every repository, is never used.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hostwright.common.errors import InputError
@@ -15,6 +16,7 @@ from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Differs
+from hostwright.resources.files import passes
 from hostwright.resources.files.files import File
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.files.paths_gone import Original
@@ -22,9 +24,9 @@ from hostwright.resources.originals import keep_original, note_installed
 from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.dpkg import deb_software
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table
+from hostwright.resources.packages.sources import LISTS_READ, named_in_lists, naming
 from hostwright.resources.packages.sources_gone import (
     DISABLED,
-    LIST_FILES,
     ListsGone,
     SourcesRead,
     basic_regex,
@@ -72,7 +74,7 @@ class LocalRepo:
     list_file: str  #: the source list that it brings, which ``AptSource`` writes
 
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG, Probe(sh("test -s %s", self.key_file)))
+        return (DPKG, Probe(sh("test -s %s", self.key_file), part=passes.filled(self.key_file)))
 
     def plan(self, facts: Facts) -> Change | None:
         version = deb_version(self.artifact.file)
@@ -159,7 +161,7 @@ class Keyring:
             DEARMOR,
             sh('test -s %s && [ "$(stat -c %%a:%%U -- %s)" = 644:root ] || exit 1', self.path, self.path),
             sh("test -e %s || exit %s", self.source, NO_SOURCE),
-            sh("dearmor %s | cmp -s - %s", self.source, self.path),
+            sh("armored %s %s || dearmor %s | cmp -s - %s", self.source, self.path, self.source, self.path),
         ]
         return (Probe("\n".join(lines)),)
 
@@ -205,15 +207,17 @@ class AptSource:
     components: tuple[str, ...] = ()  #: none for a suite that ends with ``/``
 
     def probes(self) -> tuple[Probe, ...]:
-        return (OS_RELEASE, *File(self.path, "").probes())
+        known = "{" not in self.uri + self.suite  # what it must hold, whichever distribution the host has
+        return (OS_RELEASE, *File(self.path, self._line({}) if known else "").probes())
 
     def plan(self, facts: Facts) -> Change | None:
-        release = os_release(facts)
+        return File(self.path, self._line(os_release(facts))).plan(facts)
+
+    def _line(self, release: Mapping[str, str]) -> str:
         line = f"deb [signed-by={self.keyring}] {' '.join((self.uri, self.suite, *self.components))}\n"
-        line = line.replace("{distribution}", release.get("ID", "")).replace(
+        return line.replace("{distribution}", release.get("ID", "")).replace(
             "{codename}", release.get("VERSION_CODENAME", "")
         )
-        return File(self.path, line).plan(facts)
 
     def removal(self) -> tuple[Resource, ...]:
         return (Original(self.path), ListsGone(self.uri, self.path))
@@ -240,14 +244,13 @@ class SourcesDisabled:
     keep: str = ""  #: the path of the source list that stays
 
     def probes(self) -> tuple[Probe, ...]:
-        texts = " ".join(sh("-e %s", text) for text in self.texts)
         lines = (
-            LIST_FILES + " -exec grep -HsF " + texts + " {} +",
+            naming(self.texts, LISTS_READ),
             "for path in /etc/apt/sources.list.d/*.sources; do",
             '  [ ! -f "$path" ] || stanzas look "$path"',
             "done; exit 0",
         )
-        return (Probe(deb822(self.texts) + "\n".join(lines), root=True),)
+        return (Probe(deb822(self.texts) + "\n".join(lines), root=True, part=named_in_lists(self.texts)),)
 
     def plan(self, facts: Facts) -> Change | None:
         sources: dict[str, str] = {}

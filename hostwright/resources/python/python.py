@@ -27,7 +27,15 @@ from hostwright.resources.packages.packages import MIRROR_TRIES
 from hostwright.resources.python.hashes import hashed
 from hostwright.resources.python.interpreters import system_interpreter, why_not
 from hostwright.resources.python.users_files import HOMES, MARKER, USERS_FILES, left_behind, put_aside
-from hostwright.resources.python.venv_audit import Drift, FoundVenv, Venvs, audit_probe, find_drifts, parse_audit
+from hostwright.resources.python.venv_audit import (
+    NO_PERL,
+    Drift,
+    FoundVenv,
+    Venvs,
+    audit_probe,
+    find_drifts,
+    parse_audit,
+)
 from hostwright.resources.python.venv_bill import venv_software
 from hostwright.resources.python.venv_gone import VenvGone
 from hostwright.stack.stack import Artifact
@@ -42,7 +50,10 @@ PIP_HASHED = (
     f"pip=={PIP_VERSION} --hash=sha256:ba0d021a166865d2265246961bec0152ff124de910c5cc39f1156ce3fa7c69dc\n"  # its wheel
 )
 #: Wheels only: nothing that is fetched runs as root while it is installed. No cache: it would keep 600 MB for nothing.
-_PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cache-dir --only-binary :all:"
+#: pip compiles one file after another, and nothing else meanwhile: ``compile_script`` does that on several processors.
+_PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cache-dir --only-binary :all: --no-compile"
+_COMPILERS = 8  #: our choice: what they compile is written to one disk
+_DEEPEST = 50  #: directories into each other that are compiled; before Python 3.9 it would be 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +138,11 @@ class Venv:
         if chosen is None:
             return self._without_python(facts)
         recipe, interpreter = chosen
-        venvs = parse_audit(facts[self.probes()[1]].text)
+        audit = facts[self.probes()[1]]
+        if audit.status == NO_PERL:
+            sentence = "its files cannot be compared with pip's records without perl, which every Debian has: install "
+            return Refusal(f"venv {self.path}", "no perl", "perl-base", "perl", f"{sentence}perl-base")
+        venvs = parse_audit(audit.text)
         venv = venvs.homes.get(recipe.home)
         if venv is None or "site-packages" in venv.lost:
             return self._build(recipe, interpreter, venvs)
@@ -257,7 +272,7 @@ def restore_script(recipe: Recipe, interpreter: str, lost: tuple[str, ...]) -> s
     lines.append(
         sh("%s -I -m venv", interpreter) + ("" if "pip" in lost else " --without-pip") + sh(" %s", recipe.home)
     )
-    return "\n".join([*lines, *_recent_pip(recipe), _write_constraints(recipe)])
+    return "\n".join([*lines, *_recent_pip(recipe), compile_script(recipe), _write_constraints(recipe)])
 
 
 def _recent_pip(recipe: Recipe) -> list[str]:
@@ -280,6 +295,7 @@ def install_script(recipe: Recipe) -> str:
             "umask 022",
             *_pip(recipe, arguments, known),
             sh("%s -I -m pip --disable-pip-version-check check", f"{recipe.home}/bin/python"),
+            compile_script(recipe),
         ]
     )
 
@@ -295,6 +311,7 @@ def mend_script(recipe: Recipe, drifts: list[Drift]) -> str:
             sh("rm -rf -- %s/~*", _site(recipe))
             + "".join(sh(" %s", path) for path in stale),  # ~: what a cut pip left behind
             *_pip(recipe, f"--force-reinstall --no-deps {words(pins)}".rstrip(), known),
+            compile_script(recipe),
         ]
     )
 
@@ -319,6 +336,12 @@ def _pip(recipe: Recipe, arguments: str, known: str) -> list[str]:
         + " --wildcards --wildcards-match-slash '*.whl'",
         install + sh(" --no-index --find-links %s ", wheels) + arguments,
     ]
+
+
+def compile_script(recipe: Recipe) -> str:
+    """What is in the venv, compiled as pip would do it, by several processes."""
+    values = {"python": f"{recipe.home}/bin/python", "site": _site(recipe)}
+    return sh_file(__file__, "sh/venv_compiled.sh", **values, most=_COMPILERS, deepest=_DEEPEST).rstrip("\n")
 
 
 def _write_constraints(recipe: Recipe) -> str:

@@ -29,13 +29,15 @@ from hostwright.resources.packages.packages import (
 )
 from hostwright.resources.system.kernel_gone import KERNEL_PACKAGES, KernelsAsBefore
 
+#: Sets ``$k`` to what ``uname -r`` prints, without a process.
+RUNNING = "read -r k </proc/sys/kernel/osrelease; "
 #: The build directory of the running kernel, as dkms and installers of drivers look for it.
-HEADERS = Probe('test -e "/lib/modules/$(uname -r)/build/Makefile"')
+HEADERS = Probe(f'{RUNNING}test -e "/lib/modules/$k/build/Makefile"')
 
 #: The kernels that could be booted, where the running one could not: neither its modules nor its image are there. A
 #: container has no say in its kernel.
 KERNEL_GONE = Probe(
-    'k=$(uname -r); [ ! -d "/lib/modules/$k" ] && [ ! -e "/boot/vmlinuz-$k" ] || exit 0\n'
+    f'{RUNNING}[ ! -d "/lib/modules/$k" ] && [ ! -e "/boot/vmlinuz-$k" ] || exit 0\n'
     "if systemd-detect-virt --quiet --container; then exit 0; fi\n"
     'for i in /boot/vmlinuz-*; do v=${i#/boot/vmlinuz-}; [ ! -d "/lib/modules/$v" ] || echo "$v"; done; exit 0'
 )
@@ -152,8 +154,8 @@ class Initramfs:
     after: str  #: the path of the file
 
     def probes(self) -> tuple[Probe, ...]:
-        script = 'i=/boot/initrd.img-$(uname -r); [ ! -e "$i" ] || [ ! %s -nt "$i" ]'
-        return (Probe(sh(script, self.after)),)
+        script = 'i=/boot/initrd.img-$k; [ ! -e "$i" ] || [ ! %s -nt "$i" ]'
+        return (Probe(RUNNING + sh(script, self.after)),)
 
     def plan(self, facts: Facts) -> Change | None:
         if facts[self.probes()[0]].ok:

@@ -9,6 +9,7 @@ from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources import originals
+from hostwright.resources.files import passes
 from hostwright.resources.files.paths import ABSENT, MOVED_ASIDE, moved_aside
 from hostwright.resources.packages.packages import DPKG_LOCK
 from hostwright.resources.system.loader_gone import AlternativeGone, settings_of
@@ -86,9 +87,9 @@ class Alternative:
 
     def probes(self) -> tuple[Probe, ...]:
         # either may be reached through a link, such as a /usr/local that lies elsewhere
-        there = sh('[ "$to" != "$(readlink -m -- %s)" ] || to=%s', self.target, self.target)
-        script = sh("to=$(readlink -m -- %s); ", self.link) + there
-        return (Probe(script + sh('; echo "$to"; [ -e %s ] || [ -L %s ]', self.link, self.link)),)
+        both = sh("both=$(readlink -m -- %s %s); to=${both%%%%\n*}\n", self.link, self.target)
+        there = sh('[ "$to" != "${both#*\n}" ] || to=%s\n', self.target)
+        return (Probe(both + there + sh('echo "$to"; [ -e %s ] || [ -L %s ]', self.link, self.link)),)
 
     def plan(self, facts: Facts) -> Change | None:
         answer = facts[self.probes()[0]]
@@ -130,7 +131,8 @@ class FormerName:
 
     def probes(self) -> tuple[Probe, ...]:
         link = self.alternative.link
-        due = Probe(sh("[ -L %s ] && [ ! -e %s ]", link, originals.written(link)), root=True)
+        mark = originals.written(link)
+        due = Probe(sh("[ -L %s ] && [ ! -e %s ]", link, mark), root=True, part=passes.link_without(link, mark))
         return (due, *self.alternative.probes())
 
     def plan(self, facts: Facts) -> Change | None:

@@ -13,7 +13,7 @@ from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Condition
 from hostwright.resources.originals import MARK, ORIGIN, changed, keep_unit
 from hostwright.resources.system.services_gone import ServiceGone
-from hostwright.resources.system.units import parse_show, show_probe
+from hostwright.resources.system.units import parse_show, show_probe, started
 
 __all__ = ["Disturbing", "RestartedAfter", "Running", "Service", "parse_show"]
 
@@ -84,7 +84,7 @@ class RestartedAfter:
 
     def probes(self) -> tuple[Probe, ...]:
         kept = any(path.startswith(f"{ORIGIN}/") for path in self.files)  # which is for root alone
-        own = Probe(self._newer() + self._ask(), root=kept)
+        own = Probe(self._newer() + self._ask(), root=kept, part=started(self.unit, self.files))
         return (own, *(probe for state in self.inputs for probe in state.probes()))
 
     def plan(self, facts: Facts) -> Change | None:

@@ -1,9 +1,15 @@
-"""How systemd shows its units."""
+"""How systemd shows its units: all that are asked about in one call."""
 
 from __future__ import annotations
 
-from hostwright.common.quoting import sh
-from hostwright.plan.model import Probe
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hostwright.common.quoting import sh, sh_file
+from hostwright.plan.model import Answer, PassPart, Probe
+
+_SHOWN = ("LoadState", "ActiveState", "UnitFileState")
+_BEGAN = ("MainPID", "ExecMainStartTimestamp")
 
 
 def parse_show(text: str) -> dict[str, str]:
@@ -11,6 +17,65 @@ def parse_show(text: str) -> dict[str, str]:
     return dict(line.partition("=")[::2] for line in text.splitlines() if "=" in line)
 
 
+@dataclass(frozen=True, slots=True)
+class UnitPass:
+    """What systemd knows of units, and whether they began after files of theirs last changed.
+
+    A word is ``UNIT``, or ``UNIT:PATH`` for one of its files.
+    """
+
+    fails_with: int = 0
+
+    def script(self, asked: Sequence[str]) -> str:
+        """See ``plan.model.Pass``."""
+        rows = _rows(asked)
+        paths = dict.fromkeys(path for paths in rows.values() for path in paths)
+        values = {
+            "units": " ".join(rows),
+            "properties": ",".join((*_SHOWN, *(_BEGAN if paths else ()))),
+            "files": " ".join(paths),
+            "rows": "\n".join(" ".join([unit, *paths]) for unit, paths in rows.items() if paths),
+        }
+        return sh_file(__file__, "sh/units.sh", **values)
+
+    def differing(self, word: str) -> str:
+        """What is said of a unit of which a file may be newer."""
+        unit, _, path = word.partition(":")
+        return f"ask {unit}" if path else ""
+
+    def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
+        """What is shown of each unit, and ``old`` for each file of one of which no file is newer."""
+        units, lines = tuple(_rows(asked)), text.splitlines()
+        told = [line for line in lines if line.startswith(("old ", "ask "))]
+        shown = "\n".join(line for line in lines if line not in told).strip().split("\n\n")
+        blocks = [parse_show(block) for block in shown]
+        if len(blocks) != len(units) or any(not block.keys() >= set(_SHOWN) for block in blocks):
+            raise ValueError("not what systemctl shows")
+        old = {line.removeprefix("old ") for line in told}
+        found = {word: "old" for word in asked if ":" in word and word.partition(":")[0] in old}
+        for unit, block in zip(units, blocks, strict=True):
+            found[unit] = "".join(f"{name}={value}\n" for name, value in block.items() if name in _SHOWN)
+        return found
+
+
+def _rows(asked: Sequence[str]) -> dict[str, list[str]]:
+    """Each unit with its files."""
+    rows: dict[str, list[str]] = {}
+    for unit, _, path in (word.partition(":") for word in asked):
+        rows.setdefault(unit, []).extend([path] if path else [])
+    return rows
+
+
+UNITS = UnitPass()
+
+
 def show_probe(unit: str) -> Probe:
     """Whether a unit is there, runs, and starts at boot."""
-    return Probe(sh("systemctl show -p LoadState,ActiveState,UnitFileState -- %s", unit))
+    script = sh("systemctl show -p LoadState,ActiveState,UnitFileState -- %s", unit)
+    return Probe(script, part=PassPart(UNITS, (unit,), lambda found: Answer(0, found[unit])))
+
+
+def started(unit: str, files: Sequence[str]) -> PassPart:
+    """Whether no file is newer than the unit's process, which is an empty answer then."""
+    asked = tuple(f"{unit}:{path}" for path in files)
+    return PassPart(UNITS, asked, lambda found: Answer(0, "") if found.keys() >= set(asked) else None)

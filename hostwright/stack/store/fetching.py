@@ -216,6 +216,8 @@ def _server(url: str) -> str:
 
 def _reason(error: Exception) -> str:
     inner = _innermost(error)
+    if isinstance(inner, OSError) and inner.strerror:
+        return inner.strerror  # without its number, which says less
     return str(inner) or type(inner).__name__
 
 

@@ -12,11 +12,17 @@
 : "${password?}"
 PATH=$search
 # Not in dash, which hands no functions on, and finds no program any more whose name it was to forget.
-[ -z "${BASH_VERSION-}" ] || unset -f id find tr printf command
+[ -z "${BASH_VERSION-}" ] || unset -f id find tr printf command read
 refuse() { printf '%s %s\n' hostwright-become "$(printf %s "$1" | tr '\n' ' ')" >&2; exit 77; }
+# The effective user id of this shell, which `id` would tell for a process more.
+user_id() {
+    uid=
+    while read -r field _ uid _; do [ "$field" != Uid: ] || break; uid=; done 2>/dev/null </proc/self/status
+    [ -n "$uid" ] || uid=$(id -u)
+}
 run_as_root() {
-    if [ "$(id -u)" = 0 ]; then printf '%s\n' "$program" | eval "$clean /bin/sh"; return; fi
-    [ "$(command -v printf)" = printf ] || refuse 'printf is not built in'
+    user_id
+    if [ "$uid" = 0 ]; then printf '%s\n' "$program" | eval "$clean /bin/sh"; return; fi
     sudo=; eval "$find_sudo"
     if [ -z "$sudo" ]; then
         [ -z "$named" ] || refuse "no trusted sudo at $named"
@@ -24,11 +30,14 @@ run_as_root() {
         refuse 'no trusted sudo'
     fi
     if [ -z "$use_password" ]; then
+        printf 'hostwright-begin\n%s\n' "$program" | "$sudo" -n /bin/sh -c "$start"; status=$?
+        # sudo ends with 1 where it refuses. So may the program: then sudo is asked once more, for nothing.
+        [ "$status" = 1 ] || return "$status"
         answer=$("$sudo" -n /bin/sh -c : 2>&1 </dev/null) || refuse "$answer"
-        printf 'hostwright-begin\n%s\n' "$program" | "$sudo" -n /bin/sh -c "$start"
-    else
-        answer=$(printf '%s\n' "$password" | "$sudo" -k -S -p '' /bin/sh -c : 2>&1) || refuse "$answer"
-        printf '%s\nhostwright-begin\n%s\n' "$password" "$program" | "$sudo" -k -S -p '' /bin/sh -c "$start"
+        return 1
     fi
+    [ "$(command -v printf)" = printf ] || refuse 'printf is not built in'
+    answer=$(printf '%s\n' "$password" | "$sudo" -k -S -p '' /bin/sh -c : 2>&1) || refuse "$answer"
+    printf '%s\nhostwright-begin\n%s\n' "$password" "$program" | "$sudo" -k -S -p '' /bin/sh -c "$start"
 }
 run_as_root; exit

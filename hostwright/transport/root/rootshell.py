@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from hostwright.common.errors import ScriptFailed, Unreachable
 from hostwright.transport.exchange import UNKNOWN_STATUS
 from hostwright.transport.root.become import check_become, root_command, wrap
+from hostwright.transport.root.packing import COMMAND, UNPACKED_STATUS, packed, room, unpacked
 
 if TYPE_CHECKING:
     from hostwright.common.secret import Secret
@@ -80,6 +81,35 @@ class RootShell:
         """
         program = wrap(as_user, script, password=self._password, sudo=self._sudo)
         return self._checked(self.session.run("/bin/sh", stdin=program, timeout_s=timeout_s, **limits))
+
+    def collect(
+        self,
+        script: str,
+        *,
+        as_user: str = "",
+        nonce: str = "",
+        timeout_s: float,
+        cap_bytes: int,
+        idle_s: float | None = None,
+    ) -> Output:
+        """Like ``attempt``, for a long program: it is sent compressed, and what it prints comes at its end, in one
+        piece, compressed likewise. Its limit is ``cap_bytes``, on the line and unpacked. ``nonce`` is what differs in
+        the programs of hosts that are asked the same. Where a host has no gzip, the program is sent as it is.
+
+        Raises what ``attempt`` raises, and ``ProtocolError`` where what came is damaged or not whole.
+
+        >>> shell.collect("seq 100000; exit 4", timeout_s=10, cap_bytes=10**6).stdout.count(b"\\n")
+        100000
+        """
+        program = wrap(as_user, script, password=self._password, sudo=self._sudo)
+        limits: ProgramLimits = {"cap_bytes": room(cap_bytes), "idle_s": idle_s}
+        data = packed(program, b"" if self._password else nonce.encode())
+        output = self.session.run(COMMAND, stdin=data, timeout_s=timeout_s, name="/bin/sh", **limits)
+        if output.status == UNPACKED_STATUS:
+            output = self.session.run("/bin/sh", stdin=program, timeout_s=timeout_s - output.duration_s, **limits)
+        else:
+            output = unpacked(self.host, output, cap_bytes)
+        return self._checked(output)
 
     def as_login_user(self, script: str, *, timeout_s: float) -> Output:
         """Run a program as the login user, in its own environment; the caller judges its status.

@@ -68,7 +68,7 @@ PACKAGES = (
         r"|needs to be reinstalled, but I can't find an archive",
         "dpkg was killed in the middle of its work, or a package's own script failed",
         "Provision again: the base role finishes what waits, and first takes away what a role of the host does not"
-        " want. A package that still fails then is named: mend what its script says, or remove it",
+        " want. A package that still fails then is named: fix what its script says, or remove it",
         "apt",
         sign=INTERRUPTED,
     ),
@@ -180,7 +180,7 @@ PACKAGES = (
         r"|mkinitramfs failure|dracut(?:\[[0-9]{1,9}\])?: FAILED",
         "the initramfs of a kernel could not be made, so that this kernel may not boot, or boots without its modules",
         "The lines above it say what failed (a program or file that is missing, a hook in /etc/initramfs-tools/hooks):"
-        " mend that, then run update-initramfs -u -k all and dpkg --configure -a",
+        " fix that, then run update-initramfs -u -k all and dpkg --configure -a",
         "initramfs-tools, update-initramfs; dracut",
         weight="consequence",
     ),
@@ -196,7 +196,7 @@ PACKAGES = (
         r"|subprocesso[^\n]*script[^\n]*erro"
         r"|подпроцесс[^\n]*сценари",
         "a script that a package brings failed, and dpkg left the package unfinished",
-        "The lines above dpkg's error say what failed: mend that, or remove the package, then provision again, which"
+        "The lines above dpkg's error say what failed: fix that, or remove the package, then provision again, which"
         " runs dpkg --configure -a",
         "dpkg lib/dpkg/subproc.c",
         weight="consequence",

@@ -239,7 +239,7 @@ HOOK_RULES = (
         r"|(?:initialization|detection) error: (?:cuda|nvml) error",
         "the container toolkit gets no answer from the driver: its module is not loaded, does not work, or takes too"
         " long to start the GPUs",
-        "Run nvidia-smi on the host and mend what it says; where it works and is slow, start nvidia-persistenced",
+        "Run nvidia-smi on the host and fix what it says; where it works and is slow, start nvidia-persistenced",
         "opencontainers/runc#2102",
         weight="consequence",
     ),

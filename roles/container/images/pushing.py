@@ -16,6 +16,7 @@ from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import HostError, InputError
+from hostwright.common.quoting import sh
 from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Member, Members
 from hostwright.plan.model import Resource
@@ -43,6 +44,7 @@ class _Push:
     given: str  #: as it was named
     loaded: ImagesLoaded
     check: bool
+    again: str  #: its options, as they are typed
     as_json: bool
 
     def reach(self, members: Members, *states: Resource, at: str = "") -> int:
@@ -62,6 +64,7 @@ class _Push:
                 **names,
             },
             check=self.check,
+            again=self.again,
             as_json=self.as_json,
         )
 
@@ -90,7 +93,8 @@ def push(
     path = expanded(archive)
     with archive_of(path) as file:
         loaded = ImagesLoaded.of(read_contents(file, name=name, shown=path))
-        one = _Push(fleet, members, connection, change, file, str(path), loaded, check, as_json)
+        again = sh(" --archive %s", archive) + (sh(" --name %s", name) if name else "") + " --registry" * registry
+        one = _Push(fleet, members, connection, change, file, str(path), loaded, check, again, as_json)
         return _through(one, at) if at else one.reach(members, loaded)
 
 

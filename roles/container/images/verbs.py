@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
+from rich.text import Text
+
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Interrupted, Results, on_each
 from hostwright.cli import console
@@ -81,7 +83,7 @@ def audit(
             scanners,
             lambda name: again.connect(members.by_name[name]),
             again.close,
-            lambda line: quiet.print(printable(line), markup=False, highlight=False),
+            lambda line: quiet.print(Text(printable(line))),
         )
 
     def work() -> _Looked:
@@ -118,7 +120,7 @@ def _show(looked: _Looked, older: int, *, scan: bool, as_json: bool) -> None:
         return
     out = console.make_console()
     for line in (*lines(images, older, scans), *notes):
-        out.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+        out.print(Text(printable(line)))
     show_errors(results.errors)
 
 

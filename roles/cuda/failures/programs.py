@@ -29,7 +29,7 @@ PROGRAM_RULES = (
         "the program sees no GPU, or fewer than it asks for: CUDA_VISIBLE_DEVICES, the job or the container hide them"
         " (it counts the rest from 0), or a GPU has gone missing",
         "Compare nvidia-smi -L with CUDA_VISIBLE_DEVICES in the program's own environment (and with docker's --gpus);"
-        " use the numbers from 0 on; where nvidia-smi itself lists too few, mend the driver layer first",
+        " use the numbers from 0 on; where nvidia-smi itself lists too few, fix the driver layer first",
         "NVIDIA's CUDA C++ programming guide, CUDA_VISIBLE_DEVICES; shariqfarooq123/AdaBins#79",
         weight="consequence",
     ),
@@ -51,7 +51,7 @@ PROGRAM_RULES = (
         " driver itself drives no card",
         "Run nvidia-smi -L as the same user in the same place. Where it lists GPUs, look at CUDA_VISIBLE_DEVICES (empty"
         " or -1 hides them), at the rights of /dev/nvidia*, and at MIG; where it does not, start the container with"
-        " --gpus all, or mend the driver layer",
+        " --gpus all, or fix the driver layer",
         "NVIDIA's CUDA driver API, CUDA_ERROR_NO_DEVICE",
         weight="consequence",
     ),

@@ -23,20 +23,8 @@ SECURE_BOOT = Probe(
     root=True,
 )
 
-#: A display manager's unit, and X servers whose lock names a live process: nvidia-installer looks for the same.
-#: Everybody may put things into /tmp: a pipe or a link there is not read, and only a process that runs an X server of
-#: root's counts.
-DISPLAY = Probe(
-    "systemctl -q is-active display-manager && systemctl show -p Id --value display-manager\n"
-    "for l in /tmp/.X[0-9]-lock /tmp/.X[0-9][0-9]-lock; do\n"
-    '  [ -f "$l" ] && [ ! -L "$l" ] || continue\n'
-    '  p=$(dd if="$l" iflag=nofollow,nonblock bs=32 count=1 | tr -d " \\000\\n")\n'
-    '  case $p in ""|*[!0-9]*) continue;; esac\n'
-    '  e=$(readlink "/proc/$p/exe"); case ${e##*/} in X*|nx*) ;; *) continue;; esac\n'
-    '  if [ -O "/proc/$p/exe" ]; then echo "X server $p"; fi\n'
-    "done; exit 0",
-    root=True,
-)
+#: A display manager's unit, and X servers.
+DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True)
 
 #: ``pid unit name`` of each process that holds a device file of NVIDIA's open; ``-`` where it is no service's.
 HOLDERS = Probe(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hostwright.common.quoting import sh
 from hostwright.plan.model import Probe, Resource
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.conditions import Answers
+from hostwright.resources.files import passes
 from hostwright.resources.files.files import Absent, File
 from hostwright.resources.packages.packages import DebsAbsent
 from hostwright.resources.system.kernel import UPDATE_INITRAMFS, Initramfs
@@ -16,7 +18,8 @@ from hostwright.standard.roles.driver.states.nouveau import NouveauGone
 
 PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"
-DRIVER_LOADED = Probe("test -d /sys/module/nvidia")
+_MODULE = "/sys/module/nvidia"
+DRIVER_LOADED = Probe(sh("test -d %s", _MODULE), part=passes.directory(_MODULE))
 
 
 def no_other_driver(host: Wanted) -> Iterator[Resource]:

@@ -58,7 +58,7 @@ class HubServers:
         working = [server.at_work for server in wrong if server.at_work]
         if working and not self.force:
             sentence = (
-                f"{', '.join(working)} on JupyterHub would be ended ({have}): wait until nobody works in it, or say "
+                f"{', '.join(working)} on JupyterHub would be ended ({have}): wait until nobody works in it, or use "
                 "--force"
             )
             return Refusal(WHAT, have, "ended", "jupyterhub-in-use", sentence)
@@ -115,7 +115,7 @@ class HubUserLeft:
         if server.at_work and not self.force:
             sentence = (
                 f"{server.at_work} on JupyterHub would be ended, as {have}: wait until nobody works in it, end it on "
-                "the hub's page, or say --force"
+                "the hub's page, or use --force"
             )
             return Refusal(what, have, "ended", "jupyterhub-in-use", sentence, alone=True)
         working = [server.at_work] if server.at_work else []
@@ -152,7 +152,7 @@ class HubGone:
         working = [server.at_work for server in look.servers if server.at_work]
         if working and not self.force:
             sentence = (
-                f"{', '.join(working)} on JupyterHub would be ended: wait until nobody works in it, or say --force"
+                f"{', '.join(working)} on JupyterHub would be ended: wait until nobody works in it, or use --force"
             )
             return Refusal(WHAT, ", ".join(left), "absent", "jupyterhub-in-use", sentence)
         users = [server.user for server in look.servers]

@@ -13,7 +13,7 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import OnlyStates
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.asking import agree
+from hostwright.cli.asking import agree, answered
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import InputError
@@ -180,7 +180,7 @@ def _host_of(fleet: Fleet, selection: Selection, name: str, *, new: bool = False
         known = sorted({space.name for member in members for space in declared_of(member) if space.entry.versions})
         raise InputError(f"no model {name!r}; {suggestion(name, known)}", "--name")
     if len(chosen) > 1:
-        raise InputError(f"it could be each of {', '.join(chosen)}: say which, --host", "--host")
+        raise InputError(f"several hosts can serve it ({', '.join(chosen)}): name one with --host", "--host")
     (host,) = chosen
     if host not in able:
         raise InputError(
@@ -296,7 +296,8 @@ def _write(
     if not provision:
         return AS_DESIRED
     chosen = Selection(change.host, selection.inventory, selection.var, ROLES)
-    status = changes.provision(chosen, connection, ChangeOptions(yes=change.yes), as_json=as_json)
+    agreed = ChangeOptions(yes=answered(change.yes))
+    status = changes.provision(chosen, connection, agreed, as_json=as_json)
     if status != AS_DESIRED:
         say_what_stays(file, change.what, change.back, f"--hosts {change.host} --roles {ROLES}")
     return status

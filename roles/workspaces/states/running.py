@@ -162,7 +162,7 @@ class WorkspaceRuns:
             if held.workspace not in declared and held.at_work and not self.force and set(held.uuids) & set(uuids):
                 return (
                     f"workspace {self.name} wants GPU {', '.join(self.workspace.entry.gpus)}, which {held.at_work} "
-                    "still has, though nobody declares it any more: wait until nobody works in it, or say --force"
+                    "still has, though nobody declares it any more: wait until nobody works in it, or use --force"
                 )
         return ""
 
@@ -255,7 +255,7 @@ class WorkspaceRuns:
     def _in_use(self, held: SpaceContainer, why: str) -> Refusal | None:
         if self.force or not held.at_work:
             return None
-        sentence = f"{held.at_work} would be ended, as {why}: wait until nobody works in it, or say --force"
+        sentence = f"{held.at_work} would be ended, as {why}: wait until nobody works in it, or use --force"
         return Refusal(self.what, UNABLE, self._want(), "workspace-in-use", sentence, alone=True)
 
     def users(self, facts: Facts) -> tuple[str, ...]:

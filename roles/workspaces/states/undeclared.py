@@ -45,7 +45,7 @@ class Undeclared:
         if working and not self.force:
             sentence = (
                 f"{', '.join(working)} would be ended, as nobody declares it any more: wait until nobody works in it, "
-                "or say --force"
+                "or use --force"
             )
             return Refusal(
                 "undeclared workspaces", have, "absent", "workspace-in-use", sentence, alone=not self.removes

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rich.text import Text
+
 from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.asking import agree
+from hostwright.cli.asking import agree, answered
 from hostwright.cli.opening import open_fleet
 from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import warn
@@ -29,7 +31,7 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
     place,
     written,
 )
-from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_line
+from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_lines
 from hostwright.standard.roles.workspaces.verbs.looking import one_workspace
 
 DEFAULT_KIND = "jupyter"
@@ -157,7 +159,7 @@ def change(
         )
         raise InputError(sentence, "hostwright_roles")
     file = place(fleet.path)
-    agreed = ChangeOptions()
+    agreed = ChangeOptions(yes=answered(False))
     if entry is None and provision and declared_entry(fleet.path, host, name) is not None:
         what = f"takes {name} off {host}"
         agree(f"`workspace.down` {what}", [f"{what}; its files stay"], 1, yes=yes, as_json=as_json)
@@ -192,37 +194,38 @@ def change(
 def _say_host_key(selection: Selection, connection: ConnectionOptions, name: str, *, quiet: bool) -> None:
     member, space = one_workspace(selection, connection, name)
     try:
-        _say(key_line(space, host_key_of(member, space)), quiet=quiet)
+        for line in key_lines(space, host_key_of(member, space)):
+            _say(line, quiet=quiet)
     except HostError as error:  # the box is made all the same
         warn(f"the host key of {name} is not known now: {error}")
 
 
 def _say(sentence: str, *, quiet: bool) -> None:
-    console.make_console(stderr=quiet).print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
+    console.make_console(stderr=quiet).print(Text(printable(sentence)))
 
 
 def say_what_stays(path: Path, what: str, down: str, chosen: str) -> None:
     """The file is written, and the host is not as it says. ``down`` takes out what was added; empty where something
     was taken out; ``chosen`` are the host and roles, as a command line names them."""
     out = console.make_console(stderr=True)
-    lines = [f"{path} no longer declares {what}: mend the cause, then: invoke provision {chosen}"]
+    lines = [f"{path} no longer declares {what}: fix the cause, then run `invoke provision {chosen}`"]
     if down:
         lines = [
-            f"{path} still declares {what}: mend the cause, then run the same command again",
-            f"(or take it out: {down})",
+            f"{path} still declares {what}: fix the cause, then run the same command again",
+            f"(or take it out: `{down}`)",
         ]
     for line in lines:
-        out.print(line, markup=False, highlight=False, soft_wrap=True)
+        out.print(Text(printable(line)))
 
 
 def show_written(path: Path, before: str, after: str, *, quiet: bool) -> None:
     """Say what was written to the file: the lines that went and came."""
     out = console.make_console(stderr=quiet)
     lines = list(changed_lines(before, after))
-    out.print(f"{path}: {'written' if lines else 'says so already'}", markup=False, highlight=False)
+    out.print(Text(printable(f"{path}: {'written' if lines else 'says so already'}")))
     for line in lines[:_SHOWN_LINES]:
         cut = line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}… ({len(line):,} characters)"
-        out.print(f"  {printable(cut)}", markup=False, highlight=False, soft_wrap=True)
+        out.print(console.Quoted(f"  {printable(cut)}"))
     if len(lines) > _SHOWN_LINES:
-        out.print(f"  … and {count(len(lines) - _SHOWN_LINES, 'line')} more", markup=False, highlight=False)
+        out.print(Text(f"  … and {count(len(lines) - _SHOWN_LINES, 'line')} more"))
     sys.stdout.flush()

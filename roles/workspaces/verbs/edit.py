@@ -6,6 +6,7 @@ import difflib
 import fcntl
 import io
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -31,6 +32,9 @@ FILE = "workspaces.yml"
 ROLE = "workspaces"
 VARIABLE = "workspaces_containers"
 REFRESHED = "workspaces_refreshed"
+#: the first key that is deeper than the one before it, and the first dash below a key
+_DEEPER = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 +)(?=[^\s#-])", re.MULTILINE)
+_DASH = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 *)(- +)(?=[^\s#])", re.MULTILINE)
 
 
 def edited(inventory: Path, host: str, name: str, entry: Mapping[str, Any] | None) -> tuple[str, str]:
@@ -56,7 +60,7 @@ def declared_entry(inventory: Path, host: str, name: str) -> dict[str, Any] | No
     """What the file says of a workspace of a host; ``None`` where it has none of that name. Raises ``InputError``."""
     path = place(inventory)
     try:
-        document = _yaml().load(path.read_text("utf-8") if path.exists() else "") or CommentedMap()
+        document = _yaml("").load(path.read_text("utf-8") if path.exists() else "") or CommentedMap()
         entry = _spaces(document, host, make=False).get(name)
         return None if entry is None else dict(entry)
     except (OSError, YAMLError, UnicodeError, AttributeError, TypeError, ValueError) as error:
@@ -79,7 +83,7 @@ def _rewritten(inventory: Path, change: Callable[[Any], None]) -> tuple[str, str
     path = place(inventory)
     try:
         before = path.read_text("utf-8") if path.exists() else ""
-        yaml = _yaml()
+        yaml = _yaml(before)
         document = yaml.load(before) or CommentedMap()
         change(document)
         after = io.StringIO()
@@ -177,11 +181,16 @@ def changed_lines(before: str, after: str) -> Iterator[str]:
     return (line for line in lines if line[:1] in "+-" and not line.startswith(("+++", "---")))
 
 
-def _yaml() -> YAML:
+def _yaml(text: str) -> YAML:
+    """What reads the file, and writes it as deep as people have: lines that nobody changed stay as they are."""
     yaml = YAML(typ="rt")
     yaml.preserve_quotes = True
     yaml.width = 4096
-    yaml.indent(mapping=2, sequence=4, offset=2)
+    deeper = _DEEPER.search(text)
+    mapping = len(deeper[2]) - len(deeper[1]) if deeper else 2
+    dash = _DASH.search(text)
+    offset = len(dash[2]) - len(dash[1]) if dash else 2
+    yaml.indent(mapping=mapping, sequence=offset + (len(dash[3]) if dash else 2), offset=offset)
     return yaml
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rich.text import Text
+
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.text import printable
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.compose import compose, compose_runtime
 from hostwright.standard.roles.workspaces.export.inside import hosts_checked
@@ -36,6 +39,6 @@ def export(selection: Selection, name: str, form: str, *, nodes: int = 1, storag
         why = "a name in Kubernetes begins with a letter and does not end with a hyphen"
         told.append(f"{name} is called {dns_name(name)} there: {why}")
     for line in told:
-        console.make_console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
+        console.make_console(stderr=True).print(Text(printable(line)))
     print(text, end="")
     return 0

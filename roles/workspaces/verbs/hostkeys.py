@@ -26,9 +26,9 @@ def host_key_of(member: Member, space: Workspace) -> HostKey:
         raise HostError(member.name, sentence) from None
 
 
-def key_line(space: Workspace, key: HostKey) -> str:
+def key_lines(space: Workspace, key: HostKey) -> tuple[str, str]:
     """A box's key by its fingerprint, and what a person does whose ssh knows another one at this place."""
     return (
-        f"host key of {space.name}: {key}; where ssh warns that the key has changed and shows this one: "
-        f"ssh-keygen -R '[127.0.0.1]:{space.port}'"
+        f"host key of {space.name}: {key}; where ssh warns that the key has changed and shows this one:",
+        f"ssh-keygen -R '[127.0.0.1]:{space.port}'",
     )

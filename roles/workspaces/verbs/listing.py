@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 
+from rich.console import Group
+
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Results, on_each
 from hostwright.cli import console
@@ -68,11 +70,13 @@ def show_rows(
             print_document(what, {what: [asdict(row) for row in rows], "errors": errors_json(errors_of(results))})
             return
         out = console.make_console()
-        lines = [*table(rows, columns, out.width if out.is_terminal else None)] if rows else [f"no {what}"]
+        lines = [*table(rows, columns, out.width if out.is_terminal else None)] if rows else []
+        if not rows and results.values:  # of hosts that did not answer, nobody knows
+            lines = [f"no {what}" + (" on the hosts that answered" if errors_of(results) else "")]
         if len(rows) > 1 and (sentence := total(rows)):
             lines += ["", sentence]
         for line in lines:
-            out.print(line, markup=False, highlight=False, soft_wrap=True)
+            out.print(Group(console.Hanging(line)))
         show_errors(errors_of(results))
 
     names = [member.name for member in members]

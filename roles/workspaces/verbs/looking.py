@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from rich.text import Text
+
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED
+from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.shared import print_document, warn
@@ -22,11 +26,12 @@ from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE, Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.look import LOOK, PREFIX, WorkspaceFacts, read_look
 from hostwright.standard.roles.workspaces.verbs.edit import ROLE
-from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_line
+from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_lines
 from hostwright.standard.roles.workspaces.verbs.listing import show_rows
 from hostwright.transport.root.rootshell import RootShell
 
 WITH_PAGE = ("jupyter", "tensorboard")  #: the kinds with a page, whose workspaces have a token
+COMMANDS = ("ssh ", "ssh-keygen ", "http://", "https://")  #: what people copy begins with one of these
 RUN_TIMEOUT_S = 600.0  #: of a command in a workspace
 
 
@@ -110,10 +115,12 @@ def rows_of(host: str, declared: tuple[Workspace, ...], look: WorkspaceFacts) ->
 
 def total_of(rows: Sequence[ListedWorkspace]) -> str:
     """How many there are, and in which states."""
-    states = Counter(row.state.partition(":")[0] for row in rows)  # behind the colon is why
+    states = Counter(re.split("[:,]", row.state)[0] for row in rows)  # behind these is why, and what else is so
     hosts = count(len({row.host for row in rows}), "host")
     words = ", ".join(f"{number} {one_line(state)}" for state, number in states.most_common())
-    return f"{len(rows)} workspaces on {hosts}: {words}"
+    more = Counter(each for row in rows for each in row.state.split(", ")[1:] if ":" not in row.state)
+    besides = "".join(f"; {number} {one_line(each)}" for each, number in more.most_common())
+    return f"{len(rows)} workspaces on {hosts}: {words}{besides}"
 
 
 def declared_of(member: Member) -> tuple[Workspace, ...]:
@@ -150,7 +157,7 @@ def one_workspace(selection: Selection, connection: ConnectionOptions, name: str
         raise InputError(f"no workspace {name!r}; {suggestion(name, (space.name for _, space in pairs))}", "--name")
     if len(chosen) > 1:
         hosts = ", ".join(member.name for member, _ in chosen)
-        raise InputError(f"there is a workspace {name} on each of {hosts}: say which, --host", "--name")
+        raise InputError(f"there is a workspace {name} on each of {hosts}: name one with --host", "--name")
     return chosen[0]
 
 
@@ -221,13 +228,18 @@ def show_url(selection: Selection, connection: ConnectionOptions, name: str, *, 
     lines = [*url_lines(member, space, secret), *browser_lines(member, space, secret)]
     if space.entry.kind == "ssh":
         try:
-            lines.append(key_line(space, host_key_of(member, space)))
+            lines += key_lines(space, host_key_of(member, space))
         except HostError as error:
             warn(f"the host key of {name} is not known now: {error}")
     if as_json:
         print_document("url", {"host": member.name, "workspace": space.name, "lines": lines})
     else:
-        print("\n".join(lines))
+        out = console.make_console()
+        for line in lines:
+            if line.startswith(COMMANDS):
+                print(line)  # whole, so that it can be copied
+            else:
+                out.print(Text(line))
     return 0
 
 

@@ -10,12 +10,14 @@ from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 
+from rich.text import Text
+
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.apply.rollout.rollout import on_each
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.asking import agree, named
+from hostwright.cli.asking import agree
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import print_document, show_errors
@@ -23,6 +25,7 @@ from hostwright.common.errors import HostError, InputError, InputErrors
 from hostwright.common.secret import Secret
 from hostwright.common.text import printable
 from hostwright.fleet import Fleet, Member, Members
+from hostwright.inventory.patterns import counted
 from hostwright.plan.observing import ask
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.packages import Packages, differences, packages_script, read_packages
@@ -94,10 +97,15 @@ def rebuild(
     chosen = Selection(",".join(member.name for member in boxed), selection.inventory, selection.var, ROLE)
     if check:
         return changes.plan(
-            replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}")), connection, force=force, as_json=as_json
+            replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}")),
+            connection,
+            force=force,
+            then="images.rebuild",
+            more=" --again" * again,
+            as_json=as_json,
         )
     change.rollout.limits(len(boxed))
-    anew = f"makes the SSH boxes on {named(member.name for member in boxed)} anew"
+    anew = f"makes the SSH boxes on {counted(member.name for member in boxed)} anew"
     told = [f"{anew}: what runs in them ends; files and host keys stay"]
     agree(f"`images.rebuild` {anew}", told, len(boxed), yes=change.yes, as_json=as_json)
     password = ask_password(connection)
@@ -171,7 +179,7 @@ def _looked_at(members: list[Member], password: Secret | None) -> dict[str, BoxI
 
 
 def _say(line: str, *, quiet: bool = False) -> None:
-    console.make_console(stderr=quiet).print(printable(line), markup=False, highlight=False, soft_wrap=True)
+    console.make_console(stderr=quiet).print(Text(printable(line)))
 
 
 def box_changes(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> Iterator[BoxChanges]:

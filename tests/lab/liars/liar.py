@@ -1,17 +1,20 @@
 """What sshd runs in the place of each command on the host that lies: it knows how it is spoken to and may say anything.
 
 ``liar.py KIND PID``; PID has the host's mount namespace. A lie is told in the place of a whole exchange (``TALES``), of
-each answer to a probe (``ANSWERS``), or of a job's log (``LOGS``); all else is done as on an honest host.
+each answer to a probe (``ANSWERS``), of what these are packed into (``PACKS``), or of a job's log (``LOGS``); all else
+is done as on an honest host.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable
 
 MANY = 200 * 2**20  #: bytes that an endless lie would send to whoever takes them
@@ -105,6 +108,23 @@ ANSWERS: dict[str, Callable[[bytes], bytes]] = {
     "nothing": lambda _: b"",
 }
 
+
+def growing() -> bytes:
+    """A megabyte that becomes a gigabyte."""
+    stream = zlib.compressobj(1, wbits=31)
+    return b"".join([stream.compress(bytes(1 << 20)) for _ in range(1024)]) + stream.flush()
+
+
+#: what all answers together become, which are sent compressed
+PACKS: dict[str, Callable[[bytes], bytes]] = {
+    "growing a thousandfold": lambda _: growing(),
+    "cut in the middle": lambda packed: packed[: len(packed) // 2],
+    "with a turned bit": lambda packed: packed[:100] + bytes([packed[100] ^ 1]) + packed[101:],
+    "in another format": gzip.decompress,
+    "twice": lambda packed: packed * 2,
+    "without a status": lambda packed: gzip.compress(gzip.decompress(packed).rpartition(b"\n")[0]),
+}
+
 #: what a job's log becomes
 LOGS: dict[str, Callable[[bytes], None]] = {
     "a forged log": lambda nonce: say(
@@ -117,10 +137,15 @@ LOGS: dict[str, Callable[[bytes], None]] = {
 }
 
 
+def nonce_in(script: bytes) -> bytes:
+    """The nonce of a program of probes; empty if it is none."""
+    found = re.search(rb"^nonce=([0-9a-f]{24})$", script, re.MULTILINE)
+    return found[1] if found else b""
+
+
 def answered(kind: str, script: bytes, output: bytes) -> bytes:
     """The output of an honest host, with a lie in the place of each answer, or between them."""
-    found = re.search(rb"([0-9a-f]{24}) %s 0\\n", script)
-    nonce = found[1] if found else b"?"
+    nonce = nonce_in(script) or b"?"
     match kind:
         case "answers twice":
             return output + output
@@ -137,7 +162,13 @@ def answered(kind: str, script: bytes, output: bytes) -> bytes:
 
 
 BETWEEN = ("answers twice", "another's nonce", "numbers of 5000 digits", "marks without end", "half of the answers")
-EVERY = (*TALES, *(f"answers: {kind}" for kind in ANSWERS), *(f"between: {kind}" for kind in BETWEEN), *LOGS)
+EVERY = (
+    *TALES,
+    *(f"answers: {kind}" for kind in ANSWERS),
+    *(f"between: {kind}" for kind in BETWEEN),
+    *(f"packed: {kind}" for kind in PACKS),
+    *LOGS,
+)
 
 
 def honest(program: bytes, script: bytes | None) -> subprocess.CompletedProcess[bytes]:
@@ -154,7 +185,8 @@ def carry_out(kind: str) -> None:
         return
     program = begin()
     script = None
-    if program.startswith(b"/bin/sh\n"):
+    packs = b"/bin/gzip -dc" in program
+    if packs or program.startswith(b"/bin/sh\n"):
         script = b""
         while piece := os.read(0, 65536):
             script += piece
@@ -166,8 +198,13 @@ def carry_out(kind: str) -> None:
     done = honest(program, script)
     output = done.stdout or b""
     family, _, lie = kind.partition(": ")
-    if family in {"answers", "between"} and script and re.search(rb"[0-9a-f]{24} %s [0-9]+\\n", script):
-        output = answered(lie, script, output)
+    text = gzip.decompress(script) if packs and script else script or b""
+    if family in {"answers", "between"} and nonce_in(text):
+        own, line_end, status = gzip.decompress(output).rpartition(b"\n") if packs else (output, b"", b"")
+        told = answered(lie, text, own) + line_end + status
+        output = gzip.compress(told, 1) if packs else told
+    if family == "packed" and packs:
+        output = PACKS[lie](output)
     say(output)
     say(done.stderr or b"", 2)
     end(b"%d" % done.returncode)

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -77,6 +78,23 @@ class Told:
         for _ in range(MANY):
             self.data(piece)
 
+    def bomb(self) -> None:
+        """An answer that is whole, and grows from one megabyte to one gigabyte where somebody unpacks it.
+
+        Where nobody does, output without end.
+        """
+        self.data(self.begin)
+        if self.opened is None or b"/bin/gzip" not in self.opened.recv(4096):
+            for _ in range(MANY):
+                self.data(b"x" * 30_000)
+        end = b"hwend-" + self.begin.removeprefix(b"hwbegin-") + b" 0."
+        gzip = zlib.compressobj(1, wbits=31)
+        packed = b"".join([gzip.compress(bytes(1 << 20)) for _ in range(1024)]) + gzip.flush()
+        for piece in (*(packed[at : at + 30_000] for at in range(0, len(packed), 30_000)), end):
+            self.data(piece)
+        for piece in (self.begin, end):
+            self.send(common.MSG_CHANNEL_EXTENDED_DATA, self.channel, 1, piece.decode())
+
     def after(self, kind: int, *fields: object) -> None:
         """A message about the channel after the command has begun."""
         self.data(self.begin)
@@ -117,6 +135,7 @@ LIES: dict[str, tuple[str, Lie]] = {
     "output and then silence": ("run", lambda told: told.data(told.begin + b"half an ans")),
     "output that drips": ("run", Told.drip),
     "output without end": ("run", lambda told: told.output(b"x" * 30_000)),
+    "an answer that grows a thousandfold": ("run", Told.bomb),
     "output byte by byte": ("run", lambda told: told.output(b"x")),
     # openssh CVE-2016-8858, CVE-2025-26466; golang CVE-2026-39830, 18439
     "pings before the login": ("login", lambda told: told.flood(192, "x" * 8)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,12 +19,15 @@ from hostwright.audit.failures import Catalogue, FailureRule, Sign
 from hostwright.audit.failures.catalogue import failures_of
 from hostwright.audit.failures.rule import EVIDENCE_CHARACTERS
 from hostwright.audit.failures.units import unit_journals
-from hostwright.audit.judging import judging
-from hostwright.audit.judging.judging import EVIDENCE_LINES, NOT_ASKED, audit_probes, cards_of, judge, unread
+from hostwright.audit.judging import audited
+from hostwright.audit.judging.alike import EVIDENCE_LINES, NOT_ASKED
+from hostwright.audit.judging.audited import audit_probes, cards_of
+from hostwright.audit.judging.judging import judge, unread
 from hostwright.audit.judging.look import NOT_PROBED, Unread
 from hostwright.audit.reports.document import read_json, render_json
 from hostwright.common.errors import Unreachable
 from hostwright.fleet import Fleet, Member
+from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import RELEASE, Run
@@ -147,7 +151,8 @@ def test_a_rule_that_cannot_tell_is_not_the_hosts_fault(member: Member, monkeypa
         yield from (f"line {number} " + "x" * 1000 for number in range(50))
 
     rules = (rule("blind", cannot), rule("loud", many))
-    monkeypatch.setattr(judging, "catalogue", lambda roles: Catalogue(rules))
+    monkeypatch.setattr(audited, "catalogue", lambda roles: Catalogue(rules))
+    member = replace(member, memory=Memory())
     audit = judge(member, answered(member, Answer(1, "")), AT)
     assert [(skipped.check, skipped.reason) for skipped in audit.not_checked] == [("blind", "nvidia-smi is silent")]
     (loud,) = audit.findings
@@ -166,7 +171,8 @@ def test_a_defect_of_ours_is_said_and_ends_no_audit(member: Member, monkeypatch:
     def broken(look):
         raise RuntimeError("oops")
 
-    monkeypatch.setattr(judging, "catalogue", lambda roles: Catalogue((rule("broken", broken),)))
+    monkeypatch.setattr(audited, "catalogue", lambda roles: Catalogue((rule("broken", broken),)))
+    member = replace(member, memory=Memory())
     audit = judged(member, answered(member, Answer(0, "")), AT)
     assert audit.status == "unread"
     assert "RuntimeError: oops" in audit.sentence

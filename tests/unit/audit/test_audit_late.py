@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.audit.judging.judging import audit_probes, judge, unprobed
+from hostwright.audit.judging.audited import audit_probes
+from hostwright.audit.judging.judging import judge, unprobed
 from hostwright.common.errors import NOT_IN_TIME
 from hostwright.fleet import Fleet
 from hostwright.plan.member import Member

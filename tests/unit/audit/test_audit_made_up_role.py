@@ -17,7 +17,8 @@ from rich.console import Console
 
 from hostwright.audit.auditing import fleet_audit
 from hostwright.audit.fleetaudit import FleetAudit
-from hostwright.audit.judging.judging import audit_probes, judge
+from hostwright.audit.judging.audited import audit_probes
+from hostwright.audit.judging.judging import judge
 from hostwright.audit.readings.answers import all_values, value_probes
 from hostwright.audit.reports.document import render_json
 from hostwright.audit.reports.html.html import render_html
@@ -131,7 +132,7 @@ def test_the_made_up_layer_stands_between_cuda_and_gpu(audit: FleetAudit):
 def test_every_view_of_an_audit_has_it(audit: FleetAudit):
     out = io.StringIO()
     Console(file=out, width=1000).print(show_audit(audit, {}))
-    assert "widget" in out.getvalue().splitlines()[2]
+    assert "widget" in out.getvalue().splitlines()[0]
     assert '<th scope="col" class="column"><span>widget</span></th>' in render_html(audit)
     layers = json.loads(render_json(audit))["hosts"][0]["layers"]
     assert {"name": "widget", "status": "new"} in layers

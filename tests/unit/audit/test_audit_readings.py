@@ -15,8 +15,8 @@ from hostwright.audit.judging.look import Look
 from hostwright.audit.readings.answers import meant, value_probes
 from hostwright.audit.readings.host import readings
 from hostwright.plan.model import Answer, Facts
-from hostwright.plan.planning import desire
 from hostwright.plan.roles.auditvalue import DISTRIBUTION, KERNEL, PRODUCT, FileLine, PackageOf, VenvPython, VenvVersion
+from hostwright.plan.roles.wants import desire
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.base.audit import MACHINE
 from hostwright.standard.roles.driver.gpus import smi
@@ -64,7 +64,7 @@ def look(
     facts = Facts({probe: answer for probe, answer in answers if answer})
     found = Look(desired, {}, facts, {role.name: () for role, _ in chosen}, NOW, CARDS)
     if gpus is not None:
-        found.made[smi] = GpuReport(gpus=gpus)
+        found.judged(smi, lambda _: GpuReport(gpus=gpus))
     return found
 
 

@@ -33,7 +33,8 @@ def test_an_output_that_nobody_reads_is_no_crash(tmp_path: Path):
 
 FOREIGN = """
 import sys
-from hostwright.cli.console import make_console, show_error
+from hostwright.cli.console import make_console
+from hostwright.cli.views.shared import show_error
 from hostwright.cli.exits import run
 from hostwright.common.errors import HostError
 

@@ -14,9 +14,13 @@ from rich.console import Console
 from rich.text import Text
 
 from hostwright.apply.host.outcome import Outcome
-from hostwright.cli.console import Hanging, make_console, show_error, show_plan, show_plans, summary
-from hostwright.common.errors import FailedStep, HostError, Locked, ScriptFailed, SeveralFailed, StepFailed
+from hostwright.cli.console import Hanging, make_console
+from hostwright.cli.views.changing.endings import summary
+from hostwright.cli.views.changing.plans import folded_plans, show_plan
+from hostwright.cli.views.shared import show_error, show_errors
+from hostwright.common.errors import FailedStep, HostError, Locked, ScriptFailed, SeveralFailed, StepFailed, Unreachable
 from hostwright.common.text import printable
+from hostwright.inventory.patterns import fold
 from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan, RoleResult, Step, StepResult
 from hostwright.plan.planning import HostPlan
 
@@ -61,7 +65,7 @@ def test_hosts_whose_plans_read_alike_share_one_at_the_place_of_the_first():
     fleet = [planned(f"gpu{number:02}", CHANGE) for number in range(1, 5)]
     fleet[1] = planned("gpu02", CHANGE, notes=("locked by ann: RMA",))
     fleet += [planned("box", CHANGE), planned("gpu09"), planned("gpu10")]
-    lines = shown(*show_plans(fleet)).splitlines()
+    lines = shown(*folded_plans(fleet)).splitlines()
     assert [line for line in lines if not line.startswith(" ")] == [
         "box,gpu[01,03-04] (4 hosts)  1 change to tf",
         "gpu02  1 change to tf",
@@ -210,10 +214,10 @@ def test_the_summary_has_a_line_for_hosts_to_which_the_same_happened_and_each_la
     text = shown(summary([left, done, same, again, replace(same, host="g")], [HostError("d", "no route"), locked]))
     assert [" ".join(line.split()) for line in text.splitlines()] == [
         "host result",
-        "a done, 1 step, 1 reboot",
+        "a changed, 1 step, 1 reboot",
         "b,g (2 hosts) as desired, nothing done",
-        "e done, 2 steps, 1 reboot",
-        "c left to do: 1 (reboot pending)",
+        "e changed, 2 steps, 1 reboot",
+        "c reboot pending, 1 change left to make",
         "d failed, see below",
         "f locked, see below",
         "",
@@ -230,3 +234,43 @@ def test_what_a_host_says_begins_no_line():
     lines = shown(show_plan(plan), show_error(HostError("gpu09", lie))).splitlines()
     assert [line for line in lines if line.startswith("gpu01")] == []
     assert len(lines) < 15
+
+
+def test_a_failed_step_is_told_once():
+    step = FailedStep("cuda", "link /usr/local/cuda", "ln", 1, ("ln: no", "disk full"))
+    sentence = "cuda, link /usr/local/cuda: the step ended with status 1: disk full"
+    assert shown(show_error(StepFailed("gpu01", sentence, step))).splitlines() == [
+        f"gpu01: {sentence}",
+        "  last lines of the step:",
+        "    │ ln: no",
+        "    │ disk full",
+    ]
+    said = shown(show_error(StepFailed("gpu01", "the disk is full. Free some", step))).splitlines()[1]
+    assert said == "  role cuda, link /usr/local/cuda, exit status 1; its last lines:"
+
+
+def test_many_hosts_are_counted_first_and_named_below() -> None:
+    fleet = [f"node{number:03}" for number in range(1, 100, 2)]
+    plans = [HostPlan(Plan(name, "tf", (RolePlan("cuda", (), (CHANGE,)),))) for name in fleet]
+    text = shown(*folded_plans([*plans, *(HostPlan(Plan(f"x{name}", "tf", ())) for name in fleet)]))
+    lines = text.splitlines()
+    assert (lines[0], lines[-1]) == ("50 hosts  1 change to tf", "50 hosts  as desired: nothing to do")
+    assert fold(fleet) in "".join(text.split())
+    outcomes = [Outcome(plan.host, Plan(plan.host, "tf"), (), Plan(plan.host, "tf")) for plan in plans]
+    assert shown(summary(outcomes, ())).splitlines()[1].split() == ["50", "hosts", "as", "desired,", "nothing", "done"]
+    assert fold(fleet) in "".join(shown(summary((), (), fleet)).split()), "nobody else names hosts that were not begun"
+
+
+def test_errors_of_many_hosts_begin_with_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    fleet = [f"node{number:03}" for number in range(1, 100, 2)]
+    show_errors(tuple(Unreachable(name, "no route to host: run `invoke audit`") for name in fleet))
+    assert capsys.readouterr().err.splitlines() == [
+        "50 hosts: no route to host: run `invoke audit`",  # for the hosts of the call
+        f"  {fold(fleet)}",
+    ]
+
+
+@pytest.mark.parametrize("style", ["yellow", "bold yellow"])
+def test_yellow_can_be_read_on_a_light_background(style: str) -> None:
+    color = make_console().get_style(style).color
+    assert color is not None and color.number == 130

@@ -25,8 +25,8 @@ from hostwright.audit.auditor import AuditOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import audit, history, inventory
 from hostwright.cli.verbs.runs import show_followed
+from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
 from hostwright.cli.views.locks import show_locks
-from hostwright.cli.views.outcomes import show_outcomes, show_plans
 from hostwright.cli.views.rebuilding.rebuilds import show_decisions, show_rebuilt
 from hostwright.cli.views.shared import print_document
 from hostwright.cli.views.verdicts import show_verdicts
@@ -115,7 +115,7 @@ SHOWN: dict[str, Callable[[Selection], object]] = {
         "provision", (), RunResults("run-1", Results((OUTCOME,), ERRORS, ("gpu04",), "a canary failed"), 1),
         proved=True, as_json=True,
     ),
-    "decisions": lambda _: show_decisions(Decisions({"gpu01": DECISION}, ERRORS), as_json=True),
+    "decisions": lambda _: show_decisions((), Decisions({"gpu01": DECISION}, ERRORS), as_json=True),
     "rebuild": lambda _: show_rebuilt(
         (), Rebuilt("run-1", {"gpu01": DECISION}, Results(REBUILDS, (), ("gpu04",), "stopped"), ERRORS, 1), as_json=True
     ),

@@ -14,7 +14,7 @@ from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.verbs.inventory import _as_yaml
-from hostwright.cli.views.outcomes import show_outcomes, show_plans
+from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
 from hostwright.cli.views.shared import show_errors
 from hostwright.cli.views.verdicts import show_verdicts
 from hostwright.common.errors import FailedStep, HostError, Locked, StepFailed, Stopped, Unreachable
@@ -63,8 +63,8 @@ def told(capsys: pytest.CaptureFixture[str], *plans: HostPlan, errors: tuple[Hos
         (
             [planned("a", CHANGE, REBOOT, layers=("base", "driver")), planned("b", CHANGE), planned("c")],
             (Unreachable("d", "no route"),),
-            "4 hosts: 1 as desired, 5 changes in 2 layers, 1 host to reboot, up to 4.1 GB to send, 1 not planned, see "
-            "above",
+            "4 hosts: 1 as desired, 2 with 5 changes in 2 layers, 1 host to reboot, up to 4.1 GB to send, "
+            "1 not planned, see above",
             " --hosts a,b",
         ),
         (
@@ -81,6 +81,7 @@ def test_a_plan_ends_with_what_it_comes_to(
 ) -> None:
     lines = told(capsys, *plans, errors=errors)
     wanted = [last, f"next: invoke provision{then}"] if then else [last]
+    wanted += [f"next: invoke rebuild --hosts {error.host} --check" for error in errors]
     assert lines[-len(wanted) :] == wanted
 
 
@@ -117,7 +118,10 @@ def test_the_next_command_of_many_hosts_says_which_of_the_call_it_leaves_out(
         map(member, [*names, *(error.host for error in silent)])
     )
     show_plans(members, Results(plans, silent), then="provision", as_json=False)
-    assert ended(capsys)[-1] == "next: invoke provision --hosts '@rack 3,!login,!node[002,005]'"
+    assert ended(capsys)[-2:] == [
+        "next: invoke provision --hosts '@rack 3,!login,!node[002,005]'",
+        "next: invoke rebuild --hosts 'login,node[002,005]' --check",
+    ]
 
 
 def test_many_hosts_with_the_same_error_share_a_line_and_few_do_not(capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,7 +172,7 @@ def test_a_run_ends_with_sums_the_time_in_all_and_what_to_do_about_what_failed(
         "6 hosts in 6 min 12 s: 2 changed, 1 failed, 1 locked, 1 unreachable, 1 untouched",
         "every step: invoke runs.show --run run1",
         "next: invoke doctor --hosts c",
-        "next: invoke rebuild --check --hosts e",
+        "next: invoke rebuild --hosts e --check",
     ], "the stand-ins are those of hosts that were reached"
     assert "driver 2 2 1 min 10 s" in [" ".join(line.split()) for line in lines], "each layer once"
 
@@ -187,7 +191,7 @@ def verdict(host: str, *, passed: bool = True, layers: Iterable[str] = (), provi
     why = "" if passed else "it is off"
     checks = tuple(Check(role, "test_x", "It runs.", passed, 0.5, why) for role in ("base", "driver"))
     plan = planned(host, CHANGE, layers=layers) if layers else planned(host)
-    return Verdict(replace(plan, provisioned=provisioned), checks)
+    return Verdict(replace(plan, provisioned=provisioned), checks, took_s=1.0)
 
 
 def test_verify_ends_with_its_verdict_and_folds_what_passed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,14 +200,15 @@ def test_verify_ends_with_its_verdict_and_folds_what_passed(capsys: pytest.Captu
         *(verdict(name, passed=False, layers=("base", "driver"), provisioned=False) for name in ("new1", "new2")),
     )  # fmt: skip
     results = Results(verdicts, (Unreachable("off", "no route"),))
-    show_verdicts([*map(member, (each.host for each in verdicts)), member("off")], results, as_json=False)
+    members = [*map(member, (each.host for each in verdicts)), member("off")]
+    show_verdicts(members, results, took_s=200.0, as_json=False)
     lines = ended(capsys)
     assert lines[0] == "gpu[001-299] (299 hosts)  passed: 2 checks in 2 layers  1.0 s"
     assert "new[1-2] (2 hosts)  no layer is as desired: 2 changes (--details shows them)" in lines
     assert lines[-4:] == [
-        "303 hosts: 299 passed, 1 failed, 2 without any layer as desired, 1 unreachable",
+        "303 hosts in 3 min 20 s: 299 passed, 1 failed, 2 without any layer as desired, 1 unreachable",
         "next: invoke doctor --hosts bad",
-        "next: invoke rebuild --check --hosts off",
+        "next: invoke rebuild --hosts off --check",
         "next: invoke provision --hosts 'new[1-2]'",
     ]
     assert len(lines) < 20
@@ -223,7 +228,7 @@ def test_verify_shows_all_with_details(capsys: pytest.CaptureFixture[str]) -> No
     )
     show_verdicts([*map(member, ("gpu01", "gpu02", "new"))], Results(verdicts, ()), details=True, as_json=False)
     lines = ended(capsys)
-    assert sum("✓ driver: 1 of 1 check  0.5 s" in line for line in lines) == 2
+    assert sum("✓ driver: 1 of 1 check passed  0.5 s" in line for line in lines) == 2
     assert any("~ driver: absent → 470" in line for line in lines)
 
 

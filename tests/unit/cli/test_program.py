@@ -211,3 +211,12 @@ def test_a_mistake_in_a_roles_verbs_is_said_with_its_line(
     assert (status, out) == (2, "")
     assert sentence in errors
     assert "Traceback" not in errors
+
+
+def test_what_a_verb_imports_is_compiled_once(site: Path, tmp_path: Path) -> None:
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {**kept, "PYTHONPYCACHEPREFIX": str(tmp_path / "compiled"), "PYTHONPATH": str(CHECKOUT)}
+    words = [sys.executable, "-m", "hostwright", "--site", str(site), "--list"]
+    subprocess.run(words, env=environment, capture_output=True, check=True)
+    late = CHECKOUT / "hostwright/plan/roles"  # imported after Invoke has read its own options
+    assert list((tmp_path / "compiled").joinpath(*late.parts[1:]).glob("site.*.pyc"))

@@ -185,7 +185,7 @@ def test_a_directory_that_cannot_be_written_is_a_sentence_and_no_error(state: Pa
     (state / "stacks").write_text("a file in its place")
     said = stackstore.keep(OLD)
     assert "tensorflow-2.9 cannot be kept" in said
-    assert "provision again" in said
+    assert "provisioned again" in said
 
 
 def test_the_digest_does_not_move_when_a_later_hostwright_knows_more_fields() -> None:
@@ -339,7 +339,7 @@ def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(
     said = " ".join(capsys.readouterr().err.split())
     when = local_time(datetime(2026, 11, 2, 8, tzinfo=UTC))
     assert f"back to tensorflow-2.9: gpu[01-02] (verified {when}). The" in said
-    assert "The inventory still says tensorflow-2.9.3: audits report that as intent" in said
+    assert "The inventory still says tensorflow-2.9.3: audits show these hosts as behind it (intent)" in said
 
 
 def test_check_shows_the_plan_and_runs_nothing(
@@ -369,7 +369,15 @@ def test_one_host_that_cannot_go_back_keeps_all_from_being_touched(
     document = json.loads(out)
     assert [error["host"] for error in document["errors"]] == ["gpu02"]
     assert document["untouched"] == ["gpu01", "gpu02"]
-    assert "nothing was changed: exclude the hosts that cannot go back" in " ".join(err.split())
+    assert "nothing was changed: either all of these hosts go back, or none" in " ".join(err.split())
+
+
+@pytest.mark.usefixtures("stuck")
+def test_hosts_that_could_go_back_alone_are_what_is_next(
+    inventory: Path, did: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (rollback(inventory, to="tensorflow-2.9"), did) == (FAILED, [])
+    assert capsys.readouterr().out.splitlines() == ["next: invoke rollback --hosts gpu01 --to tensorflow-2.9"]
 
 
 def test_records_are_asked_for_without_root() -> None:

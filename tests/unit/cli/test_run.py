@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -63,7 +64,7 @@ FLEET = ended(
 
 
 def test_a_fleet_fits_on_a_screen_and_what_failed_is_at_its_end(capsys: pytest.CaptureFixture[str]) -> None:
-    commands.show_commands(COMMAND, FLEET, as_json=False)
+    commands.show_commands(COMMAND, FLEET, took_s=61.0, as_json=False)
     out, err = capsys.readouterr()
     assert out.splitlines() == [
         "gpu[001-289] (289 hosts): exit 0",
@@ -75,8 +76,10 @@ def test_a_fleet_fits_on_a_screen_and_what_failed_is_at_its_end(capsys: pytest.C
         "  │ uname: oh",
         "gpu298: ended after 60 s (--timeout)",
         "  │ 5.",
-        "300 hosts: 296 exit 0 (2 different outputs), 1 exit 1, 1 ended after 60 s (--timeout), 1 unreachable, "
-        "1 untouched (stopped by the operator); run 20261124t000000-aaaa",
+        "300 hosts in 1 min 01 s: 296 exit 0 (2 different outputs), 1 exit 1, 1 ended after 60 s (--timeout), "
+        "1 unreachable, 1 untouched (stopped by the operator)",
+        "every output: invoke runs.show --run 20261124t000000-aaaa --steps",
+        "next: invoke rebuild --hosts gpu299 --check",
     ]
     assert err.startswith("gpu299: gpu299:22 refuses the connection")
 
@@ -97,7 +100,7 @@ LIES = "\x1b[2J\x1b]0;owned\x07\rgpu01: exit 0\x0bgpu02: exit 0\u2028gpu03\u202e
 
 def test_what_a_host_says_begins_no_line_and_moves_no_cursor() -> None:
     lines = piped(ended(result("gpu01", LIES, stderr=LIES)))
-    assert len(lines) == 7
+    assert len(lines) == 8
     for line in (*lines[1:3], *lines[4:6]):
         assert line.startswith("  │ ")
         assert line.replace("\t", "").isprintable()
@@ -105,7 +108,7 @@ def test_what_a_host_says_begins_no_line_and_moves_no_cursor() -> None:
 
 
 def test_the_beginning_of_a_line_is_kept() -> None:
-    assert piped(ended(result("gpu01", "\n   deep\n\n  less\n\n")))[1:-1] == [
+    assert piped(ended(result("gpu01", "\n   deep\n\n  less\n\n")))[1:-2] == [
         "  │ ",
         "  │    deep",
         "  │ ",
@@ -216,7 +219,8 @@ def test_ctrl_c_ends_the_command_on_every_host_and_shows_what_there_is(site: Pat
     assert processes(mark) == []
     assert process.returncode == 130, err
     assert out.splitlines()[:2] == ["gpu[01-02] (2 hosts): stopped by the operator", "  │ begun"]
-    assert out.splitlines()[-1].startswith("2 hosts: 2 stopped by the operator; run 2")
+    assert re.fullmatch(r"2 hosts in [0-9.]+ s: 2 stopped by the operator", out.splitlines()[-2])
+    assert out.splitlines()[-1].startswith("every output: ")
 
 
 def test_words_behind_the_dashes_are_the_commands(site: Path) -> None:

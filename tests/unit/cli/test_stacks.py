@@ -14,7 +14,7 @@ from hostwright.cli.verbs.stacks import stacks
 from hostwright.cli.views.stacks import stack_view
 from hostwright.fleet import Fleet
 from hostwright.plan.roles.site import Site
-from hostwright.plan.stacklist import ListedStack, list_stacks
+from hostwright.plan.stacks.listing import ListedStack, list_stacks
 from tests.places import INVENTORY
 
 OURS = "extends: tensorflow-2.9\ndescription: ours\ndistributions: {ubuntu: ['20.04'], debian: []}\n"
@@ -46,14 +46,14 @@ def standard(name: str) -> ListedStack:
 
 def test_a_stack_at_80_columns() -> None:
     text = text_of(standard("tensorflow-2.9"))
-    assert text.startswith("tensorflow-2.9\n  what          TensorFlow 2.9.0, CUDA 11.2.2,")
+    assert text.startswith("tensorflow-2.9\n  what   TensorFlow 2.9.0, CUDA 11.2.2,")
     words = " ".join(text.split())
     assert "pins driver 470.182.03, cuda 11.2.2, nvcc V11.2.152, cudnn 8.1.0.77, tensorflow 2.9.0" in words
     assert "for ubuntu 20.04, ubuntu 22.04, debian 11" in words
     assert "roles base, driver, cuda, cudnn, environment, tensorflow, container" in words
-    assert "stand-ins none" in words
-    assert "ubuntu 22.04 planned from made-up facts, without a host" in words
-    assert "debian 11 audit, doctor, plan, provision, rebuild, remove, verify on lab hosts (" in words
+    assert "stand-ins" not in words.partition("on lab hosts")[0]
+    assert "tried ubuntu 20.04, ubuntu 22.04: only planned, from made-up facts; never on a host" in words
+    assert "tried debian 11: audit, doctor, plan, provision, rebuild, remove, verify on lab hosts (" in words
     assert "stand-ins for container-toolkit-key, cuda-pin, cuda-repository, cudnn, driver, fabric-manager" in words
 
 
@@ -85,7 +85,7 @@ def test_new_site_has_the_standard_stacks_and_its_own_is_untried(
     assert "tensorflow-2.12\n" in out
     assert f"{site}/inventory/stacks/ours.yml (of this site)" in "".join(out.splitlines())
     (ours,) = (one for one in list_stacks(Fleet.load(site=Site(site))) if one.name == "ours")
-    assert "\n  ubuntu 20.04  not tried" in text_of(ours)
+    assert "\n  tried  ubuntu 20.04: not tried" in text_of(ours)
 
 
 def test_sites_stack_hides_the_standard_ones_records(
@@ -105,10 +105,11 @@ def test_roles_of_which_other_things_are_known_have_lines_of_their_own(site: Pat
     ]  # fmt: skip
     (site / "inventory/stacks/tried.json").write_text(json.dumps(records))
     (ours,) = (one for one in list_stacks(Fleet.load(site=Site(site))) if one.name == "ours")
-    tail = text_of(ours).partition("\n  ubuntu 20.04  ")[2]
-    assert tail.split("\n")[:2] == [
-        "base, container: verify on lab hosts (recorded 2026-01-02)",
-        "                driver, cuda, cudnn, environment, tensorflow: not tried",
+    tail = text_of(ours).partition("\n  tried  ")[2]
+    assert tail.split("\n")[:3] == [
+        "ubuntu 20.04:",
+        "           base, container: verify on lab hosts (recorded 2026-01-02)",
+        "           driver, cuda, cudnn, environment, tensorflow: not tried",
     ]
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+from dataclasses import replace
 
 import pytest
+from rich.console import Console, Group
+from rich.text import Text
 
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli.views.verdicts import show_verdicts
-from hostwright.plan.model import Plan
+from hostwright.cli.console import Listed, with_sums
+from hostwright.cli.views.verdicts import conclude, show_verdicts
+from hostwright.plan.model import Change, Plan, RolePlan, Step
 from hostwright.plan.planning import HostPlan
 from hostwright.verify.verdict import Check, Verdict
 
@@ -23,9 +28,9 @@ VERDICT = Results((Verdict(HostPlan(Plan("gpu01", "house", ())), CHECKS),), ())
 def test_an_unasked_check_is_shown_as_not_checked(capsys: pytest.CaptureFixture[str]) -> None:
     show_verdicts((), VERDICT, as_json=False)
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert "? driver: 1 of 2 checks, 1 not checked  1.0 s" in lines
+    assert "? driver: 1 of 2 checks passed, 1 not checked  1.0 s" in lines
     assert lines[lines.index("The module is loaded. (not checked)") + 1] == "the connection was lost"
-    assert "✗ container: 0 of 1 check  0.5 s" in lines
+    assert "✗ container: 0 of 1 check passed  0.5 s" in lines
 
 
 def test_json_tells_unasked_from_failed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,3 +38,63 @@ def test_json_tells_unasked_from_failed(capsys: pytest.CaptureFixture[str]) -> N
     (host,) = json.loads(capsys.readouterr().out)["hosts"]
     assert (host["failed_roles"], host["unchecked_roles"], host["passed"]) == (["container"], ["driver"], False)
     assert [check["checked"] for check in host["checks"]] == [True, False, True]
+
+
+def failing(host: str, why: str = "it is off") -> Verdict:
+    checks = (replace(CHECKS[0], duration_s=float(host[-1])), replace(CHECKS[2], why=why))
+    plan = Plan(host, "house", (RolePlan("cuda", (), (Change("link", "absent", "there", (Step("true"),)),)),))
+    return Verdict(HostPlan(plan), checks)
+
+
+def test_hosts_that_failed_alike_are_shown_once_with_what_is_right_in_a_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    verdicts = (failing("gpu01"), failing("gpu02"), failing("gpu03", "no socket"))
+    show_verdicts((), Results(verdicts, ()), took_s=61.0, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == [
+        *("gpu[01-02] (2 hosts)  failed: cuda, container", "gpu[01-02] (2 hosts)  1 change to house"),
+        *("gpu03  failed: cuda, container", "gpu03  1 change to house"),
+        *("3 hosts in 1 min 01 s: 3 failed", "next: invoke doctor --hosts 'gpu[01-03]'"),
+    ]
+    assert lines[1:6] == [
+        "  ✗ container: 0 of 1 check passed  0.5 s",
+        "      Docker runs.",
+        "        it is off",
+        "  ✗ cuda: differs from the stack",
+        "  ✓ driver: 1 check  1.0 s",
+    ]
+
+
+def test_with_details_each_host_and_layer_stands_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    show_verdicts((), Results((failing("gpu01"), failing("gpu02")), ()), details=True, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    passed = "  ✓ driver: 1 of 1 check passed  {} s"
+    assert [line for line in lines if "✓" in line] == [passed.format("1.0"), passed.format("2.0")]
+
+
+def test_what_was_verified_is_said_once_more_below_the_proofs(capsys: pytest.CaptureFixture[str]) -> None:
+    conclude((), VERDICT, "checks of ", took_s=5.0)
+    assert capsys.readouterr().out.splitlines() == [
+        "checks of 1 host in 5.0 s: 1 failed",
+        "next: invoke doctor --hosts gpu01",
+    ]
+
+
+def test_hosts_that_only_differ_are_provisioned_next(capsys: pytest.CaptureFixture[str]) -> None:
+    verdicts = (replace(failing("gpu01"), checks=()), failing("gpu02"))
+    show_verdicts((), Results(verdicts, ()), as_json=False)
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "next: invoke doctor --hosts gpu02",
+        "next: invoke provision --hosts gpu01",
+    ]
+
+
+@pytest.mark.parametrize("width", [22, 30, 40])
+def test_numbers_stay_with_what_they_count(width: int) -> None:
+    out = Console(file=io.StringIO(), width=width)
+    told = Listed("300 hosts in 4.1 s: 195 drifted, 5 could not be read, 94 as desired")
+    out.print(with_sums(Group(Text("x"), told)))
+    lines = [line.strip() for line in out.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert [part for part in ("195 drifted", "94 as desired") if not any(part in line for line in lines)] == []
+    assert any("5 could not be read" in line for line in lines) or width < 25

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hostwright.audit.auditing import fleet_audit
-from hostwright.audit.judging.judging import audit_probes, judge
+from hostwright.audit.judging.audited import audit_probes
+from hostwright.audit.judging.judging import judge
 from hostwright.audit.reports.diagnosis import show_diagnosis
 from hostwright.audit.reports.document import read_json, render_json
 from hostwright.audit.reports.junit import render_junit
@@ -22,6 +24,7 @@ from hostwright.cli import console
 from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Facts, Plan
 from hostwright.plan.planning import at_work, disturbing, plan_host, removal_of
+from hostwright.plan.probing.questions import passes_of
 from hostwright.standard.roles.driver.nvsmi.report import read_report
 from tests.unit.fuzz.lies import answers, clean, pieces
 from tests.unit.support.standard import members
@@ -73,6 +76,19 @@ def test_facts_are_an_audit_that_every_report_holds(member: Member, some: list[A
     with screen.capture() as shown:
         screen.print(show_audit(audit, {}, details=True), *show_diagnosis(audit.hosts, {}))
     assert all(char.isprintable() or char in "\n\t" for char in shown.get())
+
+
+@settings(max_examples=A_FEW, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(answers, st.randoms(use_true_random=False))
+def test_what_a_pass_prints_is_answers_of_its_probes_or_none(
+    member: Member, answer: Answer, chance: random.Random
+) -> None:
+    for asked in passes_of(tuple(audit_probes(member))):
+        words = [chance.choice([*asked.words, "/", "", "0", "'/a' -> '/b'", "OK", "old"]) for _ in range(12)]
+        for text in (answer.text, "\n".join(words), "".join(f"{word}: OK\n" for word in words)):
+            told = asked.answers(replace(answer, text=text))
+            assert told.keys() <= asked.members.keys()
+            assert all(isinstance(one, Answer) for one in told.values())
 
 
 @given(reports | clean, clean)

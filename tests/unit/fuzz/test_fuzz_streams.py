@@ -12,11 +12,14 @@ from hostwright.apply.jobs.scripting import LogReader
 from hostwright.common.errors import ProtocolError
 from hostwright.plan.model import Probe
 from hostwright.plan.probing import parse
+from hostwright.resources.files.paths import content_probe, instead_probe, stat_probe
 from hostwright.transport.frame import NOISE_KEPT_BYTES, Stream
 from tests.unit.fuzz.lies import NONCE, cuts, pieces_of, streams
 from tests.unit.support.work import calls
 
 PROBES = (Probe("echo a"), Probe("echo b", cap_bytes=50))
+#: and such as a pass answers: it has the number 5
+OF_PASSES = (*PROBES, stat_probe("/a"), instead_probe("/a"), content_probe("/a", "x"))
 
 
 @given(streams, cuts)
@@ -45,6 +48,13 @@ def test_answers_are_facts_or_an_error_of_the_host(data: bytes) -> None:
             assert all("\0" not in answer.text for answer in facts.values())
 
     assert calls(read) <= 3000 + len(data)
+
+
+@given(streams.map(lambda data: data.replace(b"9 0\n", b" 5\n/a\nx|y\n0\n'/a'\n/\n\n\n\n")))
+def test_answers_of_passes_are_facts_or_an_error_of_the_host(data: bytes) -> None:
+    with suppress(ProtocolError):
+        facts = parse(OF_PASSES, NONCE, data, "gpu01")
+        assert facts.keys() <= set(OF_PASSES)
 
 
 @given(streams, cuts, st.integers(0, 3), st.integers(0, 255))

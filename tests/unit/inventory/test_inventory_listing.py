@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from invoke import Context, Exit
 
 from hostwright.cli.arguments import Selection
@@ -46,7 +47,7 @@ def test_every_host_is_listed_and_what_cannot_be_used_is_said(
     assert hosts(Selection("all", (str(inventory),))) == 0
     out, err = capsys.readouterr()
     err = " ".join(err.split())
-    assert out.startswith("5 hosts: ")
+    assert out.splitlines()[-1].startswith("5 hosts: ")
     assert "stack: there is no stack 'web'" in err
     assert "name ours with hostwright_stack" in err
     assert "found 'winrm'" in err
@@ -57,7 +58,7 @@ def test_every_host_is_listed_and_what_cannot_be_used_is_said(
 
 def test_this_machine_is_listed_as_such(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert hosts(Selection("here,gpu02", (str(inventory),))) == 0
-    assert "  here  this machine  " in capsys.readouterr().out
+    assert "\nhere   this machine  " in capsys.readouterr().out
     assert hosts(Selection("here,gpu02", (str(inventory),)), as_json=True) == 0
     rows = json.loads(capsys.readouterr().out)["hosts"]
     assert {row["host"]: row["connection"] for row in rows} == {"here": "local", "gpu02": "ssh"}
@@ -69,7 +70,7 @@ def test_two_names_of_this_machine_are_listed_and_not_worked_on_together(
     """As in inventories in which network devices, or clouds, are reached by programs that run here."""
     (tmp_path / "hosts.ini").write_text("[dev]\ndev1\n[staging]\nstaging1\n[all:vars]\nansible_connection=local\n")
     assert hosts(Selection("all", (str(tmp_path),))) == 0
-    assert capsys.readouterr().out.startswith("2 hosts: ")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("2 hosts: ")
     fleet = Fleet.load(tmp_path)
     assert [member.name for member in fleet.members("staging")] == ["staging1"]
     with pytest.raises(InputError, match="dev1, staging1 have ansible_connection: local, so each of them is this mach"):
@@ -167,12 +168,12 @@ def test_the_option_is_repeated_or_stands_in_the_environment(
 ) -> None:
     site, rack = two(tmp_path)
     assert typed(look.hosts, inventory=[site, rack]) == 0
-    assert capsys.readouterr().out.startswith("3 hosts: gpu[01-03]")
+    assert capsys.readouterr().out.endswith("\n3 hosts: gpu[01-03]\n")
     monkeypatch.setenv("HOSTWRIGHT_INVENTORY", f"{site},{rack}")
     assert typed(look.hosts) == 0
-    assert capsys.readouterr().out.startswith("3 hosts: gpu[01-03]")
+    assert capsys.readouterr().out.endswith("\n3 hosts: gpu[01-03]\n")
     assert typed(look.hosts, inventory=[rack]) == 0, "what is typed counts alone"
-    assert capsys.readouterr().out.startswith("2 hosts: gpu[02-03]")
+    assert capsys.readouterr().out.endswith("\n2 hosts: gpu[02-03]\n")
 
 
 def test_advice_has_every_inventory_of_the_call(
@@ -265,7 +266,9 @@ def test_variables_that_no_role_reads_are_shown_and_secrets_are_masked(
     assert (own["ansible_user"], own["ansible_password"]) == ("ops", "***")
     assert show_variables(chosen, why=True) == 0
     out = capsys.readouterr().out
-    assert "  that no role reads:\n  rack = 3\n      → 3  group all  " in out
+    assert "# no role reads these:\nrack: 3\n#     → 3  group all  " in out
+    assert "\n# ansible_password: '***'\n" in out
+    assert yaml.safe_load(out)["rack"] == 3, "it can be pasted back"
     assert "hunter2hunter2" not in out and "s3cretword" not in out
 
 

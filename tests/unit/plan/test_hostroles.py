@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from hostwright.apply.host.departure import clean_script
-from hostwright.audit.judging.judging import audit_probes, unread
+from hostwright.audit.judging.audited import audit_probes
+from hostwright.audit.judging.judging import unread
 from hostwright.common.errors import InputErrors
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host.newrelease import renewed
@@ -19,7 +20,7 @@ from hostwright.plan.host.release import RELEASE, Run
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import plan_host
 from hostwright.plan.roles.role import discover
-from hostwright.plan.stackfiles import artifacts_for_hosts
+from hostwright.plan.stacks.files import artifacts_for_hosts
 from hostwright.stack.stack import Artifact
 
 DEFAULT = ["base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"]

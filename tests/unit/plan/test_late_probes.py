@@ -15,6 +15,7 @@ from hostwright.apply.journal.redaction import Redactor
 from hostwright.common.errors import HostError, NotAnswered
 from hostwright.common.quoting import sh
 from hostwright.common.untrusted import guarded
+from hostwright.plan import probing
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.occupancy import Occupancies, Occupancy
 from hostwright.plan.model import Answer, Facts, Probe
@@ -63,6 +64,23 @@ def test_each_probe_that_hangs_is_ended_by_itself_and_the_others_answer(tmp_path
     assert set(facts.late) == {opened, by_the_shell, deaf}
     assert facts.late[opened] == Answer(137, "some\n", late_s=2)
     assert not alive(mark)
+
+
+def test_a_host_that_takes_long_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On standard error: what it prints comes in one piece, at the end."""
+    monkeypatch.setattr(probing, "BEAT_S", 1)
+    slow = [Probe("sleep 2.5; echo slow"), Probe("sleep 2.5; echo slow", root=True)]
+    text = "\n".join(programs(slow, new_nonce()))
+    done = subprocess.run(["/bin/sh"], input=text.encode(), capture_output=True, check=True, timeout=60)
+    assert done.stderr.count(b".\n") >= 4
+    assert done.stderr.replace(b".\n", b"") == b""
+
+
+def test_a_look_that_is_soon_done_says_nothing_of_itself() -> None:
+    done = subprocess.run(
+        ["/bin/sh"], input=programs([Probe("echo")], new_nonce())[0].encode(), capture_output=True, check=True
+    )
+    assert done.stderr == b""
 
 
 def test_shells_whose_child_is_ended_do_not_go_on_and_answer(tmp_path: Path):

@@ -7,8 +7,9 @@ import pytest
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Change, Facts, Probe, Step
-from hostwright.plan.planning import PREFLIGHT, at_work, desire, disturbing, make_plan, plan_host
+from hostwright.plan.planning import PREFLIGHT, at_work, disturbing, make_plan, plan_host
 from hostwright.plan.roles.role import Wanted, discover
+from hostwright.plan.roles.wants import desire
 from hostwright.stack.rules import HostFacts, check_host
 from hostwright.standard.roles.driver.states.gpu_use import HOLDERS
 from tests.places import INVENTORY

@@ -15,8 +15,9 @@ import pytest
 
 from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts, Planned, Probe, Refusal
-from hostwright.plan.planning import desire, make_plan
+from hostwright.plan.planning import make_plan
 from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.wants import desire
 from tests.unit.support.stacks import ROLES, load_stack
 
 RECORDED: dict[str, Any] = json.loads(

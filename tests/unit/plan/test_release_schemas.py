@@ -17,10 +17,12 @@ import pytest
 
 from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.rollout.rollback import way_back
+from hostwright.audit.judging.audited import audit_probes
 from hostwright.audit.judging.drift import last_good
-from hostwright.audit.judging.judging import audit_probes, judge
+from hostwright.audit.judging.judging import judge
 from hostwright.common.errors import Refused
 from hostwright.fleet import Fleet, Member
+from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host import release
 from hostwright.plan.host.drained import DRAINED
 from hostwright.plan.host.newrelease import former_name, reduced, renewed, state_sha256
@@ -41,12 +43,18 @@ SENTENCE = "was written by a newer Hostwright than this one: upgrade Hostwright 
 
 
 @pytest.fixture(scope="module")
-def member(tmp_path_factory: pytest.TempPathFactory) -> Member:
+def provisioned(tmp_path_factory: pytest.TempPathFactory) -> Member:
     """The host that the earlier version provisioned, with its stack as it was then, and with all roles of then."""
     folder = tmp_path_factory.mktemp("inventory")
     (folder / "hosts.yml").write_text(f"all: {{hosts: {{gpu01: {{hostwright_roles: {sorted(EARLIER['roles'])}}}}}}}")
     stack = read_stack(json.loads((FIXTURES / "stack-schema-1.json").read_bytes()))
     return replace(Fleet.load(folder).members("all")[0], stack=stack)
+
+
+@pytest.fixture
+def member(provisioned: Member) -> Member:
+    """The same, which remembers nothing that another test planned with other methods."""
+    return replace(provisioned, memory=Memory())
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hostwright.common.errors import InputError
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.role import Role, Wanted, discover
 from hostwright.plan.roles.site import STANDARD, Site
-from hostwright.plan.stackfiles import stacks_of_hosts
+from hostwright.plan.stacks.files import stacks_of_hosts
 from hostwright.resources.files.files import File
 from hostwright.stack.stackfile import default_stack
 

@@ -12,7 +12,7 @@ from hostwright.apply.events import Event, HostEnded
 from hostwright.apply.host.outcome import Outcome, Settings, worst
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.rollout import applying
-from hostwright.cli.views.outcomes import show_outcomes
+from hostwright.cli.views.changing.outcomes import show_outcomes
 from hostwright.common.errors import Acceptance, HostError, InputError, NotAccepted, Stopped, Unreachable
 from hostwright.common.places import state_root
 from hostwright.fleet import Audience, ChangeOptions, Fleet, RolloutOptions, RunResults

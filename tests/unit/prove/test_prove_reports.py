@@ -48,9 +48,9 @@ def shown(proofs: FleetProof, *, details: bool = False) -> str:
 
 def test_the_table_folds_what_is_alike_and_says_what_is_not() -> None:
     text = shown(mixed())
-    verdict = "8 hosts, full proofs, 12.0 s: 1 failed, 1 could not be proved, 1 not proved in full"
+    verdict = "8 hosts in 12.0 s, full proofs: 1 failed, 1 could not be proved, 1 not proved in full"
     assert text.splitlines()[-1].startswith(verdict), "what it comes to does not scroll away"
-    assert "gpu[00-03] (4)" in text
+    assert "gpu[00-03] (4 hosts)" in text
     assert "✗ clock.ticks  ticks on GPU-9 (A100) is 50% worse than the median of 5 hosts with A100" in text
     assert "? clock.ticks  in use by python3 (4711)" in text
     assert "– clock.ticks  no GPU in this host" in text
@@ -70,9 +70,23 @@ def test_where_the_table_does_not_fit_proofs_are_listed_by_outcome() -> None:
         "gpu03",
         "  ✗ failed  layer0.proof",
         f"  ✓ passed  {', '.join(names[1:])}",
-        "gpu[01-02] (2)",
+        "gpu[01-02] (2 hosts)",
         f"  ✓ passed  {', '.join(names[1:])}",
     ]
+
+
+def test_hosts_of_which_the_same_is_told_share_it() -> None:
+    bad = result(ticks(1.0), outcome="failed", sentence="slow")
+    silent = [host(f"gpu{number:02}", sentence="no route to host") for number in range(3)]
+    text = shown(fleet(*silent, host("gpu07", bad), host("gpu08", bad)))
+    assert [line.rstrip() for line in text.splitlines()][1:] == [
+        *("gpu[07-08] (2 hosts)  ✗ failed", ""),
+        *("gpu[07-08] (2 hosts)  failed", "  ✗ clock.ticks  slow", ""),
+        *("gpu[00-02] (3 hosts)  could not be proved", "  no route to host", ""),
+        "5 hosts in 12.0 s, full proofs: 2 failed, 3 could not be proved",
+    ]
+    many = [host(f"node{number:03}", sentence="no route to host") for number in range(1, 100, 2)]
+    assert "50 hosts  could not be proved\n  node[001,003" in shown(fleet(*many))
 
 
 def test_every_figure_is_shown_with_its_device_and_no_gpu_is_said_where_there_was_none() -> None:

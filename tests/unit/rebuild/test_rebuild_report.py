@@ -92,7 +92,7 @@ def test_the_document_is_json_and_says_the_method():
 
 def test_the_table_folds_hosts_and_says_what_is_slow():
     text = shown(FLEET)
-    assert "longer than 10 minutes: gpu03 (power cycle + repair)" in text
+    assert "longer than 10 min: gpu03 (power cycle + repair)" in text
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "provision 3 1 min 00 s 11 min 40 s 11 min 40 s gpu03" in lines
     assert "all 3 1 min 04 s 12 min 13 s 12 min 13 s 2 of 3 gpu03" in lines

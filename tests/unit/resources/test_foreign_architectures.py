@@ -41,6 +41,7 @@ def answer(tmp_path: Path) -> str:
         ("libnvidia-gl-470", "i386", "470.57.02-1", "install"),
         ("libnvidia-decode-470", "i386", "470.57.02-0", "install"),
         ("nvidia-kernel-common", "all", "1.0", "install"),
+        ("dpkg", native, "1.21", "install"),
     )
     (tmp_path / "status").write_text(
         "".join(
@@ -68,6 +69,7 @@ def test_each_architecture_has_a_row_of_its_own(answer: str) -> None:
         "libnvidia-gl-470:i386": ("470.57.02-1", False),
         "libnvidia-decode-470:i386": ("470.57.02-0", False),
         "nvidia-kernel-common": ("1.0", False),
+        "dpkg": ("1.21", False),
     }
     told = {name: (row.architecture, row.source) for name, row in table.items()}
     assert told["libnvidia-gl-470:i386"] == ("i386", "libnvidia-gl-470")

@@ -13,7 +13,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from hostwright.plan.model import Answer, Change, Facts
-from hostwright.resources.packages.dpkg import DPKG, mend_script, mending
+from hostwright.resources.packages.dpkg import DPKG, mend_script, mending, parse_dpkg
 from hostwright.resources.packages.packages import DpkgInOrder
 from tests.unit.support.aptroot import AptRoot, deb, installed, repository
 from tests.unit.support.shell import ask, program, run
@@ -57,7 +57,7 @@ def mend(apt: AptRoot, *leaving: str) -> CompletedProcess[bytes]:
 
 def states(apt: AptRoot) -> dict[str, str]:
     _, text = ask(DPKG.script)
-    return {row.split("\t")[0]: row.split("\t")[2].strip() for row in text.splitlines()}
+    return {name: row.state.strip() for name, row in parse_dpkg(text).items()}
 
 
 def test_a_host_in_order_plans_nothing_and_asks_apt_nothing(apt: AptRoot) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.resources.python.python import CONSTRAINTS, MARKER
-from hostwright.resources.python.venv_audit import Dist, audit_probe, parse_audit
+from hostwright.plan.model import Answer, Refusal
+from hostwright.plan.testing import facts_for
+from hostwright.resources.python.python import CONSTRAINTS, MARKER, Recipe, Venv
+from hostwright.resources.python.venv_audit import NO_PERL, Dist, audit_probe, parse_audit
 from tests.unit.support.forks import forks
-from tests.unit.support.shell import ask
+from tests.unit.support.shell import ask, program, run
 
 FILES = ("numpy/core.py", "numpy/empty.py", "numpy/my data.txt", "../../../bin/f2py", "numpy-1.0.dist-info/METADATA")
 
@@ -107,4 +109,23 @@ def test_a_package_without_a_record_is_told(site: Path) -> None:
 
 
 def test_looking_starts_a_handful_of_processes_however_many_files_there_are(site: Path) -> None:
-    assert forks(script(site)) <= 13
+    assert forks(script(site)) <= 9, "what people put into it is looked for where no link leads to it"
+    (site.parents[4] / "tf").symlink_to(site.parents[2])
+    assert forks(script(site)) <= 3
+
+
+def test_a_host_without_perl_is_refused_and_not_taken_for_whole(site: Path, tmp_path: Path) -> None:
+    program(tmp_path / "bin", "perl", "exit 127")
+    done = run(f"set +eu\n{script(site)}", path=tmp_path / "bin")
+    assert done.returncode == NO_PERL
+    venv = Venv("/opt/tf", (Recipe("tf", "3.9", "tf==2.9", ""),))
+    planned = venv.plan(facts_for(venv, {"python3.14": "/usr/bin/python3.9 3.9\n", "users_files": Answer(NO_PERL, "")}))
+    assert isinstance(planned, Refusal)
+    assert planned.sentence.endswith("which every Debian has: install perl-base")
+
+
+def test_names_that_a_record_quotes_are_left_out(site: Path) -> None:
+    """pip writes rows as CSV does: only a name with a comma, a quote or a line break in it is quoted."""
+    record = site / "numpy-1.0.dist-info/RECORD"
+    record.write_bytes(b'"numpy/a ""b"".py",sha256=x,9\n"numpy/a\nb.py",sha256=x,9\n' + record.read_bytes())
+    assert damaged(site) == {}

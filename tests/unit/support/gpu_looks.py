@@ -92,9 +92,9 @@ def look(
     facts = Facts({**said, **(answers or {})})
     found = Look(DESIRED, {}, facts, dict.fromkeys(roles, ()), NOW, CARDS, KNOWN.named)
     if smi is None:
-        found.made[smi_report] = GpuReport("470.182.03", "11.4", gpus, len(gpus), notices)
+        found.judged(smi_report, lambda _: GpuReport("470.182.03", "11.4", gpus, len(gpus), notices))
     if log is not None:
-        found.made[kernel_log] = tuple(log)
+        found.judged(kernel_log, lambda _: tuple(log))
     return found
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -45,10 +45,12 @@ def make(*scripts: str, name: str = "run1-cuda-aa", tries: int = 1) -> jobs.Job:
     return jobs.Job(name, RolePlan("cuda", (), changes), "NONCE", "run1", "jane@laptop", KNOWN.retry_rules)
 
 
-def start_steps(plan: RolePlan, folder: Path, to: Path | None = None) -> subprocess.Popen[bytes]:
+def start_steps(
+    plan: RolePlan, folder: Path, to: Path | None = None, remaining_s: Sequence[float] = ()
+) -> subprocess.Popen[bytes]:
     """A role's program as the job's wrapper runs it: in its folder, writing to the end of its log."""
     folder.mkdir(exist_ok=True)
-    for name, text in {**scripting.files(plan, "NONCE", KNOWN.retry_rules), "log": ""}.items():
+    for name, text in {**scripting.files(plan, "NONCE", KNOWN.retry_rules, remaining_s), "log": ""}.items():
         (folder / name).write_text(text)
     with (to or folder / "log").open("ab") as log:
         return subprocess.Popen(

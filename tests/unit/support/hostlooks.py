@@ -14,8 +14,8 @@ from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import RELEASE, Run
 from hostwright.plan.model import Answer, Facts, Probe
-from hostwright.plan.planning import desire
 from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.wants import desire
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.base.failures import apt, disks, host

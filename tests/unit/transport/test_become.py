@@ -84,6 +84,47 @@ def test_every_text_reaches_both_parts_as_data(text: str) -> None:
     assert run(wrap(program, "", password=None)).stdout == text.encode()
 
 
+#: a sudo that keeps account of its calls
+COUNTING = (
+    '#!/bin/sh\necho call >>"${0%%/*}/calls"\n%s\nwhile :; do case $1 in -*) shift;; *) break;; esac; done; exec "$@"\n'
+)
+AS_A_USER = "user_id() { uid=65534; }\nrun_as_root; exit\n"  #: whoever runs the tests
+
+
+@pytest.mark.parametrize(
+    ("root", "refuses", "ends"),
+    [
+        ("echo two", "", (0, 1)),
+        ("exit 5", "", (5, 1)),
+        ("exit 77", "", (77, 1)),
+        ("exit 1", "", (1, 2)),
+        ("echo two", "echo 'sudo: a password is required' >&2; exit 1", (BECOME_FAILED_STATUS, 2)),
+    ],
+)
+def test_sudo_that_asks_for_nothing_is_called_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, refuses: str, ends: tuple[int, int]
+) -> None:
+    """It takes as long as ten probes, and logs each call. Only where it ends with 1 it may have refused."""
+    status, calls = ends
+    stand_in(tmp_path, monkeypatch, COUNTING % refuses)
+    done = run(wrap("echo one", root, password=None).replace(b"run_as_root; exit\n", AS_A_USER.encode()))
+    assert (done.status, done.stdout.startswith(b"one\n")) == (status, True)
+    assert (tmp_path / "calls").read_text() == "call\n" * calls
+    if refuses:
+        with pytest.raises(BecomeError, match="--ask-become-pass"):
+            check_become("gpu01", done)
+
+
+@pytest.mark.parametrize("shell", ["/bin/sh", "/bin/bash"])
+def test_a_shell_knows_whose_it_is_without_a_process(shell: str) -> None:
+    text = wrap("", "true", password=None).decode()
+    own = text[text.index("user_id() {") : text.index("run_as_root() {")]
+    told = f"id() {{ echo a process; }}\n{own}\nuser_id; echo $uid\n"
+    assert run(told.encode(), shell=shell).stdout.decode() == f"{os.geteuid()}\n"
+    without = told.replace("/proc/self/status", "/no/proc")
+    assert run(without.encode(), shell=shell).stdout == b"a process\n"
+
+
 def test_a_password_that_is_no_line_is_bad_input() -> None:
     with pytest.raises(InputError, match="line break") as caught:
         wrap("", "true", password=Secret("se\ncret"))

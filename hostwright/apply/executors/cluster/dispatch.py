@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from hostwright.apply import events
 from hostwright.apply.events import Emit, Event, HostEnded, Note, Witness
 from hostwright.apply.executors.cluster.client import TLS
-from hostwright.apply.executors.cluster.errand import Asked, Done, Go, Message, Reported, Word
+from hostwright.apply.executors.cluster.errand import Done, Go, Knock, Message, Reported, Word
 from hostwright.apply.executors.cluster.sealing import letter
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.connections import CUT
@@ -149,7 +149,7 @@ class Dispatch:
         trip = self._trip(message.host)
         if trip is None:
             self._dismiss(message.worker, message.attempt)
-        elif isinstance(message.body, Asked):
+        elif isinstance(message.body, Knock):
             self._begin(trip, message, message.body)
         elif message.attempt != trip.attempt:
             self._dismiss(message.worker, message.attempt)
@@ -218,7 +218,7 @@ class Dispatch:
             self._leave.setdefault(worker, set()).add(attempt)
         self._speak(worker)
 
-    def _begin(self, trip: Trip, message: Message, asked: Asked) -> None:
+    def _begin(self, trip: Trip, message: Message, asked: Knock) -> None:
         if trip.texts and not message.worker.startswith(TLS):
             self._dismiss(message.worker, message.attempt)
             self._end(trip, HostError(trip.host, NOT_TLS % asked.worker))

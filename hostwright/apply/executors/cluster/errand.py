@@ -1,7 +1,7 @@
 """What is said between the operator's machine and a worker, as plain values.
 
 To workers: a ``Brief`` for the whole run, an ``Errand`` for each host, a ``Word`` again and again. From workers:
-``Asked``, ``Reported`` and ``Done``, each in an envelope (``Message``).
+``Knock``, ``Reported`` and ``Done``, each in an envelope (``Message``).
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Knock:
     """A worker has an errand and asks whether it may begin; ``mailbox`` is the address for the errand's secrets."""
 
     worker: str  #: its name
@@ -182,7 +182,7 @@ class Message:
     worker: str  #: its address
     number: int
     at: str
-    body: Asked | Reported | Done
+    body: Knock | Reported | Done
 
     def packed(self) -> dict[str, Any]:
         """For the cluster's event log, which takes plain data."""

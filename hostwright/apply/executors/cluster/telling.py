@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from hostwright.apply import events
 from hostwright.apply.events import Event
-from hostwright.apply.executors.cluster.errand import Asked, Done, Message, Reported
+from hostwright.apply.executors.cluster.errand import Done, Knock, Message, Reported
 from hostwright.apply.executors.cluster.records import AttemptRecord, is_recorded
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.journal.records import IDENTIFIERS
@@ -52,7 +52,7 @@ class Telling:
 
     def ask(self, name: str, mailbox: bytes) -> None:
         """Ask for the word that the attempt may begin."""
-        self._say(Asked(name, mailbox))
+        self._say(Knock(name, mailbox))
 
     def __call__(self, event: Event) -> None:
         """Tell what happened on the host."""
@@ -74,12 +74,12 @@ class Telling:
             self._over = True
         self._record.close()
 
-    def _say(self, body: Asked | Reported, *, sync: bool = False) -> None:
+    def _say(self, body: Knock | Reported, *, sync: bool = False) -> None:
         with self._lock:
             if not self._over:
                 self._put(body, sync=sync)
 
-    def _put(self, body: Asked | Reported | Done, *, sync: bool) -> None:
+    def _put(self, body: Knock | Reported | Done, *, sync: bool) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         message = Message(self._host, self._attempt, self._worker, 0, at, body)
         if is_recorded(message):

@@ -26,6 +26,7 @@ from hostwright.audit.reports.html.spreads import alike, comparisons
 from hostwright.audit.reports.html.text import embedded, folded, moment, name
 from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.audit.reports.trend import TrendPoint
+from hostwright.common.text import shown_seconds
 
 PAGE = Path(__file__).with_name("page")
 STYLES = tuple(f"styles/{name}.css" for name in ("colours", "page", "matrix", "panel", "charts", "print"))
@@ -116,7 +117,7 @@ def _head(audit: FleetAudit, hosts: Sequence[HostAudit]) -> dict[str, object]:
     hosts_with = {host for names in stand_ins.values() for host in names}
     return {
         "at": moment(audit.at),
-        "took": f"{audit.took_s:.1f} s",
+        "took": shown_seconds(audit.took_s),
         "offline": audit.offline,
         "inventory": name(audit.inventory),
         "stacks": list(dict.fromkeys(name(host.stack) for host in hosts)),

@@ -16,11 +16,14 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
+from hostwright.apply.events import SHOWN_RESULTS
 from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.audit.reports.html.html import environment_of, joined, policy
-from hostwright.audit.reports.html.text import clean, first, folded, moment, name
-from hostwright.audit.reports.run.timeline import lasting, ticks, timeline, whole_time
+from hostwright.audit.reports.html.text import clean, first, folded, line, moment, name
+from hostwright.audit.reports.run.chain import ChainLink
+from hostwright.audit.reports.run.timeline import ticks, timeline, whole_time
+from hostwright.common.text import shown_seconds
 from hostwright.plan.model import StepResult
 from hostwright.plan.roles.layers import one_order
 
@@ -43,6 +46,7 @@ RESULTS = {
 _OTHER = ("desired", "✓", 11)
 OUTPUT_CHARACTERS = 4000  #: of a step's output, from its end, where its failure stands
 STEPS, SAID = 400, 200  #: of one host
+STEPS_OF_LINK = 6  #: of one piece of the critical path
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
     hosts = sorted(run.hosts, key=lambda host: _look(host.result)[2])
     layers = one_order(list(dict.fromkeys(role.role for role in host.roles)) for host in run.hosts)
     whole_s = whole_time(run.hosts, summary.duration_s)
+    rows = timeline(run.hosts, whole_s)
     return (
         _environment()
         .get_template("run.html.j2")
@@ -81,13 +86,15 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
             run=name(run.run),
             head=_head(summary, run),
             argv=clean(" ".join(run.header.argv)),
-            counts=[(_look(result), number, name(result)) for result, number in summary.results.items()],
+            counts=[(_look(result), number, shown_result(result)) for result, number in summary.results.items()],
             state=summary.state,
             status=summary.status,
             sentence=clean(summary.sentence),
             layers=[name(layer) for layer in layers],
             hosts=[(host, *_look(host.result)[:2], _cells(host, layers)) for host in hosts],
-            rows=timeline(run.hosts, whole_s),
+            rows=rows,
+            told={row.key: row for row in rows},
+            last=max((row for row in rows if row.path), key=lambda row: row.end_s, default=None),
             ticks=ticks(whole_s),
             times=list(_times(run.hosts, layers)),
             damaged=run.damaged,
@@ -96,13 +103,18 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
     )
 
 
+def shown_result(result: str) -> str:
+    """A result as people read it; a damaged record may hold any text."""
+    return SHOWN_RESULTS.get(result, name(result))
+
+
 def _look(result: str) -> tuple[str, str, int]:
     return RESULTS.get(result, _OTHER)
 
 
 def _head(summary: RunSummary, run: RecordedRun) -> list[tuple[str, str]]:
     header = run.header
-    took = "" if summary.duration_s is None else lasting(summary.duration_s)
+    took = "" if summary.duration_s is None else shown_seconds(summary.duration_s)
     rows = (
         ("hosts", folded(header.hosts)),
         ("operator", header.operator),
@@ -123,7 +135,7 @@ def _cells(host: HostRun, layers: Sequence[str]) -> list[LayerCell | None]:
 
 
 def _cell(jobs: Sequence[RoleRun]) -> LayerCell:
-    last, took = jobs[-1], lasting(sum(job.duration_s for job in jobs))
+    last, took = jobs[-1], shown_seconds(sum(job.duration_s for job in jobs))
     if last.status is None:
         return LayerCell("drift", "~", "no end")
     return LayerCell("failing", "✗", took) if last.status else LayerCell("desired", "✓", took)
@@ -140,13 +152,24 @@ def _times(hosts: Iterable[HostRun], layers: Sequence[str]) -> Iterator[LayerTim
     for layer, some in took.items():
         longest_s, slowest = max(some)
         median_s = statistics.median(seconds for seconds, _ in some)
-        yield LayerTimes(name(layer), len(some), failed[layer], lasting(median_s), lasting(longest_s), name(slowest))
+        yield LayerTimes(
+            name(layer), len(some), failed[layer], shown_seconds(median_s), shown_seconds(longest_s), name(slowest)
+        )
 
 
 def steps_of(host: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
     """The steps of a host with their layers, those that failed first, and how many are left out."""
     steps = [(name(role.role), step) for role in host.roles for step in role.steps]
     return first(sorted(steps, key=lambda one: one[1].status == 0), STEPS)
+
+
+def of_link(link: ChainLink) -> str:
+    """What was done in a piece of the critical path, or why."""
+    if not link.steps:
+        return line(link.span.told)
+    steps = tuple(dict.fromkeys(link.steps))
+    more = len(steps) - STEPS_OF_LINK
+    return "; ".join(map(line, steps[:STEPS_OF_LINK])) + (f"; and {more} more" if more > 0 else "")
 
 
 def output(step: StepResult) -> str:
@@ -174,6 +197,9 @@ def said(record: Mapping[str, Any]) -> str:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = environment_of(Path(__file__).parent)
-    environment.filters.update(clean=clean, name=name, lasting=lasting, output=output, said=said, steps=steps_of)
+    environment.filters.update(
+        clean=clean, name=name, result=shown_result, lasting=shown_seconds, output=output, said=said, steps=steps_of
+    )
+    environment.filters.update(of_link=of_link)
     environment.globals.update(said_most=SAID)
     return environment

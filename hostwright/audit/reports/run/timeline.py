@@ -5,20 +5,21 @@ Times are seconds after the start of the run; places and widths are percentages 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Literal
 
-from hostwright.apply.journal.runs import HostRun, RoleRun
+from hostwright.apply.journal.runs import HostRun
 from hostwright.audit.reports.html.text import line, name
+from hostwright.audit.reports.run.chain import ChainLink, chain_of
+from hostwright.audit.reports.run.spans import Kind, RunSpan, needs_of, number, spans_of
+from hostwright.common.text import shown_seconds
 
-Kind = Literal["ok", "failed", "open", "reboot", "silent", "phase"]
 LETTER = 0.62  #: percent of a page's width that a letter of a label takes, on a page of 1280 pixels
 NARROWEST = 0.15  #: percent: what took no time is still seen
 MOST_TICKS = 8
+SHOWN_WAIT_S = 0.2  #: a shorter wait for a lock is not drawn
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200)
-_OTHERS: Mapping[str, Kind] = {"rebooted": "reboot", "silent": "silent", "phase": "phase"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +35,33 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
+class Bar:
+    """A part of a lane: of a wait for a lock, or of the critical path."""
+
+    start: float
+    width: float
+    lane: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class Lanes:
-    """A host's row of the timeline."""
+    """A host's row of the timeline: what was done, when it waited for a lock, and its critical path."""
 
     host: str
     result: str
     pieces: tuple[Piece, ...]
     lanes: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    kind: Kind
-    what: str
-    began_s: float
-    lasted_s: float
-    told: str = ""
+    waits: tuple[Bar, ...] = ()
+    critical: tuple[Bar, ...] = ()
+    path: tuple[ChainLink, ...] = ()
+    end_s: float = 0.0
+    key: str = ""  #: the host's name as it is recorded
 
 
 def timeline(hosts: Iterable[HostRun], whole_s: float) -> list[Lanes]:
     """The rows of hosts on which something took time, in the order in which they were begun."""
-    spans = [(host, sorted(_spans(host, whole_s), key=lambda span: span.began_s)) for host in hosts]
+    spans = [(host, spans_of(host, whole_s)) for host in hosts]
     begun = sorted((row for row in spans if row[1]), key=lambda row: row[1][0].began_s)
     return [_row(host, some, whole_s) for host, some in begun]
 
@@ -73,7 +80,7 @@ def ticks(whole_s: float) -> list[tuple[float, str]]:
 
 
 def _mark(seconds: float) -> str:
-    return f"{seconds:g} s" if seconds < 60 else lasting(seconds).replace(" 00 s", "").replace(" 00 min", "")
+    return f"{seconds:g} s" if seconds < 60 else shown_seconds(seconds).replace(" 00 s", "").replace(" 00 min", "")
 
 
 def _until(step: float, whole_s: float) -> Iterator[float]:
@@ -83,60 +90,47 @@ def _until(step: float, whole_s: float) -> Iterator[float]:
         yield place * step
 
 
-def _spans(host: HostRun, whole_s: float) -> Iterator[_Span]:
-    for role in host.roles:
-        yield _of_role(role, whole_s)
-    for record in host.said:
-        kind = _OTHERS.get(str(record["kind"]))
-        seconds, at = number(record, "seconds"), number(record, "t")
-        if kind and seconds > 0:
-            what = {"reboot": "reboot", "silent": "silent"}.get(kind, str(record.get("phase", "")))
-            told = str(record.get("reason", "") or record.get("what", ""))
-            yield _Span(kind, what, max(0.0, at - seconds), seconds, told)
+def _row(host: HostRun, spans: Sequence[RunSpan], whole_s: float) -> Lanes:
+    lanes = _lanes(spans)
+    pieces = tuple(_piece(span, lane, whole_s) for span, lane in zip(spans, lanes, strict=True))
+    of = {id(span): lane for span, lane in zip(spans, lanes, strict=True)}
+    waits = (
+        Bar(*_place(step.began_s, step.waited_s, whole_s), of[id(span)], _waited(step.waited_s))
+        for span in spans
+        for step in span.steps
+        if step.waited_s >= SHOWN_WAIT_S
+    )
+    path = chain_of(spans, needs_of(host))
+    critical = (Bar(*_place(link.began_s, link.lasted_s, whole_s), of[id(link.span)], "critical path") for link in path)
+    end_s = max(span.end_s for span in spans)
+    return Lanes(name(host.host), name(host.result), pieces, max(lanes) + 1, tuple(waits), tuple(critical), path, end_s)
 
 
-def _of_role(role: RoleRun, whole_s: float) -> _Span:
-    done = f"{len(role.steps)} of {role.planned} steps"
-    if role.status is None:
-        return _Span("open", role.role, role.began_s, max(0.0, whole_s - role.began_s), f"{done}, no end recorded")
-    if role.status:
-        return _Span("failed", role.role, role.began_s, role.duration_s, f"{done}, failed with status {role.status}")
-    return _Span("ok", role.role, role.began_s, role.duration_s, done)
+def _waited(seconds: float) -> str:
+    return f"waited {shown_seconds(seconds)} for a lock"
 
 
-def _row(host: HostRun, spans: Sequence[_Span], whole_s: float) -> Lanes:
+def _lanes(spans: Sequence[RunSpan]) -> list[int]:
+    """The lane of each span, by their beginnings: the first that is free."""
     ends: list[float] = []  # of each lane
-    pieces = []
+    lanes = []
     for span in spans:
         lane = next((place for place, end in enumerate(ends) if end <= span.began_s + 0.001), len(ends))
-        ends[lane : lane + 1] = [span.began_s + span.lasted_s]
-        pieces.append(_piece(span, lane, whole_s))
-    return Lanes(name(host.host), name(host.result), tuple(pieces), len(ends))
+        ends[lane : lane + 1] = [span.end_s]
+        lanes.append(lane)
+    return lanes
 
 
-def _piece(span: _Span, lane: int, whole_s: float) -> Piece:
-    start = min(100.0 - NARROWEST, 100 * span.began_s / whole_s)
-    width = max(NARROWEST, min(100.0 - start, 100 * span.lasted_s / whole_s))
+def _place(began_s: float, lasted_s: float, whole_s: float) -> tuple[float, float]:
+    """Where something begins on the page, and how wide it is."""
+    start = max(0.0, min(100.0 - NARROWEST, 100 * began_s / whole_s))
+    return round(start, 3), round(max(NARROWEST, min(100.0 - start, 100 * lasted_s / whole_s)), 3)
+
+
+def _piece(span: RunSpan, lane: int, whole_s: float) -> Piece:
+    start, width = _place(span.began_s, span.lasted_s, whole_s)
     what = name(span.what)
     label = what if len(what) * LETTER < width else ""
     told = f": {line(span.told)}" if span.told else ""
-    title = f"{what}, {lasting(span.lasted_s)}, from {lasting(span.began_s)}{told}"
-    return Piece(span.kind, round(start, 3), round(width, 3), lane, label, title)
-
-
-def number(record: Mapping[str, Any], field: str) -> float:
-    """A record's number; 0 where it has none."""
-    value = record.get(field)
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0
-
-
-def lasting(seconds: float) -> str:
-    """Seconds for people.
-
-    >>> [lasting(seconds) for seconds in (4.24, 200, 7500)]
-    ['4.2 s', '3 min 20 s', '2 h 05 min']
-    """
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+    title = f"{what}, {shown_seconds(span.lasted_s)}, from {shown_seconds(span.began_s)}{told}"
+    return Piece(span.kind, start, width, lane, label, title)

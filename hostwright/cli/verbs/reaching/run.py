@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from hostwright.apply.commands.remote import LIMIT_S, RemoteCommand
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
@@ -33,8 +35,9 @@ def run(
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
     password = ask_password(connection) if root else None
+    began_s = time.monotonic()
     ended = fleet.run(members, command, change=change, password=password, audience=command_audience())
-    show_commands(command, ended, as_json=as_json)
+    show_commands(command, ended, members, took_s=time.monotonic() - began_s, as_json=as_json)
     return ended.status
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console, Group
+from rich.text import Text
 
 from hostwright.apply.commands.remote import CommandResult, RemoteCommand
 from hostwright.apply.commands.running import sentence_of
@@ -18,10 +19,10 @@ from hostwright.apply.rollout.recording import Audience, RunResults
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
 from hostwright.cli.views.progress import Counting
-from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
-from hostwright.common.text import count, one_line
+from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next_of_errors, warn
+from hostwright.common.text import count, one_line, shown_seconds
 from hostwright.fleet import Member
-from hostwright.inventory.patterns import fold
+from hostwright.inventory.patterns import headed
 
 KIND = "command"  #: of the document
 
@@ -46,8 +47,16 @@ class _Ended(Counting):
             self.count(event.host)
 
 
-def show_commands(command: RemoteCommand, ended: RunResults[CommandResult], *, as_json: bool) -> None:
-    """What came of it: equal results once; those that did not pass, and what failed, last; then all in one line."""
+def show_commands(
+    command: RemoteCommand,
+    ended: RunResults[CommandResult],
+    members: Sequence[Member] = (),
+    *,
+    took_s: float = 0.0,
+    as_json: bool,
+) -> None:
+    """What came of it in ``took_s`` seconds: equal results once; those that did not pass, and what failed, last; then
+    all in one line, and where more is said."""
     if as_json:
         print_document(KIND, document(command, ended))
         return
@@ -55,7 +64,12 @@ def show_commands(command: RemoteCommand, ended: RunResults[CommandResult], *, a
     for same in folded(ended.results.values):
         _show(out, command, same)
     show_errors(ended.results.errors)
-    _line(out, _summary(command, ended), "bold")
+    good = not ended.results.errors and all(result.passed for result in ended.results.values)
+    _line(out, _summary(command, ended, took_s), "bold green" if good else "bold red")
+    ours = console.make_console()
+    if ended.run:
+        ours.print(Text(f"every output: invoke runs.show --run {ended.run} --steps", style="dim"), soft_wrap=True)
+    show_next_of_errors(ours, ended.results.errors, members)
 
 
 def folded(results: Iterable[CommandResult]) -> list[list[CommandResult]]:
@@ -85,9 +99,10 @@ def document(command: RemoteCommand, ended: RunResults[CommandResult]) -> dict[s
 
 def _show(out: Console, command: RemoteCommand, same: Sequence[CommandResult]) -> None:
     first = same[0]
-    number = f" ({len(same)} hosts)" if len(same) > 1 else ""
-    head = f"{fold([result.host for result in same])}{number}: {_how(first, command)}"
-    _line(out, head, "bold green" if first.passed else "bold red")
+    head, below = headed(result.host for result in same)
+    _line(out, f"{head}: {_how(first, command)}", "bold green" if first.passed else "bold red")
+    if below:
+        _line(out, f"  {below}", "dim")
     for line in _lines(first.stdout):
         _line(out, f"  │ {line}")
     if first.stderr.strip():
@@ -120,7 +135,7 @@ def _line(out: Console, line: str, style: str = "") -> None:
         print(line)
 
 
-def _summary(command: RemoteCommand, ended: RunResults[CommandResult]) -> str:
+def _summary(command: RemoteCommand, ended: RunResults[CommandResult], took_s: float) -> str:
     results = ended.results
     passed = [result for result in results.values if result.passed]
     different = len({(result.stdout, result.stderr) for result in passed})
@@ -130,4 +145,4 @@ def _summary(command: RemoteCommand, ended: RunResults[CommandResult]) -> str:
     others.update(result_of(error) for error in results.errors)
     parts += [f"{number} {how}" for how, number in others.most_common()]
     parts += [f"{len(results.untouched)} untouched ({results.stopped_because})"] if results.untouched else []
-    return f"{count(len(results.names), 'host')}: {', '.join(parts)}{ended.run and f'; run {ended.run}'}"
+    return f"{count(len(results.names), 'host')} in {shown_seconds(took_s)}: {', '.join(parts)}"

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from rich.text import Text
 
+from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, print_document, show_errors
-from hostwright.common.text import printable
+from hostwright.common.text import count, printable
+from hostwright.inventory.patterns import headed
 from hostwright.rebuild.newkeys import KeyResults, Told
+
+_MOST_ALONE = 3  #: hosts whose keys were known that have a line each
+WORDS = {"trusted": "trusted anew", "known": "already known", "forgotten": "forgotten"}
 
 
 def tell(told: Told) -> None:
-    """One host, as soon as its key is settled."""
-    console.make_console().print(Text(printable(_line(told))))
+    """One host, as soon as its key is settled; one whose key was known has no news, and is shown at the end."""
+    if told.result != "known":
+        console.make_console().print(Text(printable(_line(told))))
 
 
 def show_keys(results: KeyResults, *, as_json: bool) -> None:
@@ -20,8 +28,20 @@ def show_keys(results: KeyResults, *, as_json: bool) -> None:
     if as_json:
         hosts = [told.to_json() for told in results.told]
         print_document("trust", {"hosts": hosts, "errors": errors_json(results.errors)})
+        return
+    out = console.make_console()
+    known = [told for told in results.told if told.result == "known"]
+    if len(known) > _MOST_ALONE:
+        names = headed(told.replaced.host for told in known)[0]
+        out.print(Text(printable(f"{names}  already known; nothing was changed")))
     else:
-        show_errors(results.errors)
+        for told in known:
+            out.print(Text(printable(_line(told))))
+    show_errors(results.errors)
+    words = Counter([*(WORDS[told.result] for told in results.told), *map(result_of, results.errors)])
+    if words.total() > 1:
+        sums = ", ".join(f"{number} {word}" for word, number in words.most_common())
+        out.print(console.Listed(f"{count(words.total(), 'host')}: {sums}", style="bold"))
 
 
 def _line(told: Told) -> str:

@@ -14,25 +14,52 @@ from rich.text import Text
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
 from hostwright.cli.door import advice
-from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next_of_bad, show_stand_ins
+from hostwright.cli.views.shared import (
+    errors_json,
+    print_document,
+    show_errors,
+    show_next,
+    show_next_of_errors,
+    show_stand_ins,
+)
+from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable, shown_seconds
 from hostwright.fleet import Member
-from hostwright.inventory.patterns import fold
-from hostwright.rebuild.rebuild import Outcome, Rebuild
+from hostwright.inventory.patterns import counted, fold, headed
+from hostwright.rebuild.rebuild import PHASES, Outcome, Rebuild, Start
 from hostwright.rebuild.run import ENDED, Decisions, Rebuilt
 from hostwright.rebuild.ways.ways import Decision
 
+GOOD, BAD = frozenset({"rebuilt", "as desired"}), frozenset({"failed", "unreachable", "stopped"})
+LEAST_COLUMNS = 100  #: of a table of decisions: in fewer, its cells would be narrow and tall
 STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "failed": "red", "handed over": "yellow"}
 
 
-def show_decisions(decisions: Decisions, *, as_json: bool) -> None:
-    """What would be done with each host, where nothing is."""
+def show_decisions(
+    members: Sequence[Member], decisions: Decisions, *, start: Start | None = None, as_json: bool
+) -> None:
+    """What would be done with each host, where nothing is; ``start`` is the way that was asked for."""
     if as_json:
         hosts = {name: asdict(decision) for name, decision in decisions.of.items()}
         print_document("decisions", {"decisions": hosts, "errors": errors_json(decisions.errors)})
         return
     announce(decisions)
     show_errors(decisions.errors)
+    words = Counter(_word(decision) for decision in decisions.of.values())
+    told = [f"{number} {word}" for word, number in words.items()]
+    told += [f"{len(decisions.errors)} not diagnosed, see above"] if decisions.errors else []
+    out, number = console.make_console(), len(decisions.of) + len(decisions.errors)
+    out.print(console.Listed(f"{count(number, 'host')}: {', '.join(told)}", style="bold"))
+    if due := [name for name, decision in decisions.of.items() if decision.way != "nothing"]:
+        done = [name for name, decision in decisions.of.items() if decision.way == "nothing"]
+        show_next(out, "rebuild", due, members, sh(" --from %s", start) if start else "", done=done)
+
+
+def _word(decision: Decision) -> str:
+    """A way as hosts are counted by it."""
+    if decision.way == "nothing":
+        return "left alone" if decision.refusal else "as desired"
+    return f"to {decision.way}"
 
 
 def announce(decisions: Decisions) -> None:
@@ -42,17 +69,19 @@ def announce(decisions: Decisions) -> None:
         out.print(decisions_table(decisions.of, columns=out.width))
 
 
-def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, as_json: bool) -> None:
-    """What came of each host."""
+def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, took_s: float = 0.0, as_json: bool) -> None:
+    """What came of each host in ``took_s`` seconds."""
     results = rebuilt.results
     if as_json:
         print_document("rebuild", _document(rebuilt))
         return
     out = console.make_console()
+    if rebuilt.decisions:
+        out.print()  # below what was announced
     out.print(rebuilds_table(results.values))
     show_errors(rebuilt.errors)
     if results.untouched:
-        out.print(Text(f"{fold(results.untouched)}: not started, {results.stopped_because}", style="yellow"))
+        out.print(Text(f"{counted(results.untouched)}: not started, {results.stopped_because}", style="yellow"))
     show_stand_ins(members, results, out)
     words = Counter(
         [each.outcome for each in results.values]
@@ -60,11 +89,12 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, as_json: bool) 
         + ["untouched"] * len(results.untouched)
     )
     told = ", ".join(f"{number} {word}" for word, number in words.items())
-    out.print(Text(f"{count(words.total(), 'host')}: {told}", style="bold"))
+    style = "bold green" if words.keys() <= GOOD else "bold red" if words.keys() & BAD else "bold yellow"
+    out.print(console.Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {told}", style=style))
     if rebuilt.run:
         out.print(Text(f"every step: invoke runs.show --run {rebuilt.run}", style="dim"))
     bad = [record.host for record in results.values if ENDED[record.outcome] == "failed"]
-    show_next_of_bad(out, bad, rebuilt.errors, members)
+    show_next_of_errors(out, rebuilt.errors, members, bad)
 
 
 def _document(rebuilt: Rebuilt) -> dict[str, Any]:
@@ -79,12 +109,12 @@ def _document(rebuilt: Rebuilt) -> dict[str, Any]:
 
 
 def decisions_table(decisions: Mapping[str, Decision], *, columns: int = console.UNBOUNDED) -> RenderableType:
-    """What is going to be done, before anything is: equal decisions in one row, or, where hosts are too many for a
-    column of their names, below each other."""
+    """What is going to be done, before anything is: equal decisions in one row, or, in a narrow terminal and where
+    hosts are too many for a column of their names, below each other."""
     same: dict[Decision, list[str]] = {}
     for name, decision in decisions.items():
         same.setdefault(decision, []).append(name)
-    if any(len(fold(names)) > columns // 3 for names in same.values()):
+    if columns < LEAST_COLUMNS or any(len(fold(names)) > columns // 3 for names in same.values()):
         return Group(*(line for decision, names in same.items() for line in _decision_lines(decision, names)))
     table = Table(box=None, pad_edge=False, header_style="dim")
     ends = ("ends",) if any(decision.ends for decision in decisions.values()) else ()
@@ -108,33 +138,57 @@ def _way(decision: Decision) -> Text:
 
 
 def _decision_lines(decision: Decision, names: Sequence[str]) -> Iterator[Text]:
-    """One decision for many hosts."""
-    number = f" ({len(names)} hosts)" if len(names) > 1 else ""
-    yield console.Hanging.assemble(f"{fold(names)}{number}: ", _way(decision))
+    """One decision for some hosts."""
+    head, below = headed(names)
+    yield console.Hanging.assemble(f"{head}: ", _way(decision))
+    if below and decision.way != "nothing":
+        yield console.Hanging(f"  {below}", style="dim")
     yield console.Hanging(f"  because {printable('; '.join(decision.reasons))}")
     if decision.ends:
-        yield console.Hanging(f"  ends {printable(', '.join(decision.ends))}", style="red")
+        yield console.Hanging(f"  ends the work of {printable(', '.join(decision.ends))}", style="red")
     if decision.steps:
-        yield console.Hanging(f"  steps {' → '.join(decision.steps)}")
+        yield console.Hanging(f"  steps: {' → '.join(decision.steps)}")
     if decision.escalation:
-        yield console.Hanging(f"  if that fails {', then '.join(decision.escalation)}")
+        yield console.Hanging(f"  if that fails: {', then '.join(decision.escalation)}")
 
 
 def rebuilds_table(rebuilds: tuple[Rebuild, ...]) -> RenderableType:
-    """One line per host, and the sentence of each that is not back."""
+    """One line for hosts to which the same happened, each phase once, and why a host is not back."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("host", "outcome", "way", "time", "phases"):
-        table.add_column(column, overflow="fold")
-    for rebuild in rebuilds:
-        phases = "  ".join(f"{name} {shown_seconds(took_s)}" for name, took_s in rebuild.phases)
-        outcome = Text(rebuild.outcome, style=STYLES[rebuild.outcome])
-        table.add_row(Text(rebuild.host), outcome, rebuild.way, shown_seconds(rebuild.total_s), phases)
-    sentences = [
-        Text(
-            advice.of_host(f"{rebuild.host}: {printable(rebuild.sentence)}", rebuild.host),
-            style=STYLES[rebuild.outcome],
+    several = len(rebuilds) > 1
+    for column in ("host", "outcome", "way", "longest" if several else "time"):
+        table.add_column(column, overflow="fold", justify="right" if column in ("longest", "time") else "left")
+    alike: dict[tuple[Outcome, str, str], list[Rebuild]] = {}
+    for rebuild in sorted(rebuilds, key=lambda rebuild: ENDED[rebuild.outcome] == "failed"):
+        alike.setdefault((rebuild.outcome, rebuild.way, rebuild.sentence), []).append(rebuild)
+    for (outcome, way, _), same in alike.items():
+        names = headed(each.host for each in same)[0]
+        longest = shown_seconds(max(each.total_s for each in same))
+        table.add_row(console.Hanging(names), Text(outcome, style=STYLES[outcome]), way, longest)
+    parts: list[RenderableType] = [table]
+    phases = _phases(rebuilds)
+    parts += [Text(""), phases] if phases.row_count else []
+    parts += [
+        console.Hanging(
+            f"{counted(each.host for each in same)}: "
+            + advice.of_host(printable(sentence), fold(each.host for each in same)),
+            style=STYLES[outcome],
         )
-        for rebuild in rebuilds
-        if rebuild.sentence
+        for (outcome, _, sentence), same in alike.items()
+        if sentence
     ]
-    return Group(table, *sentences)
+    return Group(*parts)
+
+
+def _phases(rebuilds: Sequence[Rebuild]) -> Table:
+    """Each phase once: on how many hosts, and how long it took."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    several = len(rebuilds) > 1
+    for column in ("phase", *(["hosts"] if several else []), "longest" if several else "time"):
+        table.add_column(column, justify="left" if column == "phase" else "right")
+    for phase in PHASES:
+        times = [sum(took_s for name, took_s in rebuild.phases if name == phase) for rebuild in rebuilds]
+        if any(times):
+            hosts = [f"{sum(bool(time) for time in times)}"] if several else []
+            table.add_row(phase, *hosts, shown_seconds(max(times)))
+    return table

@@ -9,11 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.cli import console
-from hostwright.cli.views.rebuilding.rebuilds import STYLES
+from hostwright.cli.views.rebuilding.rebuilds import GOOD, STYLES
 from hostwright.common.text import count, printable, short, shown_seconds
-from hostwright.inventory.patterns import fold
+from hostwright.inventory.patterns import counted, headed
 from hostwright.rebuild.rebuild import TARGET_S, Outcome, Rebuild
-from hostwright.rebuild.report import METHOD, Summary, Times, summarise
+from hostwright.rebuild.report import Summary, Times, summarise
+
+METHOD_SHOWN = "p95: 95 of 100 took no longer; of fewer than 20, the slowest"
 
 
 def times_table(records: Iterable[Rebuild]) -> RenderableType:
@@ -25,9 +27,9 @@ def times_table(records: Iterable[Rebuild]) -> RenderableType:
     hosts = count(len(summary.last), "host")
     parts: list[RenderableType] = [Text.assemble((f"rebuilds of {hosts}", "bold"), f": {outcomes}")]
     if summary.total:
-        parts += [_times(summary, summary.total), Text(METHOD, style="dim")]
+        parts += [_times(summary, summary.total), Text(METHOD_SHOWN, style="dim")]
     for way, names in summary.slow:
-        parts.append(Text(f"longer than {TARGET_S / 60:.0f} minutes: {printable(fold(names))} ({way})", style="yellow"))
+        parts.append(Text(f"longer than {TARGET_S / 60:.0f} min: {printable(counted(names))} ({way})", style="yellow"))
     return Group(*parts, Text(""), _last(summary.last))
 
 
@@ -35,7 +37,7 @@ def _times(summary: Summary, total: Times) -> Table:
     """Phases, then ways, then all."""
     shown = Table(box=None, pad_edge=False, header_style="dim")
     shown.add_column("")
-    for column in ("rebuilds", "median", "p95", "longest", f"in {TARGET_S / 60:.0f} min"):
+    for column in ("rebuilds", "median", "p95", "longest", f"within {TARGET_S / 60:.0f} min"):
         shown.add_column(column, justify="right")
     shown.add_column("slowest", overflow="fold")
     for times in summary.phases:
@@ -68,5 +70,6 @@ def _last(rebuilds: Iterable[Rebuild]) -> Table:
         alike.setdefault(key, []).append(rebuild.host)
     for (day, way, sentence, outcome), hosts in alike.items():
         ended = Text(outcome, style=STYLES[outcome]).append(f": {short(sentence)}" if sentence else "", style="default")
-        shown.add_row(console.Hanging(printable(fold(hosts)), style="bold"), day, way, ended)
+        names = headed(hosts)[0] if outcome in GOOD else counted(hosts)  # of many that are well, only how many
+        shown.add_row(console.Hanging(printable(names), style="bold"), day, way, ended)
     return shown

@@ -6,7 +6,7 @@
 : "${apt_options:?}"
 : "${leaving?}"
 grep -Eq '^Status: [^ ]+ (reinstreq|[^ ]+ (half-|unpacked|triggers-))' /var/lib/dpkg/status ||
-  [ -n "$(ls /var/lib/dpkg/updates 2>/dev/null)" ] || exit 0
+  { set -- /var/lib/dpkg/updates/*; [ -e "$1" ]; } || exit 0
 # Who holds dpkg's lock is not done yet: it was not interrupted so far, and beside a dpkg that unpacks, apt's simulation
 # would keep whoever asks waiting for seconds.
 if frontend=$(stat -c %i /var/lib/dpkg/lock-frontend 2>/dev/null) && grep -q "POSIX.*:$frontend " /proc/locks; then

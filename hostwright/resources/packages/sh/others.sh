@@ -13,27 +13,25 @@
 : "${files:?}"
 : "${look_bytes:?}"
 tab=$(printf '\t')
+newline='
+'
+# What lies there, told apart by how its line begins: the path of one of dpkg's lists and what it names (grep), or `there`
+# with times, size, kind and path (find). Records of archives are read first, as files of their own.
 whose='
   function parent(path) { return match(path, /\/[^\/]*$/) ? substr(path, 1, RSTART - 1) : "" }
   function own(path, by) { owner[path] = by; while ((path = parent(path)) != "") folder[path] }
   BEGIN { folder[tree] }
-  $1 == "list" { unpacked[$3] = $2; next }
-  $1 == "packaged" { known++; at = index($2, ".list:"); own(substr($2, at + 6), substr($2, 1, at + 4)); next }
-  $1 == "ours" && index($2, tree "/") == 1 { known++ }
-  $1 == "ours" { own($2, ""); next }
-  $1 == "sum" {
-    at = index($2, ".md5sums:")
-    sum[substr($2, 1, at) "list" FS "/" substr($2, at + 43)] = substr($2, at + 9, 32)
-    next
-  }
-  NF > 6 { next }
+  FILENAME != "-" { if (FNR > 1) { if (index($4, tree "/") == 1) known++; own($4, "") } next }
+  index($0, info "/") == 1 { known++; at = index($0, ".list:"); own(substr($0, at + 6), substr($0, 1, at + 4)); next }
+  NF != 6 { next }
   { path = $6 }
+  index(path, info "/") == 1 { unpacked[path] = $2; next }
+  index(path, files "/") == 1 { if (sub(/[.]written$/, "", path)) { known++; own(substr(path, length(files) + 1), "") } next }
   path in owner {
-    by = owner[path]; since = unpacked[by]; packaged = sum[by FS path]
+    by = list = owner[path]; since = unpacked[by]
     sub(/.*\//, "", by); sub(/(:[^:]*)?[.]list$/, "", by)
     if (by == "" || $5 != "f" || $4 == 0 || $3 <= since) next
-    if ($2 > since) print "changed" FS by FS path
-    else if (packaged != "" && looked + $4 <= look_bytes) { looked += $4; print "look" FS by FS path FS packaged }
+    print ($2 > since ? "changed" : "look") FS by FS path FS $4 FS list
     next
   }
   path ~ /[.]dpkg-new$/ { unpacking++; next }
@@ -43,19 +41,17 @@ whose='
   !seen[path]++ { print "added" FS path }
   END { if (programs && !known && !unpacking) print "by hand" }
 '
-unpacked_there() (
-  tree=$1
-  IFS='
+# The rows of what lies there: of `look`, whose bytes are to be compared, those that come to $look_bytes, with their sums.
+summed='
+  index($0, info "/") == 1 {
+    at = index($0, ".md5sums:")
+    sum[substr($0, 1, at) "list" FS "/" substr($0, at + 43)] = substr($0, at + 9, 32)
+    next
+  }
+  $1 == "look" && ((packaged = sum[$5 FS $3]) == "" || looked + $4 > look_bytes) { next }
+  $1 == "look" { looked += $4; print $1 FS $2 FS $3 FS packaged; next }
+  { print $1 (NF > 1 ? FS $2 : "") ($1 == "changed" ? FS $3 : "") }
 '
-  set -f
-  # shellcheck disable=SC2046  # a name a word
-  set -- $(grep -lrsF --include='*.list' -e "$tree/" "$info")
-  [ $# -gt 0 ] || exit 0
-  find "$@" -maxdepth 0 -printf 'list\t%T@\t%p\n'
-  grep -HsF -e "$tree/" -- "$@" | sed 's/^/packaged\t/'
-  for list; do set -- "$@" "${list%.list}.md5sums"; shift; done
-  grep -HsF -e " ${tree#/}/" -- "$@" | sed 's/^/sum\t/'
-)
 others() {
   if [ ! -d "$1" ] || [ -L "$1" ] || mountpoint -q -- "$1"; then
     for old in "$1".before-hostwright.*; do
@@ -63,24 +59,36 @@ others() {
     done
     return 0
   fi
+  rows=$(there "$1")
+  [ -z "$rows" ] || other_bytes "$1"
+}
+there() {
+  tree=$1 lists=$(grep -lrsF --include='*.list' -e "$1/" "$info") || :
+  set --
+  for record in "$records"/*; do [ ! -f "$record" ] || set -- "$@" "$record"; done
+  IFS=$newline
+  set -f
+  # shellcheck disable=SC2086  # a path a word
   {
-    unpacked_there "$1"
-    {
-      find "$records" -type f -exec sed -s 1d {} + 2>/dev/null | cut -f4
-      find "$files$1" -name '*.written' -printf '%p\n' 2>/dev/null | sed "s|^$files||; s|[.]written\$||"
-    } | sed 's/^/ours\t/'
-    find "$1" -xdev -name '*
-*' -prune -o -name __pycache__ -prune -o ! -type d -printf 'there\t%T@\t%C@\t%s\t%y\t%p\n'
-  } | LC_ALL=C awk -F '\t' -v tree="$1" -v look_bytes="$look_bytes" "$whose" | other_bytes
+    [ -z "$lists" ] || grep -HsF -e "$tree/" -- $lists
+    find $lists "$files$tree" "$tree" -xdev -name "*$newline*" -prune -o -name __pycache__ -prune -o \
+      ! -type d -printf 'there\t%T@\t%C@\t%s\t%y\t%p\n'
+  } | LC_ALL=C awk -F '\t' -v tree="$tree" -v info="$info" -v files="$files" "$whose" "$@" -
 }
 other_bytes() {
-  while IFS=$tab read -r kind package path sum; do
-    if [ "$kind" = look ]; then
-      case $(md5sum <"$path") in "$sum "*) continue ;; esac
-      kind=changed
-    fi
-    printf '%s\n' "$kind${package:+$tab$package}${path:+$tab$path}"
-  done
+  {
+    case $newline$rows in
+      *"${newline}look$tab"*) find "$info" -name '*.md5sums' -exec grep -HsF -e " ${1#/}/" {} + ;;
+    esac
+    printf '%s\n' "$rows"
+  } | LC_ALL=C awk -F '\t' -v info="$info" -v look_bytes="$look_bytes" "$summed" |
+    while IFS=$tab read -r kind package path sum; do
+      if [ "$kind" = look ]; then
+        case $(md5sum <"$path") in "$sum "*) continue ;; esac
+        kind=changed
+      fi
+      printf '%s\n' "$kind${package:+$tab$package}${path:+$tab$path}"
+    done
 }
 keep_changed() {
   tree=$1; shift

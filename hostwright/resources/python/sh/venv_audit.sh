@@ -1,35 +1,44 @@
 # What the link $link and those of the venvs $homes that have a $marker hold, one thing a line, its words between tabs.
-# Needs users_files. Nothing is imported and nothing is hashed but $constraints, a file in each venv.
-# shellcheck disable=SC2016  # the program is awk's
+# Needs users_files. Nothing is imported and nothing is hashed but $constraints, a file in each venv. It ends with $no_perl
+# where the files of a venv cannot be compared: perl, which every Debian has, does that in half the time of awk and stat.
+# shellcheck disable=SC2016  # the program is perl's
 : "${link:?}"
 : "${homes?}"
 : "${marker:?}"
 : "${constraints:?}"
 : "${stem:?}"
-printf 'link\t%s\n' "$(readlink -- "$link")"
+: "${no_perl:?}"
+target=$(readlink -- "$link")
+printf 'link\t%s\n' "$target"
 if [ -d "$link" ] && [ ! -L "$link" ]; then printf 'instead\ta directory\n'
 elif [ -e "$link" ] && [ ! -L "$link" ]; then printf 'instead\ta file\n'; fi
 # pip's RECORDs are rows of path, hash and size; headers, caches and files outside of site-packages and bin/ are left out.
-rows='
-  $2 !~ /^sha256=/ || $1 ~ /(^|\/)(include|__pycache__)\// { next }
-  $1 ~ /^\.\.\// && $1 !~ /^\.\.\/\.\.\/\.\.\/bin\// { next }
-'
-# First the files that there are (path, size, kind), then the RECORDs: the first file of each package that is missing or
-# of another size.
-compare='
-  now { if ($3 ~ /^regular/) size[$1] = $2; next }
-  FNR == 1 { told = 0 }
-  told { next }
-'$rows'
-  $1 in size && size[$1] == $3 + longer && $1 ~ /^\.\.\/\.\.\/\.\.\/bin\// { next }
-  !($1 in size) || size[$1] != $3 + 0 { split(FILENAME, part, "/"); printf "damage\t%s\t%s\n", part[1], $1; told = 1 }
+# Of each package the first file that is missing or of another size is named; one in bin/ may be longer by the venv's path.
+damage='
+  my $longer = shift;
+  for my $record (@ARGV) {
+    open(my $rows, "<:raw", $record) or next;
+    local $/;
+    my $text = <$rows>;
+    while ($text =~ /^([^",\n]*),sha256=[^,\n]*,?(\d*)/gm) {
+      my ($path, $size) = ($1, $2 || 0);
+      next if index($path, "include/") >= 0 && $path =~ m{(?:^|/)include/};
+      next if index($path, "__pycache__/") >= 0 && $path =~ m{(?:^|/)__pycache__/};
+      my $script = 0;
+      if (index($path, "../") == 0) { $script = index($path, "../../../bin/") == 0 or next }
+      lstat $path;
+      next if -f _ && (-s _ == $size || $script && -s _ == $size + $longer);
+      print "damage\t", $record =~ m{^([^/]*)}, "\t$path\n";
+      last;
+    }
+  }
 '
 # What people put into the venvs $stem-pyX.Y-KEY that a new link leaves, or that are built anew; where the link leads to a
 # whole one that is wanted, that is neither.
-target=$(readlink -- "$link")
 for home in "$stem"-py3.*-????????????; do
-  if [ "$home" = "$target" ] && [ -d "$(echo "$home"/lib/python3*/site-packages)" ]; then
-    case " $homes " in *[\ \']"$home"[\ \']*) continue ;; esac
+  if [ "$home" = "$target" ]; then
+    set -- "$home"/lib/python3*/site-packages
+    [ ! -d "$1" ] || case " $homes " in *[\ \']"$home"[\ \']*) continue ;; esac
   fi
   [ ! -d "$home" ] || users_files "$home" | while IFS= read -r path; do printf 'added\t%s\t%s\n' "$home" "$path"; done
 done
@@ -51,6 +60,5 @@ for home in "$@"; do
       printf 'dist\t%s\tbare\n' "$dist"
     fi
   done
-  [ $# -eq 0 ] || LC_ALL=C awk -F '[\t,]' "$rows{ print \$1 }" "$@" | xargs -r -d '\n' stat -c '%n	%s	%F' -- |
-    LC_ALL=C awk -F '[\t,]' -v longer="$((${#home} + 5))" "$compare" now=1 - now= "$@"
+  [ $# -eq 0 ] || perl -e "$damage" "$((${#home} + 5))" "$@" || exit "$no_perl"
 done

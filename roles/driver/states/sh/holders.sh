@@ -2,7 +2,14 @@
 # process belongs to, such as nvidia-persistenced.service, or to "-". Whoever starts a process chooses its name and its
 # program; its control group is root's to give, and users' own units lie below user.slice. A line with a file name in it
 # may be a line of cgroup v1 ("1:name=systemd:/…") or v2 ("0::/…").
-holders() { find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null | cut -d/ -f3 | sort -un; }
+holders() {
+  last='' links=$(find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null) || :  # of a process that has just ended
+  for link in $links; do
+    process=${link#/proc/} process=${process%%/*}
+    [ "$process" = "$last" ] || echo "$process"
+    last=$process
+  done
+}
 # shellcheck disable=SC2034  # for whoever calls it
 service() {
   unit=-

@@ -5,21 +5,18 @@
 : "${record:?}"
 : "${libraries:?}"
 : "${programs:?}"
-read -r kernel machine <<END
-$(uname -rm)
-END
+newline='
+'
+read -r kernel </proc/sys/kernel/osrelease
 echo "module=$(modinfo -k "$kernel" -F version nvidia)"
 loaded=
 if [ -d /sys/module/nvidia ]; then read -r loaded </sys/module/nvidia/version; echo "loaded=$loaded"; fi
 if [ -d /sys/module/nvidia_uvm ]; then echo uvm=yes; fi
-if [ -d "/var/lib/dkms/nvidia/$version/$kernel/$machine/module" ]; then echo dkms=yes; fi
+for built in "/var/lib/dkms/nvidia/$version/$kernel"/*/module; do if [ -d "$built" ]; then echo dkms=yes; break; fi; done
 if [ -e "/usr/src/nvidia-$version/dkms.conf" ]; then echo source=yes; fi
 if [ -e "$installing" ]; then echo cut=yes; fi
-echo "ours=$(sed -n '\:.*/libcuda[.]so[.][0-9][0-9.]*|:{s:.*/libcuda[.]so[.]\([0-9][0-9.]*\)|.*:\1:p;q;}' "$record")"
 if [ -e "$record.theirs" ]; then echo theirs=yes; fi
 eval "set -- $libraries"
-newline='
-'
 # the first entry of this architecture for each library
 # shellcheck disable=SC2016  # awk's
 first='/[(]libc6,x86-64/ && index(wanted, " " $1 " ") && !seen[$1]++'
@@ -31,8 +28,19 @@ for library; do
 done
 eval "set -- $programs"
 for program; do [ -x "/usr/bin/$program" ] || echo "lost=/usr/bin/$program"; done
-grep -q "/libcuda.so.$version|" "$record" || exit 0
-echo record=yes
-cut -d'|' -f1 "$record" | xargs -d '\n' stat -c '%n|%s|%Y' | diff - "$record" |
-  sed -n 's/^> \([^|]*\).*/lost=\1/p' | head -n 3
+[ -s "$record" ] || exit 0
+recorded=$(cat "$record")
+set --
+ours=
+IFS=$newline
+set -f
+for row in $recorded; do
+  set -- "$@" "${row%%|*}"
+  [ -n "$ours" ] || case $row in */libcuda.so.[0-9]*'|'*) ours=${row##*/libcuda.so.} ours=${ours%%|*} ;; esac
+done
+case $ours in *[!0-9.]*) ;; ?*) echo "ours=$ours" ;; esac
+case $recorded in *"/libcuda.so.$version|"*) echo record=yes ;; *) exit 0 ;; esac
+now=$(stat -c '%n|%s|%Y' "$@")
+[ "$now" != "$recorded" ] || exit 0
+printf '%s\n' "$now" | diff - "$record" | sed -n 's/^> \([^|]*\).*/lost=\1/p' | head -n 3
 exit 0

@@ -44,7 +44,7 @@ undo() {
   if [ -n "$had" ] && [ -z "$halted" ]; then
     after='; it goes on as it was'
   elif [ -n "$had" ]; then
-    after='; what it had before is not back: mend the cause and run the same command again'
+    after='; what it had before is not back: fix the cause and run the same command again'
     ! back || after='; it is as it was before'
   else
     after='; what is left of it goes when the same command is run again'

@@ -22,7 +22,7 @@ from hostwright.apply.delivery.pulling import Grant
 from hostwright.apply.delivery.sources import peers
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.delivery.sources.ledger import COPIES
-from hostwright.apply.delivery.sources.settings import FileSettings, Ports
+from hostwright.apply.delivery.sources.settings import FileSettings, Ports, Way
 from hostwright.apply.events import FROM_HERE, OVER_SSH, PEER, VENDOR
 from hostwright.common.errors import ArtifactError, HostError, Stopped
 from hostwright.transport.exchange import Ends
@@ -409,6 +409,23 @@ def test_what_a_role_waits_for_comes_first(fleet: LoopFleet) -> None:
     assert order == ["first.deb", "last.deb", "second.deb", "third.deb"]
 
 
+def took(host: LoopHost) -> list[bool]:
+    """Of each file that came, whether it is told how long that took."""
+    ends = (event for event in host.said if isinstance(event, events.Delivering) and event.sent)
+    return [event.seconds > 0 for event in ends]
+
+
+@pytest.mark.parametrize("way", ["pull", "push"])
+def test_how_long_a_file_was_on_its_way_is_told_once_it_is_there(fleet: LoopFleet, way: Way) -> None:
+    fleet.add()
+    with fleet.handout() as handout:
+        bring(fleet, fleet.hosts[:1], handout if way == "pull" else None, FileSettings(way=way))
+    host = fleet.hosts[0]
+    assert took(host) == [True]
+    on_the_way = [event for event in host.said if isinstance(event, events.Delivering) and not event.sent]
+    assert on_the_way and not any(event.seconds for event in on_the_way)
+
+
 def test_two_artifacts_that_are_one_file_come_once(fleet: LoopFleet) -> None:
     artifact = fleet.add()
     fleet.files["again"] = (artifact.model_copy(update={"name": "again"}), CONTENT)
@@ -427,6 +444,7 @@ def test_hosts_fetch_from_the_vendor_what_has_an_address_there(fleet: LoopFleet)
         fleet.locate(artifact).unlink()
         bring(fleet, fleet.hosts[:1], None, direct)
     assert sorted(fleet.hosts[0].came, key=str) == sorted([{VENDOR: N}, {OVER_SSH: N}], key=str)
+    assert took(fleet.hosts[0]) == [True, True]
     means = DeliveryMeans(fleet.locate, direct)
     Delivery(fleet.hosts[0].connection(), fleet.hosts[0].emit, means).check([artifact])
     with pytest.raises(FileNotFoundError):

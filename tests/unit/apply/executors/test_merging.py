@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.apply.events import HostEnded, Note, Observed, RoleFinished, RoleStarted, Witness
-from hostwright.apply.executors.cluster.errand import Asked, Done, Message, Reported
+from hostwright.apply.executors.cluster.errand import Done, Knock, Message, Reported
 from hostwright.apply.executors.merging import in_order, is_left, numbers, take_over
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.journal.header import RunHeader
@@ -33,7 +33,7 @@ def at(second: int) -> str:
 
 
 def message(body: Any, number: int, *, host: str = "gpu01", attempt: str = "a1", second: int = 0) -> Message:
-    told = body if isinstance(body, (Asked, Done)) else Reported(body)
+    told = body if isinstance(body, (Knock, Done)) else Reported(body)
     return Message(host, attempt, W1, number, at(second or number), told)
 
 
@@ -64,7 +64,7 @@ def left(root: Path) -> Journal:
 
 FINISHED = RoleFinished("gpu01", "hello", RoleResult("hello", 0, 2.0))
 KEPT = [
-    message(Asked("w1", b""), 1),
+    message(Knock("w1", b""), 1),
     message(Observed("gpu01", EMPTY), 2),
     message(RoleStarted("gpu01", "hello", 1, "job-1"), 3),
     message(FINISHED, 4, second=40),

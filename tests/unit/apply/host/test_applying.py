@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from hostwright.apply import events
 from hostwright.apply.host import applying
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Settings
+from hostwright.apply.host.scheduling.durations import Durations
 from hostwright.apply.jobs import scripting
 from hostwright.common.errors import (
     Acceptance,
@@ -42,7 +45,7 @@ from hostwright.resources import originals
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
 from tests.places import INVENTORY
-from tests.unit.support.hostjobs import altered
+from tests.unit.support.hostjobs import altered, until
 from tests.unit.support.known import KNOWN
 from tests.unit.support.stacks import load_stack
 
@@ -59,6 +62,7 @@ class Flag:
     reboot: str = ""
     refusal: str = ""
     alone: bool = False
+    lock: str = ""
 
     def probes(self) -> tuple[Probe, ...]:
         return (Probe(sh("test -e %s", self.path)), Probe(sh("test -z %s || test -e %s", self.after, self.after)))
@@ -73,7 +77,7 @@ class Flag:
             return Refusal(self.path, "absent", "there", "forbidden", self.refusal, self.alone)
         if self.reboot:
             return Reboot(self.path, "absent", "there", self.reboot)
-        return Change(self.path, "absent", "there", (Step(self.script),), alone=self.alone)
+        return Change(self.path, "absent", "there", (Step(self.script, self.lock),), alone=self.alone)
 
 
 class LocalSession:
@@ -86,12 +90,14 @@ class LocalSession:
         self.breaks = breaks  #: the execs that find the connection gone
 
     def run(
-        self, command: str, *, stdin: bytes, timeout_s: float, idle_s=None, cap_bytes: int = 0, on_stdout=None
+        self, command: str, *, stdin: bytes, timeout_s: float, idle_s=None, cap_bytes: int = 0, on_stdout=None, name=""
     ) -> Output:
         self.execs += 1
         if self.execs in self.breaks:
             raise Unreachable("gpu01", "the connection was lost", passing=True)
-        done = subprocess.run(command.split(), input=stdin, capture_output=True, timeout=timeout_s, check=False)
+        done = subprocess.run(
+            ["/bin/sh", "-c", command], input=stdin, capture_output=True, timeout=timeout_s, check=False
+        )
         if on_stdout:
             on_stdout(done.stdout)
         return Output(done.returncode, done.stdout, done.stderr, False, 0.0)
@@ -131,6 +137,43 @@ def host(
 
 def touch(path: Path, **more: Any) -> Flag:
     return Flag(str(path), sh("touch %s", path), **more)
+
+
+def test_of_roles_that_wait_for_a_lock_the_one_with_the_most_behind_it_gets_it(place: Path):
+    locks = Path(scripting.LOCK_DIR)
+    locks.mkdir()
+
+    def writes(name: str) -> Flag:
+        path = place / name
+        return Flag(str(path), sh("echo %s >>%s; touch %s", name, place / "order", path), lock="dpkg")
+
+    past = {("slow", str(place / "slow"), 0): 60.0, ("after", str(place / "after"), 0): 100.0}
+    more = {"durations": lambda: Durations(past)}
+    one = host(
+        [],
+        more=more,
+        quick=((), writes("quick")),
+        slow=((), writes("slow")),
+        chain=((), writes("chain")),
+        after=(("chain",), writes("after")),
+    )
+    with (locks / "dpkg.lock").open("w") as file, ThreadPoolExecutor() as pool:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        applied = pool.submit(one.apply)
+        until(lambda: applied.done() or len([*locks.glob("dpkg.queue/[0-9]*")]) == 3, "three roles wait")
+        file.close()
+        assert applied.result().changed
+    waited = [name for name in (place / "order").read_text().split() if name != "after"]  # it waited for no lock
+    assert waited == ["chain", "slow", "quick"]
+
+
+def test_how_long_steps_took_is_asked_only_where_roles_can_wait_for_each_other(place: Path):
+    asked: list[None] = []
+    more = {"durations": lambda: (asked.append(None), Durations())[1]}
+    host([], more=more, base=((), touch(place / "a"))).apply()
+    assert asked == []
+    host([], more=more, base=((), touch(place / "b")), cuda=((), touch(place / "c"))).apply()
+    assert asked == [None]
 
 
 def test_what_differs_is_done_and_a_second_look_decides(place: Path):
@@ -510,7 +553,7 @@ def test_a_host_that_is_not_accepted_stays_drained_and_is_recorded_as_it_is(plac
 
 def test_of_a_host_that_fails_or_waits_for_a_reboot_nothing_else_is_asked(place: Path):
     one, happened = accepting(place)
-    one._apply = lambda plan: None  # type: ignore[method-assign]
+    one._apply = lambda plan, urgency: None  # type: ignore[method-assign]
     with pytest.raises(NotConverged):
         one.apply()
     wants = Flag(str(place / "b"), "true", reboot="module 460 is loaded, 470 installed")

@@ -17,6 +17,7 @@ from hostwright.apply.delivery.delivery import in_order
 from hostwright.apply.delivery.sources.settings import PUSHED, FileSettings
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Settings
+from hostwright.apply.host.scheduling.durations import Durations, Urgency
 from hostwright.common.errors import ArtifactError, SeveralFailed, Stopped
 from hostwright.common.quoting import sh
 from hostwright.plan.desired import Desired, DesiredRole
@@ -195,14 +196,15 @@ def role(name: str, *needs: str, artifacts: tuple[str, ...] = (), steps: bool = 
 
 
 def test_files_are_ordered_by_when_they_are_needed() -> None:
-    sizes = {"key": 1000, "driver.run": 10**8, "cuda.deb": 10**9, "cudnn.tgz": 10**9, "wheels": 10**9, "pin": 50}
+    """The files of the longest chain first: what follows `tensorflow` takes less than what follows `cuda`."""
+    sizes = {"key": 1000, "driver.run": 10**8, "cuda.deb": 10**9, "cudnn.tgz": 10**9, "wheels": 10**8, "pin": 50}
     artifacts = {name: {"file": name, "sha256": "0" * 64, "size": size} for name, size in sizes.items()}
     stack = Stack.model_validate({"name": "s", "distributions": {"debian": ["12"]}, "artifacts": artifacts})
     plan = Plan(
         "gpu01",
         "s",
         (
-            role("tensorflow", "cudnn", "cuda", "base", artifacts=("wheels",)),
+            role("tensorflow", "base", artifacts=("wheels",)),
             role("base"),
             role("driver", "base", artifacts=("driver.run",), steps=False),
             role("container", "base", artifacts=("key",)),
@@ -210,6 +212,10 @@ def test_files_are_ordered_by_when_they_are_needed() -> None:
             role("cudnn", "cuda", "base", artifacts=("cudnn.tgz", "cuda.deb")),
         ),
     )
-    wanted = in_order(plan, stack)
+    urgency = Urgency.of(plan, lambda: Durations(sizes=sizes))
+    wanted = in_order(plan, stack, urgency.roles)
     assert [one.artifact.name for one in wanted] == ["pin", "key", "cuda.deb", "cudnn.tgz", "wheels", "driver.run"]
     assert [one.role for one in wanted] == ["cuda", "container", "cuda", "cudnn", "tensorflow", "driver"]
+    slow = Durations({("tensorflow", "tensorflow", 0): 900.0}, sizes)
+    slowest = in_order(plan, stack, Urgency.of(plan, lambda: slow).roles)
+    assert [one.artifact.name for one in slowest] == ["pin", "key", "wheels", "cuda.deb", "cudnn.tgz", "driver.run"]

@@ -72,7 +72,7 @@ def test_every_event_that_matters_is_recorded_in_order_with_its_time(tmp_path: P
         events.Waiting("gpu01", "a connection"),
         events.Observed("gpu01", PLAN, FACTS),
         events.Delivering("gpu01", "cuda", "cuda.run", 1, 2),
-        events.Delivering("gpu01", "cuda", "cuda.run", 2, 2),
+        events.Delivering("gpu01", "cuda", "cuda.run", 2, 2, "peer gpu02", {"peer gpu02": 2}, 1.5),
         events.RoleStarted("gpu01", "cuda", 1, "run1-cuda-aa"),
         events.Attached("gpu02", "cuda", 3, "run0-cuda-bb", "run0", "bob@desk"),
         events.RoleProgress("gpu01", "cuda", Progress(0, "toolkit", "…")),
@@ -94,6 +94,7 @@ def test_every_event_that_matters_is_recorded_in_order_with_its_time(tmp_path: P
     assert Plan.from_json(by_kind["observed"]["plan"]) == PLAN
     assert by_kind["role finished"]["steps"][0]["output"] == "Unpacking\nSetting up"
     assert by_kind["role finished"]["steps"][0]["tries"] == 2
+    assert (by_kind["delivering"]["sent"], by_kind["delivering"]["seconds"]) == ({"peer gpu02": 2}, 1.5)
     assert by_kind["note"]["text"] == "é → \x1b[31m"
     assert by_kind["run began"]["schema"] == 1
     assert by_kind["run began"]["options"] == HEADER.options

@@ -45,7 +45,7 @@ def test_a_line_a_run_with_hosts_folded_and_results_counted(place: Path, capsys:
     rows = {line.split()[0]: " ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
     assert list(rows) == ["run", "going", "killed", "first"]
     assert rows["first"].startswith("first 2024-05-01 0.")
-    assert rows["first"].endswith("s provision ann gpu[01-08] (8) 1 changed, 1 failed, 6 untouched 1")
+    assert rows["first"].endswith("s provision ann gpu[01-08] 1 changed, 1 failed, 6 untouched 1")
     assert rows["going"].endswith("running")
     assert rows["killed"].endswith("2 untouched interrupted")
     going.end(0)

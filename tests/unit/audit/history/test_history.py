@@ -15,7 +15,7 @@ from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, Layer,
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.history import History, Item
 from hostwright.audit.history.items import CARD, READING
-from hostwright.audit.judging.judging import NOT_ASKED
+from hostwright.audit.judging.alike import NOT_ASKED
 from hostwright.common.errors import Finding
 
 FIRST = datetime(2026, 11, 1, 6, tzinfo=UTC)

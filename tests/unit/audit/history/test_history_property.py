@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hostwright.audit.fleetaudit import Deviation, HostAudit, Layer, NotChecked, Reading, Status
 from hostwright.audit.history import History, Item
 from hostwright.audit.history.items import Card, kept
-from hostwright.audit.judging.judging import NOT_ASKED
+from hostwright.audit.judging.alike import NOT_ASKED
 from hostwright.common.errors import Finding
 from tests.unit.audit.history.test_history import CARD_1, audit, driver, host, on, unread
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hostwright.apply.journal.header import RunHeader
@@ -94,6 +94,7 @@ _roles = st.builds(
 
 
 @given(st.lists(_roles, max_size=8), st.none() | _seconds)
+@example([RoleRun("", -1.0, 0, status=None, duration_s=0.0)], None)
 def test_whatever_was_recorded_lies_on_the_page(roles: list[RoleRun], duration_s: float | None) -> None:
     host = HostRun("gpu01", "failed", roles=tuple(roles))
     whole_s = whole_time((host,), duration_s)

@@ -2,6 +2,7 @@
 
 import io
 import unicodedata
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given
@@ -10,10 +11,10 @@ from rich.console import Console, Group, RenderableType
 
 from hostwright.audit.fleetaudit import Reading
 from hostwright.audit.reports.ages import since
-from hostwright.audit.reports.diagnosis import show_diagnosis
-from hostwright.audit.reports.table import show_audit
+from hostwright.audit.reports.diagnosis import next_verbs, show_diagnosis
+from hostwright.audit.reports.table import next_hosts, show_audit
 from hostwright.common.text import LINE_CHARACTERS, short
-from tests.unit.support.audits import EACH, LIAR, fleet, host
+from tests.unit.support.audits import EACH, LIAR, LINK, WARNING, XID, fleet, host
 
 DAY = datetime(2026, 11, 18, 12, tzinfo=UTC)
 
@@ -25,16 +26,17 @@ def shown(renderable: RenderableType) -> str:
 
 
 def test_the_headline_counts_hosts_by_state():
-    first = shown(show_audit(fleet(), {})).splitlines()[0]
-    assert first == (
-        "8 hosts against tensorflow-2.9, 1.5 s: 1 failing, 2 drifted, 1 behind a changed stack, 1 never provisioned, "
-        "1 could not be read, 2 as desired"
+    last = shown(show_audit(fleet(), {})).splitlines()[-1]
+    assert last == shown(show_audit(fleet(), {}, first=True)).splitlines()[0]
+    assert last == (
+        "8 hosts in 1.5 s, against tensorflow-2.9: 1 failing, 2 drifted, 1 behind a changed stack, 1 never "
+        "provisioned, 1 could not be read, 2 as desired"
     )
 
 
 def test_failures_come_first_and_equal_hosts_share_a_row():
     lines = shown(show_audit(fleet(), {})).splitlines()
-    rows = [line for line in lines[2:] if line.startswith("gpu")][:7]
+    rows = [line for line in lines if line.startswith("gpu")][:7]
     assert [row.split()[0] for row in rows] == [
         "gpu05", "gpu[03-04]", "gpu07", "gpu08", "gpu06", "gpu01", "gpu02",
     ]  # fmt: skip
@@ -45,12 +47,12 @@ def test_where_the_table_does_not_fit_layers_are_listed_by_status():
     hosts = [host(f"gpu0{number}") for number in (1, 2)]
     failing = host("gpu05", "failing", layers={"gpu": "failing", "cuda": "drift"})
     lines = shown(show_audit(fleet(*hosts, failing), ages, columns=40)).splitlines()
-    assert lines[2:8] == [
+    assert lines[:6] == [
         "gpu05  since 2026-11-18",
         "  ✗ failing  gpu",
         "  ~ drift  cuda",
         "  ✓ as desired  base, driver",
-        "gpu[01-02] (2)",
+        "gpu[01-02] (2 hosts)",
         "  ✓ as desired  base, driver, cuda, gpu",
     ]
     assert shown(show_audit(fleet(), ages, columns=200)) == shown(show_audit(fleet(), ages))
@@ -81,11 +83,18 @@ def test_details_show_values_cards_and_xids():
 
 def test_the_doctor_tells_evidence_cause_and_cure_of_a_failure():
     text = shown(Group(*show_diagnosis(EACH, {("gpu05", "finding", "xid-fatal"): DAY})))
-    for part in ("xid-fatal", "since 2026-11-18", "Xid 79 on", "a GPU fell off", "Drain the host", "does not fix it"):
+    for part in (
+        "xid-fatal",
+        "since 2026-11-18",
+        "Xid 79 on",
+        "a GPU fell off",
+        "Drain the host",
+        "provisioning does not fix it",
+    ):
         assert part in text
     assert "docs/failures.md#xid-fatal" in text
     assert "gpu01" in text
-    assert "no known failure" in text
+    assert "no known problem" in text
 
 
 def test_control_characters_and_newlines_of_a_host_are_not_printed():
@@ -113,3 +122,42 @@ def test_hosts_with_different_ages_give_the_range():
     ages = {("a", "status", ""): DAY, ("b", "status", ""): DAY.replace(day=20)}
     assert since(ages, ("a", "b"), "status", "") == "since 2026-11-18 to 2026-11-20"
     assert since(ages, ("c",), "status", "") == ""
+
+
+def test_many_hosts_are_named_once_below_what_is_wrong_with_them():
+    drifted = [host(f"node{n:03}", "drift", layers={"cuda": "drift"}, deviations=(LINK,)) for n in range(1, 100, 2)]
+    well = [host(f"ok{n:03}") for n in range(1, 100, 2)]
+    text = shown(show_audit(fleet(*drifted, *well), {}, columns=30))
+    assert text.count("node[001,003,") == 1
+    assert "ok[001" not in text
+    assert [line for line in text.splitlines() if line.startswith("50 hosts")] == [
+        *("50 hosts", "50 hosts", "50 hosts  drifted"),
+    ]
+    behind = [replace(each, deviations=()) for each in drifted]
+    assert "node[001,003," in shown(show_audit(fleet(*behind), {})), "no block below names them"
+
+
+def test_what_is_next_after_an_audit():
+    audit = fleet()
+    assert [(verb, *more) for verb, _, *more in next_hosts(audit)] == [
+        *(("doctor", ""), ("rebuild", " --check"), ("plan", "")),
+    ]
+    assert [verb for verb, *_ in next_hosts(replace(audit, offline=True))] == ["doctor", "audit", "plan"]
+    assert [*next_hosts(fleet(host("gpu01")))] == []
+
+
+def test_the_doctor_ends_with_what_it_comes_to_and_the_gravest_is_nearest():
+    lines = shown(Group(*show_diagnosis(EACH, {}))).splitlines()
+    assert lines[-1] == "8 hosts: 1 failing, 1 could not be read, 1 with warnings, 5 without known problems"
+    titles = [line.split("  ")[1] for line in lines[:-1] if line and not line.startswith(" ")]
+    order = ["no known problem", "1 warning", "could not be read", "1 failure"]
+    assert [title for title in order if title in titles] == [*dict.fromkeys(titles)]
+
+
+def test_what_is_next_after_a_doctor():
+    fixable, grave = replace(XID, provision=True), replace(XID, provision=False)
+    hosts = (
+        *(host("a", findings=(fixable,)), host("b", findings=(grave,)), host("c", deviations=(LINK,)), host("d")),
+        *(host("e", "unread", sentence="refused"), host("f", findings=(replace(WARNING, provision=False),))),
+    )
+    assert [*next_verbs(hosts)] == [("plan", ("a", "c"), ""), ("rebuild", ("b", "e"), " --check")]

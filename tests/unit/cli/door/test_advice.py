@@ -18,8 +18,9 @@ from rich.text import Text
 
 import hostwright.cli.tasks  # noqa: F401 - makes the verbs known
 from hostwright.cli.arguments import CALL, PROGRAM, SITE
-from hostwright.cli.console import Adviser, show_plan
+from hostwright.cli.console import Adviser
 from hostwright.cli.door import advice
+from hostwright.cli.views.changing.plans import show_plan
 from hostwright.plan.model import Change, Plan, RolePlan, Step
 from hostwright.plan.planning import HostPlan
 from tests.unit.support.commands import commands_in, options_of, parsed
@@ -176,9 +177,14 @@ def test_no_command_is_broken_over_lines(width: int) -> None:
         text: str = console.file.getvalue()
         return text
 
+    def wanted() -> list[str]:
+        CALL.set(ODD)
+        return [*map(advice.completed, ("invoke doctor --hosts x", "invoke plan", "invoke mirror"))]
+
     lines = copy_context().run(told).splitlines()
-    commands = [line.strip() for line in lines if line.strip().startswith("invoke ")]
+    commands = copy_context().run(wanted)
     assert [parsed(command)[0] for command in commands] == ["doctor", "plan", "mirror"]
+    assert [sum(command in line for line in lines) for command in commands] == [1, 1, 1]
     assert all(
         shlex.split(command)[-2] == "--vault-password-file" or "--ask-become-pass" in command for command in commands
     )
@@ -186,7 +192,26 @@ def test_no_command_is_broken_over_lines(width: int) -> None:
     assert told_before[0].endswith("what is to be done:") and told_before[1].endswith("next:")
     assert told_before[2].endswith("gpu01: no: run") and told_before[3].endswith("again, then go on with it")
     assert [line for line in lines if len(line) > width and "invoke" not in line] == []
-    assert [line[:4] for line in lines if line.strip().startswith("invoke ")] == ["    "] * 3
+    alone = [command for command in commands if len(command) + 4 > width]
+    assert [line.strip() for line in lines if line.strip() in alone and line.startswith("    ")] == alone
+
+
+def test_a_command_that_fits_a_line_stays_in_its_sentence_and_whole() -> None:
+    def told() -> str:
+        console = Adviser(stderr=False)
+        console.width = 60
+        console.file = io.StringIO()
+        console.print(Text("gpu01: locked by ada@desk until 18:00: `invoke unlock --hosts gpu01` takes the lock away"))
+        console.print(Text("gpu01: no facts of this host are stored yet: run `invoke audit` once without --offline"))
+        text: str = console.file.getvalue()
+        return text
+
+    assert copy_context().run(told).splitlines() == [
+        "gpu01: locked by ada@desk until 18:00:",
+        "    `invoke unlock --hosts gpu01` takes the lock away",
+        "gpu01: no facts of this host are stored yet: run",
+        "    `invoke audit` once without --offline",
+    ]
 
 
 def test_files_and_output_are_shown_as_they_are() -> None:

@@ -64,8 +64,8 @@ def test_the_lines_begin_with_the_run_s_id_and_each_with_the_time_of_day(monkeyp
 def test_each_thing_is_said_once(monkeypatch: pytest.MonkeyPatch):
     assert [line.removeprefix("09:05:01  gpu01  ") for line in plain(monkeypatch, *story("gpu01"))] == [
         "1 change: storage",
-        "storage: sending storage.deb (0 MB)",
-        "storage: storage.deb is on the host (0 MB)",
+        "storage: sending storage.deb (10 B)",
+        "storage: storage.deb is on the host (10 B)",
         "storage: 3 steps",
         "rebooting: new module",
         "storage: ok after 1.0 s",

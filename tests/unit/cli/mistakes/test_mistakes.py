@@ -174,7 +174,7 @@ def test_one_sentence_mends_it(desk: Desk, what: str) -> None:
 
 def test_windows_line_ends_of_an_inventory_are_no_mistake(desk: Desk) -> None:
     desk.write(YAML, HOSTS.replace("\n", "\r\n"))
-    assert desk.types("hosts").out.startswith("2 hosts: gpu[01-02]\n")
+    assert desk.types("hosts").out.endswith("\n2 hosts: gpu[01-02]\n")
 
 
 def test_the_cure_of_windows_line_ends_is_a_command_that_works(desk: Desk) -> None:

@@ -67,7 +67,7 @@ def test_an_audit_is_shown_where_it_cannot_be_kept(desk: Desk, kind: str) -> Non
         (sentence,) = said.err.splitlines()
         assert sentence.startswith(f"the history of audits cannot be used: {desk.state}/")
         assert kind in sentence and ELSEWHERE in sentence
-        assert "1 host against hello" in said.out
+        assert "against hello: 1 never provisioned" in said.out
 
 
 @pytest.mark.parametrize("kind", [FULL, READ_ONLY])

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.plan.model import Answer, Facts, Probe, Resource
-from hostwright.plan.planning import desire, make_plan, removal_of
+from hostwright.plan.planning import make_plan, removal_of
 from hostwright.plan.roles.role import Wanted, discover
+from hostwright.plan.roles.wants import desire
 from hostwright.standard.roles.cuda import Cuda
 from tests.places import INVENTORY
 from tests.unit.support.stacks import load_stack

@@ -215,7 +215,7 @@ class TestServers:
         assert isinstance(refused, Refusal)
         assert refused.sentence == (
             "the server of eve (2 processes) on JupyterHub would be ended, as eve may not log in any more: wait until "
-            "nobody works in it, end it on the hub's page, or say --force"
+            "nobody works in it, end it on the hub's page, or use --force"
         )
         due = planned(HubNetwork(v.network), EMPTY)
         assert due is not None

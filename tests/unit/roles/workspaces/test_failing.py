@@ -154,7 +154,7 @@ def test_what_was_there_stays_whichever_step_fails(tmp_path: Path, fails: str) -
     if fails != "start":  # what does not start at all does not start again either, and the line says so
         assert done.told.endswith(("; it goes on as it was", "; it is as it was before"))
     else:
-        assert "what it had before is not back: mend the cause" in done.told
+        assert "what it had before is not back: fix the cause" in done.told
 
 
 def test_one_that_does_not_answer_is_taken_back(tmp_path: Path) -> None:

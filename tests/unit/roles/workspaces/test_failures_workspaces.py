@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.failures import FailureRule
-from hostwright.audit.judging.judging import audit_probes, judge
+from hostwright.audit.judging.audited import audit_probes
+from hostwright.audit.judging.judging import judge
 from hostwright.audit.judging.look import Unread
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.model import Answer, Facts

@@ -14,7 +14,7 @@ from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import Declined
-from hostwright.cli.views.outcomes import show_outcomes
+from hostwright.cli.views.changing.outcomes import show_outcomes
 from hostwright.common.errors import InputError
 from hostwright.inventory import bind, load
 from hostwright.standard.roles.workspaces import Workspaces
@@ -76,7 +76,8 @@ def calls(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
             show_outcomes("provision", (), RunResults("run-1", Results(("gpu01",)[:0], ()), 1), as_json=True)
         return 1
 
-    def plan(selection: Selection, _connection: object, *, force: bool, as_json: bool) -> int:
+    def plan(selection: Selection, _connection: object, *, force: bool, then: str, more: str, as_json: bool) -> int:
+        assert (then, more) == ("images.rebuild", "")
         seen.append(("plan", (selection.hosts, selection.var)))
         return 3
 

@@ -137,7 +137,7 @@ def test_a_box_is_told_with_its_key_and_what_to_do_where_ssh_knows_another(
     assert looking.show_url(boxed, ConnectionOptions(), "alice-box", token=False, as_json=True) == 0
     assert json.loads(capsys.readouterr().out)["lines"] == [
         "ssh -J alice@192.0.2.1 -p 21003 alice@127.0.0.1",
-        f"host key of alice-box: {told_key(tmp_path)}; where ssh warns that the key has changed and shows this one: "
+        f"host key of alice-box: {told_key(tmp_path)}; where ssh warns that the key has changed and shows this one:",
         "ssh-keygen -R '[127.0.0.1]:21003'",
     ]
 

@@ -92,6 +92,18 @@ def test_the_words_of_a_command_are_read_as_they_were_written(inventory: Path, w
     assert list(checked(inventory, "gpu01", after).containers["run"].command) == words
 
 
+@pytest.mark.parametrize(("deep", "dash"), [(2, 0), (2, 2), (4, 0), (4, 2), (4, 4)])
+def test_lines_that_nobody_changed_stay_as_deep_as_they_are(inventory: Path, deep: int, dash: int) -> None:
+    step, item = " " * deep, " " * dash
+    text = f"all:\n{step}hosts:\n{step * 2}gpu01:\n{step * 3}workspaces_containers:\n{step * 4}alice-lab:\n"
+    text += f"{step * 5}user: alice\n{step * 5}kind: jupyter\n{step * 5}gpus:\n"
+    text += f"{step * 5}{item}- 0\n{step * 5}{item}- 1\n"
+    text += f"{step}vars:\n{step * 2}workspaces_users:\n{step * 3}alice: {{uid: 2001}}\n"
+    (inventory / "workspaces.yml").write_text(text)
+    before, after = edited(inventory, "gpu01", "alice-two", {"user": "alice", "kind": "jupyter"})
+    assert list(changed_lines(before, after)) == [f"+{step * 4}alice-two: {{user: alice, kind: jupyter}}"]
+
+
 def test_a_host_that_the_file_does_not_name_yet(inventory: Path) -> None:
     _, after = edited(inventory, "gpu02", "a", {"user": "alice", "kind": "jupyter"})
     assert list(checked(inventory, "gpu02", after).containers) == ["a"]

@@ -17,7 +17,7 @@ from hostwright.apply.events import Emit, Note
 from hostwright.apply.executors.cluster import desk as desks
 from hostwright.apply.executors.cluster.attempt import Attempt
 from hostwright.apply.executors.cluster.desk import Desk, hear
-from hostwright.apply.executors.cluster.errand import Asked, Brief, Done, Errand, Go, Reported, Word, errand
+from hostwright.apply.executors.cluster.errand import Brief, Done, Errand, Go, Knock, Reported, Word, errand
 from hostwright.apply.executors.cluster.records import kept
 from hostwright.apply.executors.cluster.sealing import letter
 from hostwright.apply.host.connection import Patience
@@ -58,7 +58,7 @@ def carry_out(desk: Desk, given: Errand, key: str = "task-1") -> threading.Threa
     return thread
 
 
-def asked(worker: Worker) -> tuple[str, Asked]:
+def asked(worker: Worker) -> tuple[str, Knock]:
     """The attempt that asks, and its question."""
     deadline = threading.Event()
     for _ in range(int(WAIT_S / 0.01)):
@@ -66,7 +66,7 @@ def asked(worker: Worker) -> tuple[str, Asked]:
             break
         deadline.wait(0.01)
     message = worker.said[0]
-    assert isinstance(message.body, Asked)
+    assert isinstance(message.body, Knock)
     return message.attempt, message.body
 
 
@@ -75,10 +75,10 @@ def test_nothing_is_done_before_the_word_and_what_came_of_it_is_told(tmp_path: P
     thread = carry_out(desk, given)
     attempt, question = asked(worker)
     assert question.worker == "w1"
-    assert worker.kinds == ["Asked"]
+    assert worker.kinds == ["Knock"]
     assert hear(brief.desk, Word(going={attempt: Go()}), worker) is True  # type: ignore[arg-type]
     thread.join(WAIT_S)
-    assert worker.kinds[0] == "Asked"
+    assert worker.kinds[0] == "Knock"
     assert worker.kinds[-1] == "Done"
     done = worker.said[-1].body
     assert isinstance(done, Done)
@@ -120,7 +120,7 @@ def test_a_worker_that_would_do_something_else_refuses(tmp_path: Path):
     error = worker.said[-1].body.error  # type: ignore[union-attr]
     assert isinstance(error, Refused)
     assert "the worker w1 would bring it to something else than this machine would" in error.sentence
-    assert worker.kinds == ["Asked", "Done"]
+    assert worker.kinds == ["Knock", "Done"]
 
 
 def test_an_attempt_that_must_leave_ends_without_a_word(tmp_path: Path):
@@ -129,7 +129,7 @@ def test_an_attempt_that_must_leave_ends_without_a_word(tmp_path: Path):
     desk.hear(Word(leave=frozenset({asked(worker)[0]})))
     thread.join(WAIT_S)
     assert not thread.is_alive()
-    assert worker.kinds == ["Asked"]
+    assert worker.kinds == ["Knock"]
     assert desk.empty(0)
 
 
@@ -149,7 +149,7 @@ def test_a_host_that_nobody_waits_for_is_let_go_of(tmp_path: Path, monkeypatch: 
         desk.transition("task-1", "executing", "released")
     thread.join(WAIT_S)
     assert not thread.is_alive()
-    assert worker.kinds == ["Asked"]
+    assert worker.kinds == ["Knock"]
 
 
 def test_words_keep_a_host_for_as_long_as_they_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -317,7 +317,7 @@ def test_leaving_in_the_middle_cuts_the_connections_and_tells_nothing_more(tmp_p
     thread.join(WAIT_S)
     assert [type(error) for error in raised] == [Stopped]
     assert files.did == ["cut gpu01"]
-    assert worker.kinds == ["Asked"]
+    assert worker.kinds == ["Knock"]
 
 
 def test_a_word_for_a_run_that_is_not_here_is_not_heard():

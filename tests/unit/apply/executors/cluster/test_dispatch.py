@@ -21,7 +21,7 @@ from hostwright.apply.events import (
     Witness,
 )
 from hostwright.apply.executors.cluster.dispatch import AGAIN, Dispatch, Trip
-from hostwright.apply.executors.cluster.errand import Asked, Done, Go, Message, Reported
+from hostwright.apply.executors.cluster.errand import Done, Go, Knock, Message, Reported
 from hostwright.apply.executors.cluster.sealing import Mailbox
 from hostwright.apply.host.outcome import Outcome
 from hostwright.common.errors import CrewLost, HostError, Stopped
@@ -64,12 +64,12 @@ class Office:
         self.dispatch.sent(host, workers)
 
     def say(self, body: Any, *, attempt: str = "a1", worker: str = W1, number: int = 0, host: str = "gpu01") -> None:
-        message = body if isinstance(body, (Asked, Done)) else Reported(body)
+        message = body if isinstance(body, (Knock, Done)) else Reported(body)
         self.dispatch.take(Message(host, attempt, worker, number, "2027-01-01T00:00:00+00:00", message))
 
     def ask(self, attempt: str = "a1", worker: str = W1, host: str = "gpu01") -> None:
         name = "w1" if worker == W1 else "w2"
-        self.say(Asked(name, self.mailbox.address), attempt=attempt, worker=worker, number=1, host=host)
+        self.say(Knock(name, self.mailbox.address), attempt=attempt, worker=worker, number=1, host=host)
 
     def told(self) -> list[str]:
         return [event.text for event in self.seen if isinstance(event, Note)]

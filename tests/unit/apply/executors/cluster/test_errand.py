@@ -9,8 +9,8 @@ import pytest
 
 from hostwright.apply.delivery.sources.settings import FileSettings, Ports
 from hostwright.apply.executors.cluster.errand import (
-    Asked,
     Go,
+    Knock,
     Message,
     Word,
     errand,
@@ -125,7 +125,7 @@ def test_briefs_and_errands_can_be_sent_and_their_bytes_are_not_shown(tmp_path: 
 
 
 def test_a_message_is_the_same_at_the_other_end():
-    message = Message("gpu01", new_attempt(), "tls://a:1", 1, "2027-01-01T00:00:00+00:00", Asked("w1", b"key"))
+    message = Message("gpu01", new_attempt(), "tls://a:1", 1, "2027-01-01T00:00:00+00:00", Knock("w1", b"key"))
     assert Message.unpacked(message.packed()["body"]) == message
     assert new_attempt() != new_attempt()
 

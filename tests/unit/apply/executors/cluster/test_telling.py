@@ -9,7 +9,7 @@ import pytest
 
 from hostwright.apply import events
 from hostwright.apply.events import Delivering, HostEnded, Note, Observed, RoleFinished, RoleProgress, Waiting
-from hostwright.apply.executors.cluster.errand import Asked, Done, Message, Reported
+from hostwright.apply.executors.cluster.errand import Done, Knock, Message, Reported
 from hostwright.apply.executors.cluster.records import AttemptRecord, folder_of, forget, kept
 from hostwright.apply.executors.cluster.telling import SHOWN_S, Telling, masked
 from hostwright.apply.host.outcome import Outcome
@@ -65,7 +65,7 @@ def test_what_is_told_is_numbered_sent_and_kept_in_one_order(tmp_path: Path):
     voice.end(Outcome("gpu01", PLAN), None)
     assert [message.number for message in sent] == [1, 0, 2, 3, 4]
     assert kept(RUN, {}, tmp_path) == [message for message in sent if message.number]
-    assert isinstance(sent[0].body, Asked)
+    assert isinstance(sent[0].body, Knock)
     assert isinstance(sent[-1].body, Done)
     assert {(message.host, message.attempt, message.worker) for message in sent} == {("gpu01", "a1", "tls://a:1")}
 

@@ -106,7 +106,7 @@ def test_nothing_is_upgraded_by_who_does_not_run(differs: dict[Probe, Reply | No
 
 
 def test_pins_that_are_gone_or_other_are_seen() -> None:
-    stat, content = stat_probe(PREFERENCES), content_probe(PREFERENCES, len(PINS.content.encode()))
+    stat, content = stat_probe(PREFERENCES), content_probe(PREFERENCES, PINS.content)
     assert findings({stat: NOTHING, content: NOTHING}) == {"driver-not-pinned": [f"{PREFERENCES}: absent"]}
     assert findings({content: "Package: x\n"}) == {"driver-not-pinned": [f"{PREFERENCES}: other text"]}
     assert findings({stat: "regular file|600|root:root\n"}) == {}

@@ -107,7 +107,7 @@ function contentOf(host) {
     (host.notes || []).map((note) => make("p", { class: "notice" }, make("bdi", {}, note))),
     layersOf(host),
     calm ? make("p", { class: "empty" }, "Nothing differs from the stack, and no known failure was found.") : null,
-    part("Known failures", "findings", findings.length ? [findings.map(finding), leftOut(host, "findings")] : null, findings.length),
+    part("Known problems", "findings", findings.length ? [findings.map(finding), leftOut(host, "findings")] : null, findings.length),
     part("Not as desired", "deviations", deviations.length ? [deviations.map(deviation), leftOut(host, "deviations")] : null, deviations.length),
     part("Commands", "commands", commandsOf(host)),
     part("Xids", "xids", xids.length ? [xids.map(xid), leftOut(host, "xids")] : null, xids.length),

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from hostwright.apply.delivery.sources.settings import ARTIFACTS, DIRECT
-from hostwright.apply.events import RESULTS
+from hostwright.apply.events import RESULTS, SHOWN_RESULTS
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
-from hostwright.cli.console import Hanging
+from hostwright.cli.console import Listed
+from hostwright.cli.views.changing.endings import summary
+from hostwright.cli.views.changing.plans import folded_plans
 from hostwright.cli.views.shared import (
     errors_json,
     local_time,
@@ -22,9 +24,10 @@ from hostwright.cli.views.shared import (
     proofs_json,
     show_errors,
     show_next,
-    show_next_of_bad,
+    show_next_of_errors,
     show_stand_ins,
 )
+from hostwright.common.errors import Unreachable
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable, shown_bytes, shown_seconds
 from hostwright.inventory.patterns import fold
@@ -39,6 +42,9 @@ if TYPE_CHECKING:
     from hostwright.plan.model import Plan
     from hostwright.plan.planning import HostPlan
 
+GOOD, BAD = frozenset({"as desired", "changed"}), frozenset({"failed", "unreachable", "stopped"})
+SAME_AGAIN = ("provision", "remove", "rollback")  #: verbs that go on after a reboot with the same words
+
 
 def show_plans(
     members: Sequence[Member],
@@ -46,30 +52,33 @@ def show_plans(
     *,
     brief: bool = False,
     then: str = "",
+    more: str = "",
     saved: str = "",
     as_json: bool,
 ) -> None:
     """What differs on hosts from what is desired; hosts that differ alike are shown once. The last lines say what it
-    comes to, and with which verb (``then``) it is done; ``saved`` is the file with the plans."""
+    comes to, and with which verb (``then``, with ``more`` options) it is done; ``saved`` is the file with the plans."""
     if as_json:
         plans = [plan.to_json() for plan in results.values]
         print_document("plan", {"plans": plans, "errors": errors_json(results.errors)})
         return
     out = console.make_console()
-    for shown in console.show_plans(results.values, brief=brief):
+    for shown in folded_plans(results.values, brief=brief):
         out.print(shown)
     show_errors(results.errors)
     show_stand_ins(members, results, out)
-    out.print(Hanging(_altogether(members, results), style="bold"))
+    out.print(Listed(_altogether(members, results), style="bold"))
     todo = [planned.host for planned in results.values if not (planned.plan.empty or planned.plan.refusals)]
     if then and todo:
         drain = " --drain" if any(planned.busy for planned in results.values) else ""
         done = [planned.host for planned in results.values if planned.plan.empty]
-        show_next(out, then, todo, members, drain + (sh(" --plan %s", saved) if saved else ""), done=done)
+        show_next(out, then, todo, members, more + drain + (sh(" --plan %s", saved) if saved else ""), done=done)
+    show_next_of_errors(out, (error for error in results.errors if isinstance(error, Unreachable)), members)
 
 
 def _altogether(members: Sequence[Member], results: Results[HostPlan]) -> str:
-    """What plans come to: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``."""
+    """What plans come to: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``; where not all hosts
+    have changes, how many do."""
     plans = [planned.plan for planned in results.values if not planned.plan.empty]
     of_host = {member.name: member for member in members}
     head = count(len(results.values) + len(results.errors), "host")
@@ -79,6 +88,8 @@ def _altogether(members: Sequence[Member], results: Results[HostPlan]) -> str:
     if plans:
         layers = {role.role for plan in plans for role in plan.roles} - {PREFLIGHT}
         changes = f"{count(sum(len(plan.changes) for plan in plans), 'change')} in {count(len(layers), 'layer')}"
+        if len(plans) < len(results.values) or results.errors:
+            changes = f"{len(plans)} with {changes}"
         reboots = sum(bool(plan.reboot) for plan in plans)
         told += [changes, f"{count(reboots, 'host')} to reboot" if reboots else "no reboot"]
         if sent := sum(_sent_bytes(of_host[plan.host], plan) for plan in plans if plan.host in of_host):
@@ -119,7 +130,7 @@ def show_outcomes(
         print_document("provision", _document(run, results, proved=proved))
         return
     out = console.make_console()
-    out.print(console.summary(results.values, results.errors, results.untouched, proved=proved))
+    out.print(summary(results.values, results.errors, results.untouched, proved=proved))
     show_errors(results.errors)
     if results.stopped_because and (results.untouched or results.errors):  # else all of it was done when it stopped
         sentence = f"{results.stopped_because}. To continue with what is left: {AGAIN.get(verb, THE_SAME)}"
@@ -130,14 +141,18 @@ def show_outcomes(
         + [result_of(error) for error in results.errors]
         + ["untouched"] * len(results.untouched)
     )
-    sums = ", ".join(f"{words[word]} {word}" for word in RESULTS if words[word])
-    out.print(Text(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style="bold"))
+    sums = ", ".join(f"{words[word]} {SHOWN_RESULTS[word]}" for word in RESULTS if words[word])
+    style = "bold green" if words.keys() <= GOOD else "bold red" if words.keys() & BAD else "bold yellow"
+    out.print(Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style=style))
     if run:
         out.print(Text(f"every step: invoke runs.show --run {run}", style="dim"))
-    bad = show_next_of_bad(out, (), results.errors, members)
-    if not bad and verb == "provision" and not results.errors:
+    show_next_of_errors(out, results.errors, members)
+    if not results.errors and verb in SAME_AGAIN:
         pending = [outcome.host for outcome in results.values if outcome.word == "pending"]
-        show_next(out, "provision" if pending else "verify", pending or [each.host for each in results.values], members)
+        if pending:
+            show_next(out, verb, pending, members)
+        elif verb == "provision":
+            show_next(out, "verify", [each.host for each in results.values], members)
 
 
 def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str, Any]:
@@ -179,7 +194,16 @@ def intents(ways: Sequence[WayBack]) -> Iterator[str]:
         for way in same:
             verified.setdefault(_when(way.at), []).append(way.now.name)
         names = ", ".join(f"{fold(hosts)} (verified {when})" for when, hosts in verified.items())
-        yield (
-            f"back to {back}: {names}. The inventory still says {now}: audits report that as intent, and the next "
-            f"provision goes back to it, unless you change `stack` there"
-        )
+        yield f"back to {back}: {names}. {_afterwards(same[0])}"
+
+
+def _afterwards(way: WayBack) -> str:
+    """What the inventory says of a host that went back, and what follows from that."""
+    back, now = way.back.stack, way.now.stack
+    if back.digest() == now.digest():
+        return "That is what the inventory says, too"
+    says = "has that stack as it is now" if back.name == now.name else f"says {now.name}"
+    return (
+        f"The inventory still {says}: audits show these hosts as behind it (intent), and the next provision brings "
+        "them to it again, unless you change that there"
+    )

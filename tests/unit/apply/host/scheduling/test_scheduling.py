@@ -5,7 +5,7 @@ from graphlib import CycleError
 
 import pytest
 
-from hostwright.apply.host.scheduling import run_in_order
+from hostwright.apply.host.scheduling.running import run_in_order
 from hostwright.common.errors import HostError
 
 NEEDS = {"base": (), "driver": ("base",), "cuda": ("base",), "cudnn": ("base", "cuda"), "container": ("base", "driver")}

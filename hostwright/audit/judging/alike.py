@@ -1,0 +1,180 @@
+"""What an audit says of all hosts that answer alike, whatever their names are, their records, and when they were read.
+
+What depends on the time is ``open``: it is judged for each host. That something does is not declared but seen, since
+who judges notes what it reads (``plan.facts.memory``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+from typing import TypeVar
+
+from hostwright.audit.failures import Catalogue, FailureRule
+from hostwright.audit.fleetaudit import GPU_LAYER, NotChecked, Reading
+from hostwright.audit.hardware.gpu import Gpu, GpuEvent
+from hostwright.audit.judging.audited import AuditScope
+from hostwright.audit.judging.look import NOW, Look, NotedLook, Unread
+from hostwright.audit.readings.host import readings
+from hostwright.common.canonical import Same
+from hostwright.common.errors import Finding, NotAnswered
+from hostwright.plan.desired import DesiredRole
+from hostwright.plan.facts.memory import Memory
+from hostwright.plan.facts.noted import Notes
+from hostwright.plan.model import Facts, Planned, Resource
+from hostwright.plan.planning import plan_state
+from hostwright.plan.roles.auditvalue import AuditValue
+
+T = TypeVar("T")
+
+EVIDENCE_LINES = 5  #: of a finding: enough to recognise it, not the whole log
+NOT_ASKED = "not probed: the audit ran without sudo, or these facts are older than this state"
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """What of one role is not as desired on a host, and what of it could not be checked."""
+
+    changes: tuple[Planned, ...] = ()
+    states: tuple[Resource, ...] = ()  #: the state of each change
+    not_checked: tuple[NotChecked, ...] = ()
+
+
+def differing(role: DesiredRole, memory: Memory, facts: Facts) -> Differing:
+    """What a role would change. States whose probes were not run are not checked."""
+    found: list[tuple[Planned, Resource]] = []
+    skipped: dict[str, str] = {}
+    for resource in role.resources:
+        if not all(probe in facts for probe in resource.probes()):
+            skipped.setdefault(type(resource).__name__, _why_not(resource, facts))
+        elif change := plan_state(resource, facts, memory):
+            found.append((change, resource))
+    not_checked = (NotChecked(role.name, name, reason) for name, reason in skipped.items())
+    return Differing(tuple(change for change, _ in found), tuple(resource for _, resource in found), tuple(not_checked))
+
+
+class Open(Enum):
+    """What is said in place of a judgement that depends on the time."""
+
+    OPEN = "open"
+
+
+OPEN = Open.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """What an audit says of these hosts; each part may be open."""
+
+    states: Mapping[str, Differing]  #: by role
+    changes: Mapping[str, tuple[Planned, ...]]  #: by role
+    readings: tuple[Reading, ...] | Open
+    #: what each rule found that is not open and found something, in their order, and each that is open
+    rules: tuple[Finding | NotChecked | FailureRule, ...]
+    gpus: tuple[Gpu, ...] | Open
+    events: tuple[GpuEvent, ...] | Open
+
+    def found(self, look: Look, known: Catalogue) -> tuple[Finding | NotChecked, ...]:
+        """What all rules found on one of the hosts."""
+        each = (judge_rule(known, rule, look) if isinstance(rule, FailureRule) else rule for rule in self.rules)
+        return tuple(found for found in each if found is not None)
+
+
+def alike(look: Look, looks_at: AuditScope) -> Alike:
+    """What an audit says of this host and of all that answer alike; ``look`` has no changes yet."""
+    return look.judged(("alike", Same(looks_at)), partial(_alike, look, looks_at))
+
+
+def _alike(whole: Look, looks_at: AuditScope, noted: Look) -> Alike:
+    """``noted`` is the same as ``whole``, and notes what is read of it."""
+    memory, facts, wants = whole.memory, noted.facts, looks_at.wants
+    states = {
+        role.name: memory.judged(("states", Same(role)), facts, partial(differing, role, memory))
+        for role in wants.desired.roles
+    }
+    changes = {name: differs.changes for name, differs in states.items()}
+    steady = _Steady(replace(whole, changes=changes), noted)
+    rules = (rule for rule in looks_at.rules.signed if rule.sign and rule.sign.layer in (*changes, GPU_LAYER))
+    found = [(rule, steady.judge(partial(judge_rule, looks_at.rules, rule))) for rule in rules]
+    return Alike(
+        states,
+        changes,
+        steady.judge(partial(readings_of, wants.audit_values)),
+        tuple(rule if said is OPEN else said for rule, said in found if said is not None),
+        steady.judge(gpus_of),
+        steady.judge(events_of),
+    )
+
+
+class _Steady:
+    """Judges a host, and notes what that reads, unless it depends on the time. Where nobody notes anything, what is
+    said is for this host alone, and nothing is open."""
+
+    def __init__(self, look: Look, noted: Look):
+        self._look, self._noted = look, noted
+
+    def judge(self, work: Callable[[Look], T]) -> T | Open:
+        """What ``work`` says of the host; ``OPEN`` where it might say something else at another time."""
+        if not isinstance(self._noted, NotedLook):
+            return work(self._look)
+        notes: Notes = {}
+        said = work(self._look.noting(notes))
+        if NOW in notes:
+            return OPEN
+        for question in notes:
+            if not (isinstance(question, tuple) and question[0] == "changes"):  # what differs was read of the facts
+                self._noted.token(question)
+        return said
+
+
+def judge_rule(known: Catalogue, rule: FailureRule, look: Look) -> Finding | NotChecked | None:
+    """What a rule finds on a host."""
+    if rule.sign is None:
+        return None
+    try:
+        evidence = look.judged((Same(known), Same(rule)), partial(_evidence, known, rule))
+    except (Unread, NotAnswered) as error:
+        return NotChecked(rule.sign.layer, rule.name, str(error))
+    return rule.finding(evidence) if evidence else None
+
+
+def _evidence(known: Catalogue, rule: FailureRule, look: Look) -> tuple[str, ...]:
+    return tuple(_first(known.evidence(rule, look)))
+
+
+def _first(lines: Iterable[str]) -> list[str]:
+    """The first lines of the evidence, and how many follow."""
+    evidence = list(lines)
+    more = len(evidence) - EVIDENCE_LINES
+    return [*evidence[:EVIDENCE_LINES], f"… and {more} more"] if more > 0 else evidence
+
+
+def readings_of(values: tuple[AuditValue, ...], look: Look) -> tuple[Reading, ...]:
+    """What was read of these values on a host."""
+    return look.judged(("readings", Same(values)), partial(readings, values=values))
+
+
+def gpus_of(look: Look) -> tuple[Gpu, ...]:
+    """The cards of a host, as far as they can be read."""
+    try:
+        return look.gpus
+    except (Unread, NotAnswered):
+        return ()
+
+
+def events_of(look: Look) -> tuple[GpuEvent, ...]:
+    """What they reported in recent days, likewise."""
+    try:
+        return look.gpu_events
+    except (Unread, NotAnswered):
+        return ()
+
+
+def _why_not(resource: Resource, facts: Facts) -> str:
+    """Why a state could not be checked: a probe of it hung, or was not asked."""
+    late = [
+        str(NotAnswered(probe.script, facts.late[probe].late_s)) for probe in resource.probes() if probe in facts.late
+    ]
+    return late[0] if late else NOT_ASKED

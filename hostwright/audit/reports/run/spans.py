@@ -1,0 +1,122 @@
+"""What took time on a host of a recorded run: layers, their files, waits for a lock, reboots, phases. Pure.
+
+Times are seconds after the start of the run. The steps of a layer follow one another from the beginning of its job; a
+step's wait for a lock of the host is at its beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hostwright.apply.events import whence
+from hostwright.apply.journal.runs import HostRun, RoleRun
+
+Kind = Literal["ok", "failed", "open", "sent", "reboot", "silent", "phase"]
+MOST_SOURCES = 4  #: of one file that are named
+_OTHERS: Mapping[str, Kind] = {"delivering": "sent", "rebooted": "reboot", "silent": "silent", "phase": "phase"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """One step of a layer: what it was for, when it began, how long of its time it waited, and how long it took."""
+
+    what: str
+    began_s: float
+    waited_s: float
+    lasted_s: float
+
+    @property
+    def end_s(self) -> float:
+        """When it ended."""
+        return self.began_s + self.lasted_s
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpan:
+    """Something that took time; ``role`` is the layer that it was for, where there is one."""
+
+    kind: Kind
+    what: str
+    began_s: float
+    lasted_s: float
+    told: str = ""
+    role: str = ""
+    steps: tuple[Stretch, ...] = ()
+
+    @property
+    def end_s(self) -> float:
+        """When it ended."""
+        return self.began_s + self.lasted_s
+
+
+def spans_of(host: HostRun, whole_s: float) -> list[RunSpan]:
+    """All that took time on a host in a run of ``whole_s`` seconds, by its beginning."""
+    others = (span for record in host.said if (span := _of_record(record)))
+    return sorted([*(_of_role(role, whole_s) for role in host.roles), *others], key=lambda span: span.began_s)
+
+
+def needs_of(host: HostRun) -> dict[str, frozenset[str]]:
+    """The layers that each layer of a host waited for, as its plans name them."""
+    needs: dict[str, frozenset[str]] = {}
+    for plan in host.plans:
+        roles = plan.get("roles")
+        for role in roles if isinstance(roles, list | tuple) else ():
+            match role:
+                case {"role": str(name), "needs": list() | tuple() as before}:
+                    needs[name] = needs.get(name, frozenset()) | {str(need) for need in before}
+    return needs
+
+
+def _of_role(role: RoleRun, whole_s: float) -> RunSpan:
+    done = f"{len(role.steps)} of {role.planned} steps"
+    steps = tuple(_steps(role))
+    waited_s = sum(step.waited_s for step in role.steps)
+    waits = f", of which it waited {waited_s:.1f} s for a lock of the host" if waited_s >= 0.1 else ""
+    if role.status is None:
+        lasted_s = max(0.0, whole_s - role.began_s)
+        return RunSpan("open", role.role, role.began_s, lasted_s, f"{done}, no end recorded", role.role, steps)
+    if role.status:
+        told = f"{done}, failed with status {role.status}{waits}"
+        return RunSpan("failed", role.role, role.began_s, role.duration_s, told, role.role, steps)
+    return RunSpan("ok", role.role, role.began_s, role.duration_s, f"{done}{waits}", role.role, steps)
+
+
+def _steps(role: RoleRun) -> Iterator[Stretch]:
+    at_s = role.began_s
+    for step in role.steps:
+        lasted_s = max(0.0, step.duration_s)
+        yield Stretch(step.what, at_s, min(max(0.0, step.waited_s), lasted_s), lasted_s)
+        at_s += lasted_s
+
+
+def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
+    """A record that is neither a plan nor a job as what took time; ``None`` for any other."""
+    kind = _OTHERS.get(str(record["kind"]))
+    seconds, at = number(record, "seconds"), number(record, "t")
+    if kind is None or seconds <= 0:
+        return None
+    what = {"sent": str(record.get("artifact", "")), "phase": str(record.get("phase", ""))}.get(kind, kind)
+    told = str(record.get("reason", "") or record.get("what", ""))
+    if kind == "sent":
+        size = f"{number(record, 'total_bytes') / 1e6:.1f} MB"
+        told = f"a file of {record.get('role', '')}, {size}{sources_of(record)}"
+    return RunSpan(kind, what, max(0.0, at - seconds), seconds, told, str(record.get("role", "")))
+
+
+def sources_of(record: Mapping[str, Any]) -> str:
+    """Where a file that was delivered came from, most of it first: ``, from gpu03 and from this machine``; empty where
+    nobody recorded it."""
+    sent = record.get("sent")
+    if not isinstance(sent, dict):
+        return ""
+    parts = sorted(sent.items(), key=lambda part: -part[1] if isinstance(part[1], int) else 0)
+    told = " and ".join(whence(str(source)) for source, _ in parts[:MOST_SOURCES])
+    return f", {told}" if told else ""
+
+
+def number(record: Mapping[str, Any], field: str) -> float:
+    """A record's number; 0 where it has none."""
+    value = record.get(field)
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0

@@ -1,0 +1,1 @@
+"""Plans, and what came of runs that changed hosts."""

@@ -1,0 +1,99 @@
+"""What differs on hosts from what is desired: a line for each change, the diff of each file; equal plans once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from hostwright.cli.console import Hanging, Quoted
+from hostwright.cli.door import advice
+from hostwright.common.text import count, one_line
+from hostwright.inventory.patterns import fold, headed
+from hostwright.plan.model import Change, Deferred, Planned, Refusal, RolePlan
+from hostwright.plan.planning import HostPlan
+
+_SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
+
+
+def show_plan(host_plan: HostPlan, *, among: Sequence[str] = (), brief: bool = False) -> RenderableType:
+    """A host's plan as text: one line per change (have → want), the diff of each file, what is only known later.
+    ``among`` are all hosts with this plan, where they are several; ``brief``: one line per layer, with what changes."""
+    return Group(*_plan_lines(host_plan, among or (host_plan.host,), brief=brief))
+
+
+def folded_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iterator[RenderableType]:
+    """The plans of hosts as text. Hosts whose plans read alike share one, at the place of the first of them."""
+    alike: dict[tuple[str, ...], list[HostPlan]] = {}
+    for host_plan in host_plans:
+        alike.setdefault(reads(host_plan, brief=brief), []).append(host_plan)
+    for same in alike.values():
+        yield Group(*_plan_lines(same[0], [each.host for each in same], brief=brief))
+
+
+def reads(host_plan: HostPlan, *, brief: bool = False) -> tuple[str, ...]:
+    """How a plan reads without its host's name: those that read alike are shown once."""
+    return tuple(line.plain for line in _plan_lines(host_plan, (), brief=brief))
+
+
+def _plan_lines(host_plan: HostPlan, hosts: Sequence[str], *, brief: bool) -> list[Text]:
+    plan = host_plan.plan
+    head, below = headed(hosts) if hosts else ("", "")
+    names = [Hanging(f"  {below}", style="dim")] if below else []
+    about = [advice.of_host(one_line(note), fold(hosts)) if hosts else one_line(note) for note in host_plan.notes]
+    notes = [Hanging(f"  {note}", style="yellow") for note in about]
+    if plan.empty:
+        title = Hanging.assemble((head, "bold"), "  as desired: nothing to do", style="green")
+        return [title, *(names if notes else ()), *notes]
+    lines = [
+        Hanging.assemble((head, "bold"), f"  {count(len(plan.changes), 'change')} to {plan.stack}", style="yellow"),
+        *names,
+        *notes,
+    ]
+    for role in plan.roles:
+        lines += [_show_briefly(role)] if brief else _show_role(role)
+    if host_plan.busy:
+        users = ", ".join(one_line(user) for user in host_plan.busy)
+        lines.append(Hanging(f"  in use by {users}: it needs --drain or --force ({plan.disturbs})", style="red"))
+    if plan.reboot:
+        lines.append(Hanging(f"  then a reboot: {one_line(plan.reboot)}", style="magenta"))
+    return lines
+
+
+def _show_role(role: RolePlan) -> Iterable[Text]:
+    yield Hanging(f"  {role.role}", style="bold cyan")
+    for change in role.changes:
+        yield _show_planned(change)
+        for sentence in change.warnings if isinstance(change, Change) else ():
+            yield Hanging(f"      {one_line(sentence)}", style="yellow")
+        if isinstance(change, Change) and change.final:
+            sentence = f"takes away {one_line(change.final)}; nothing brings that back (--yes, or an answer, agrees)"
+            yield Hanging(f"      {sentence}", style="red")
+        for line in change.diff.splitlines() if isinstance(change, Change) else ():
+            yield Quoted(f"        {one_line(line)}", style=_diff_style(line))
+
+
+def _show_briefly(role: RolePlan) -> Text:
+    told = ", ".join(dict.fromkeys(one_line(change.what) for change in role.changes))
+    refused = any(isinstance(change, Refusal) for change in role.changes)
+    text = Hanging.assemble((f"  {role.role}", "bold cyan"), f"  {count(len(role.changes), 'change')}: ")
+    return text.append(told, style="red" if refused else "")
+
+
+def _show_planned(planned: Planned) -> Text:
+    sign, style = _SIGNS[planned.kind]
+    text = Hanging(f"    {sign} {one_line(planned.what)}: ", style=style)
+    text.append(f"{one_line(planned.have)} → {one_line(planned.want)}")
+    match planned:
+        case Deferred(until=until):
+            text.append(f"  (known after {one_line(until)})", style="dim")
+        case Change(opaque=True):
+            text.append("  (opaque: a script decides)", style="dim")
+        case Refusal(sentence=sentence):
+            text.append(f"\n      refused: {one_line(sentence)}", style="red")
+    return text
+
+
+def _diff_style(line: str) -> str:
+    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")

@@ -1,0 +1,122 @@
+"""What is wanted of hosts with the same stack, roles and variables: made once for all of them.
+
+A role's function is called once for all hosts that have the same for it. It may look at the variables of other roles
+(``Wanted.roles``): that it does is noted, and only then do these count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hostwright.common.canonical import Same
+from hostwright.plan.desired import Desired, DesiredRole
+from hostwright.plan.facts.memory import Memory
+from hostwright.plan.facts.noted import Notes
+from hostwright.plan.host.occupancy import Occupancies, occupancies_of
+from hostwright.plan.roles.auditvalue import AuditValue
+from hostwright.plan.roles.role import Role, Wanted, goes_before, rules_of
+from hostwright.stack.stack import Artifact, Section, Stack
+
+_OTHERS = "variables of other roles"  #: the question of a role's function that looks at them
+
+
+@dataclass(frozen=True)
+class Wants:
+    """What is wanted of them, apart from their names."""
+
+    stack: Stack
+    roles: tuple[Role, ...]  #: those that are planned now, in order
+    variables: Mapping[str, Any]  #: the variables of each role, by its name
+    force: bool
+    all_roles: tuple[Role, ...]
+    templates: tuple[Path, ...]
+    of_host: tuple[Role, ...]  #: the host's roles, also those that ``--roles`` leaves out; empty: as ``roles``
+    memory: Memory = field(compare=False, repr=False)
+
+    @cached_property
+    def wanted(self) -> Wanted:
+        """What the roles get beside their own variables."""
+        return Wanted(self.stack, self.force, self._bound(self.of_host or self.roles), self.templates)
+
+    @cached_property
+    def desired(self) -> Desired:
+        """The desired states of ``roles`` on a host without a name."""
+        found = desire("", self.wanted, self._bound(self.roles), self.memory)
+        return replace(found, occupancy=self.occupancy)
+
+    @cached_property
+    def occupancy(self) -> Occupancies:
+        """How to find out who uses a host, as all roles know it."""
+        return occupancies_of(self.all_roles or self.roles)
+
+    @cached_property
+    def audit_values(self) -> tuple[AuditValue, ...]:
+        """The values that audits compare, of all roles."""
+        return self.wanted.audit_values
+
+    @cached_property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """The artifacts of the stack that the roles may need, also those that ``--roles`` leaves out."""
+        return self.stack.used_by(role.name for role in self.of_host or self.roles)
+
+    def _bound(self, roles: Iterable[Role]) -> tuple[tuple[Role, Any], ...]:
+        return tuple((role, self.variables[role.name]) for role in roles)
+
+
+def desire(host: str, wanted: Wanted, roles: Iterable[tuple[Role, object]], memory: Memory | None = None) -> Desired:
+    """The desired states of a host, from its roles in order, each with its variables."""
+    memory, chosen = memory or Memory(), tuple(roles)
+    before = goes_before(role for role, _ in chosen)
+    names = tuple(role.name for role, _ in wanted.roles)
+    same = (Same(wanted.stack), wanted.force, wanted.templates, names)
+
+    def states(role: Role, values: object) -> DesiredRole:
+        def of_role(wish: _Wish) -> DesiredRole:
+            return DesiredRole(role.name, before[role.name], role.resources(values, wish.wanted))
+
+        key = ("desired", Same(role), Same(values), before[role.name], *same)
+        return memory.judged(key, _Wish(wanted), of_role)
+
+    of_host = [role for role, _ in wanted.roles or chosen]
+    return Desired(
+        host,
+        wanted.stack,
+        tuple(states(role, values) for role, values in chosen),
+        rules=rules_of(of_host),
+        of_host=tuple(role.name for role in of_host),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """``Wanted`` as what is known of a host: the variables of all its roles are all that may be read of it."""
+
+    wanted: Wanted
+
+    def token(self, _question: Hashable) -> Hashable:
+        return tuple(Same(values) for _, values in self.wanted.roles)
+
+    def noting(self, notes: Notes) -> _Wish:
+        wanted = _NotedWanted(self.wanted.stack, self.wanted.force, self.wanted.roles, self.wanted.templates)
+        object.__setattr__(wanted, "noted", lambda: notes.setdefault(_OTHERS, self.token(_OTHERS)))
+        return _Wish(wanted)
+
+
+class _NotedWanted(Wanted):
+    """What a role gets, which notes where it looks at the variables of other roles."""
+
+    __slots__ = ("noted",)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "roles":
+            object.__getattribute__(self, "noted")()
+        return super().__getattribute__(name)
+
+    @property
+    def sections(self) -> Mapping[str, Section]:
+        """As of all: of the roles, only their names count, which are the same wherever a result is used again."""
+        return Wanted(self.stack, self.force, object.__getattribute__(self, "roles"), self.templates).sections

@@ -1,0 +1,179 @@
+"""Many paths looked at by one ``stat``, and many files compared with what they should hold by one ``sha256sum``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from hostwright.common.quoting import words
+from hostwright.plan.model import Answer, PassPart
+
+_ROOT = "/"  #: is always there: a ``stat`` that has not found it has not worked
+_LINES = 4  #: that are printed of each path
+_NO = Answer(1, "")
+_YES = Answer(0, "")
+
+
+class AtPath(NamedTuple):
+    """What a path itself is: no link is followed."""
+
+    path: str
+    kind: str  #: in the words of ``stat``: ``regular file``, ``symbolic link``
+    shown: str  #: kind, mode and owner: ``regular file|644|root:root``
+    size: str  #: bytes
+    named: str  #: its name as the shell would take it, and of a link where it leads: ``'/a' -> '/b'``
+
+    @property
+    def target(self) -> str | None:
+        """Where a link leads; ``None`` where its name holds what is quoted."""
+        begin = f"'{self.path}' -> '"
+        inner = self.named[len(begin) : -1] if self.named.startswith(begin) and self.named.endswith("'") else "'"
+        return inner if inner.isprintable() and not set(inner) & set("'\\") else None
+
+
+@dataclass(frozen=True, slots=True)
+class StatPass:
+    """The paths, each by itself: no link is followed."""
+
+    fails_with: int = 1  #: where a path is not there
+
+    def script(self, asked: Sequence[str]) -> str:
+        """See ``plan.model.Pass``."""
+        return "stat -c '%n\n%F|%a|%U:%G\n%s\n%N' -- " + words((*asked, _ROOT))
+
+    def differing(self, word: str) -> str:  # noqa: ARG002 - the output answers all
+        """See ``plan.model.Pass``."""
+        return ""
+
+    def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
+        """The lines of each path that is there."""
+        lines = text.splitlines()
+        rows = {lines[at]: "\n".join(lines[at : at + _LINES]) for at in range(0, len(lines), _LINES)}
+        if _ROOT not in rows or len(lines) % _LINES or not rows.keys() <= {*asked, _ROOT}:
+            raise ValueError("not what stat prints")
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class SumPass:
+    """The files, by their SHA-256; a word is ``SHA256:PATH``."""
+
+    fails_with: int = 1  #: where a file is another
+
+    def script(self, asked: Sequence[str]) -> str:
+        """See ``plan.model.Pass``."""
+        rows = (f"{digest}  {path}" for digest, _, path in (word.partition(":") for word in asked))
+        return "\n".join(["sha256sum -c <<'END'", *rows, "END"])
+
+    def differing(self, word: str) -> str:
+        """What is said of a file that is another, or cannot be read."""
+        return f"{word.partition(':')[2]}: FAILED"
+
+    def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
+        """``OK`` for each file that is as it should be."""
+        said = dict(line.rpartition(": ")[::2] for line in text.splitlines())
+        return {word: "OK" for word in asked if said.get(word.partition(":")[2]) == "OK"}
+
+
+STATS, SUMS = StatPass(), SumPass()
+
+
+def seen(paths: Sequence[str], read: Callable[[Sequence[AtPath | None]], Answer | None]) -> PassPart:
+    """A part of the pass over paths; ``read`` gets what each of them is, ``None`` for one that is not there."""
+
+    def answer(found: Mapping[str, str]) -> Answer | None:
+        return read([_found(found[path]) if path in found else None for path in paths])
+
+    return PassPart(STATS, tuple(paths), answer)
+
+
+def _found(lines: str) -> AtPath:
+    path, shown, size, named = lines.split("\n")
+    return AtPath(path, shown.partition("|")[0], shown, size, named)
+
+
+def shown(path: str) -> PassPart:
+    """Kind, mode and owner, as ``stat -c '%F|%a|%U:%G'`` prints them."""
+    return seen([path], lambda found: Answer(0, f"{found[0].shown}\n") if found[0] else _NO)
+
+
+def there(path: str) -> PassPart:
+    """Whether anything is at the path, as ``test -e PATH || test -L PATH`` tells."""
+    return seen([path], lambda found: _YES if found[0] else _NO)
+
+
+def leads(path: str) -> PassPart:
+    """Where a link leads, or what is in its place, as ``paths.instead_probe`` prints them."""
+
+    def read(found: Sequence[AtPath | None]) -> Answer | None:
+        match found[0]:
+            case None:
+                return _NO
+            case AtPath(kind="symbolic link", target=target):
+                return None if target is None else Answer(0, f"{target}\n")
+            case AtPath(kind="directory"):
+                return Answer(0, "/directory\n")
+        return Answer(0, "/file\n")
+
+    return seen([path], read)
+
+
+def directory(path: str) -> PassPart:
+    """Whether there is a directory, as ``test -d PATH`` tells; it would follow a link."""
+    return _unless_linked(path, lambda found: found.kind == "directory")
+
+
+def filled(path: str) -> PassPart:
+    """Whether there is a file that is not empty, as ``test -s PATH`` tells; it would follow a link."""
+    return _unless_linked(path, lambda found: found.size != "0")
+
+
+def _unless_linked(path: str, test: Callable[[AtPath], bool]) -> PassPart:
+    def read(found: Sequence[AtPath | None]) -> Answer | None:
+        match found[0]:
+            case None:
+                return _NO
+            case AtPath(kind="symbolic link"):
+                return None
+            case other:
+                return _YES if test(other) else _NO
+
+    return seen([path], read)
+
+
+def link_without(path: str, other: str) -> PassPart:
+    """Whether there is a link and nothing at another path, as ``[ -L PATH ] && [ ! -e OTHER ]`` tells."""
+
+    def read(found: Sequence[AtPath | None]) -> Answer | None:
+        link, beside = found
+        if link is None or link.kind != "symbolic link":
+            return _NO
+        if beside is not None and beside.kind == "symbolic link":
+            return None
+        return _YES if beside is None else _NO
+
+    return seen([path, other], read)
+
+
+def holds(path: str, text: str) -> PassPart | None:
+    """Whether a file holds exactly this text, which is its answer then; none where no text is known."""
+    if not text or "\0" in text:
+        return None
+    try:
+        digest = _digest(text)
+    except UnicodeEncodeError:
+        return None
+    return PassPart(SUMS, (f"{digest}:{path}",), lambda found: Answer(0, text) if found else None)
+
+
+@lru_cache(maxsize=256)
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def has_sum(path: str, digest: str) -> PassPart:
+    """Whether a file has this SHA-256, as ``sha256sum < PATH`` prints it."""
+    return PassPart(SUMS, (f"{digest}:{path}",), lambda found: Answer(0, f"{digest}  -\n") if found else None)

@@ -1,0 +1,1 @@
+"""What hosts do in the pictures: recordings in the place of what talks to one host."""

@@ -1,0 +1,186 @@
+"""Hosts that answer alike are audited once; whoever differs, and what depends on the time, is judged for itself."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostwright.audit.failures import Catalogue, FailureRule, Sign
+from hostwright.audit.judging import audited
+from hostwright.audit.judging.audited import audit_probes
+from hostwright.audit.judging.judging import judge
+from hostwright.audit.judging.look import Look, once
+from hostwright.fleet import Fleet, Member
+from hostwright.plan.desired import DesiredRole
+from hostwright.plan.facts.memory import Memory
+from hostwright.plan.model import Answer, Facts, Planned, Probe, Resource
+from hostwright.resources.packages.packages import DPKG
+
+AT = datetime(2026, 11, 24, 12, tzinfo=UTC)
+SEEN, OTHER = Probe("seen"), Probe("other")
+
+
+def members(folder: Path, count: int) -> tuple[Member, ...]:
+    (folder / "hosts.yml").write_text(
+        json.dumps({"all": {"hosts": {f"gpu{number:04}": {} for number in range(count)}}})
+    )
+    return tuple(Fleet.load(folder).members("all"))
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Member, ...]:
+    return members(tmp_path_factory.mktemp("site"), 2)
+
+
+def rule(name: str, sees: object) -> FailureRule:
+    return FailureRule(name, "", "cause", "cure", "source", sign=Sign("gpu", sees, (SEEN,)))  # type: ignore[arg-type]
+
+
+def with_rules(monkeypatch: pytest.MonkeyPatch, *rules: FailureRule) -> None:
+    catalogue = Catalogue(rules)
+    monkeypatch.setattr(audited, "catalogue", lambda roles: catalogue)
+
+
+def counted(kind: type, planned: Counter[int]) -> Callable[[Resource, Facts], Planned | None]:
+    """The ``plan`` of a kind of states, which counts by state how often it is asked."""
+    own: Callable[[Resource, Facts], Planned | None] = vars(kind)["plan"]
+
+    def plan(state: Resource, facts: Facts) -> Planned | None:
+        planned[id(state)] += 1
+        return own(state, facts)
+
+    return plan
+
+
+def test_equal_hosts_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the real roles: after the first host no state is planned again, and for hosts whose packages differ, only
+    those states that read them, once."""
+    hosts, planned = members(tmp_path, 60), Counter[int]()
+    states = [state for role in hosts[0].desired.roles for state in role.resources]
+    for kind in {base for state in states for base in type(state).__mro__ if "plan" in vars(base)}:
+        monkeypatch.setattr(kind, "plan", counted(kind, planned))
+    usual = dict.fromkeys(audit_probes(hosts[0]), Answer(1, ""))
+    other = {**usual, DPKG: Answer(0, "bash\tinstall ok installed\t5.0\tamd64\n")}
+    first = judge(hosts[0], Facts(usual), AT)
+    assert set(planned) >= set(map(id, states))
+    planned.clear()
+    for member in hosts[1:50]:
+        assert judge(member, Facts(usual), AT) == replace(first, host=member.name)
+    assert not planned
+    judge(hosts[50], Facts(other), AT)
+    assert 0 < len(set(planned) & set(map(id, states))) < len(states) / 2
+    planned.clear()
+    for member in hosts[51:]:
+        judge(member, Facts(other), AT)
+    assert not planned
+
+
+def test_a_sign_is_looked_for_once_and_again_where_an_answer_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def sees(look: Look) -> Iterator[str]:
+        asked.append(look.text(SEEN))
+        yield from (line for line in look.text(SEEN).splitlines() if "broken" in line)
+
+    with_rules(monkeypatch, rule("broken", sees))
+    hosts = members(tmp_path, 100)
+    usual = dict.fromkeys(audit_probes(hosts[0]), Answer(1, ""))
+    for number, member in enumerate(hosts):
+        text = "broken" if number == 70 else "fine"
+        audit = judge(member, Facts({**usual, SEEN: Answer(0, text), OTHER: Answer(0, member.name)}), AT)
+        assert [finding.evidence for finding in audit.findings] == ([("broken",)] if number == 70 else [])
+    assert asked == ["fine", "broken"]
+
+
+def test_what_looks_at_the_time_is_judged_for_each_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Counter[str]()
+
+    def late(look: Look) -> Iterator[str]:
+        asked["late"] += 1
+        yield f"seen at {look.now:%H:%M}"
+
+    def steady(look: Look) -> Iterator[str]:
+        asked["steady"] += 1
+        yield look.text(SEEN)
+
+    with_rules(monkeypatch, rule("late", late), rule("steady", steady))
+    hosts = members(tmp_path, 5)
+    facts = dict.fromkeys([*audit_probes(hosts[0]), SEEN], Answer(0, "x"))
+    said = [judge(member, Facts(facts), AT + timedelta(minutes=number)) for number, member in enumerate(hosts)]
+    evidence = [{finding.rule: finding.evidence for finding in audit.findings} for audit in said]
+    assert [of_host["late"] for of_host in evidence] == [(f"seen at 12:0{number}",) for number in range(5)]
+    assert {of_host["steady"] for of_host in evidence} == {("x",)}
+    assert asked == {"late": 5, "steady": 1}
+
+
+def test_what_names_the_host_is_judged_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_rules(monkeypatch, rule("named", lambda look: [f"on {look.host}"]))
+    hosts = members(tmp_path, 3)
+    facts = dict.fromkeys(audit_probes(hosts[0]), Answer(0, ""))
+    said = [judge(member, Facts(facts), AT).findings[0].evidence for member in hosts]
+    assert said == [(f"on {member.name}",) for member in hosts]
+
+
+def test_a_function_of_many_rules_runs_once_for_all_hosts(two: tuple[Member, ...]) -> None:
+    asked: list[str] = []
+
+    @once
+    def words(look: Look) -> list[str]:
+        asked.append(look.text(SEEN))
+        return look.text(SEEN).split()
+
+    memory = Memory()
+    for text, member in (("a b", two[0]), ("a b", two[1]), ("c", two[1])):
+        look = Look(member.desired, {}, Facts({SEEN: Answer(0, text)}), {}, AT, memory=memory)
+        assert words(look) == words(look) == text.split()
+    assert asked == ["a b", "c"]
+
+
+def test_the_hashes_of_a_roles_states_are_made_once(two: tuple[Member, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    from hostwright.audit.judging import drift
+
+    hashed: list[DesiredRole] = []
+    own = drift.desired_sha256
+    monkeypatch.setattr(drift, "desired_sha256", lambda role: hashed.append(role) or own(role))
+    record = {"roles": {"base": {"desired": "0" * 64, "states": []}}}
+    base, memory = two[0].desired.roles[0], Memory()
+    assert {drift.last_good(base, record, memory).why(state) for _ in range(20) for state in base.resources} == {
+        "intent"
+    }
+    assert hashed == [base]
+
+
+SOME = st.sampled_from(
+    [
+        Answer(0, ""),
+        Answer(1, ""),
+        Answer(0, "1 2\n"),
+        Answer(0, "{}"),
+        Answer(137, "", late_s=30),
+        Answer(0, "Xid: 79"),
+    ]
+)
+
+
+@given(SOME, st.lists(st.tuples(st.integers(0, 10_000), SOME), max_size=5), st.integers(0, 120))
+def test_an_audit_is_the_same_whatever_was_judged_before(
+    two: tuple[Member, ...], usual: Answer, differs: list[tuple[int, Answer]], minutes: int
+) -> None:
+    """The module's hosts remember those of all earlier examples; ``alone`` remembers nothing."""
+    probes, at = audit_probes(two[0]), AT + timedelta(minutes=minutes)
+    answers = dict.fromkeys(probes, usual)
+    for number, answer in differs:
+        answers[probes[number % len(probes)]] = answer
+        for member in two:
+            alone = replace(member, memory=Memory())
+            assert judge(member, Facts(answers), at) == judge(alone, Facts(answers), at)
