@@ -35,7 +35,7 @@ def test_pieces_lie_where_their_times_say(browser: Browser, run: Path):
       const rows = [...document.querySelectorAll('#timeline tbody tr')];
       const lane = rows.find((row) => row.textContent.includes('gpu02'));
       const all = lane.querySelector('svg').getBoundingClientRect();
-      return [...lane.querySelectorAll('rect')].map((piece) => {
+      return [...lane.querySelectorAll('rect:not(.p-waits, .p-critical)')].map((piece) => {
         const place = piece.getBoundingClientRect();
         return [Math.round(100 * (place.left - all.left) / all.width), Math.round(100 * place.width / all.width)];
       });

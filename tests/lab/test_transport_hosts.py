@@ -167,7 +167,7 @@ def test_the_agent_is_asked(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "does not exist; correct it in the inventory"), ("nonsense", "is not a private key")],
+    [(None, r"odd key \(ansible_ssh_private_key_file\) does not exist"), ("nonsense", "is no private key of a kind")],
 )
 def test_a_key_file_that_is_none_is_named(sshd: Sshd, content: str | None, said: str) -> None:
     path = sshd.folder / "odd key"

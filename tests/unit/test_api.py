@@ -60,8 +60,10 @@ class BareShell:
         """Every program ends well and prints nothing."""
         return Output(0, b"", b"", False, 0.0)
 
+    collect = attempt
 
-def bare_facts(probes: Sequence[Probe], *_: object) -> Facts:
+
+def bare_facts(probes: Sequence[Probe], *_: object, **__: object) -> Facts:
     return Facts({probe: BARE.get(probe, Answer(1, "")) for probe in probes})
 
 

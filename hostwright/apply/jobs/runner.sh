@@ -55,7 +55,7 @@ locked() {
   [ -n "$lock" ] || { release; return 0; }
   acquire "$lock" "$rank" || return 1
   [ -z "$stopping" ] || exit 143
-  [ "${waited_ms:-0}" -lt "$told_ms" ] || printf '\n%s waited %s %s\n' "$nonce" "$number" "$waited_ms"
+  [ "${waited_ms:-0}" -lt "$told_ms" ] || printf '%s waited %s %s\n' "$nonce" "$number" "$waited_ms"
 }
 
 # Wait until the log has all that the step printed. Something that the step left behind may hold the pipe open; that is

@@ -23,7 +23,7 @@ from tests.lab.faults.results import Record, RunRecord
 RUN_TIMEOUT_S = 600.0  #: a lost connection is tried again for 300 s; more than twice that is no end
 STEP_TIMEOUT_S = 300.0
 FURTHER_RUNS = 3
-REATTACH_S = 5.0
+REATTACH_S = 15.0  #: two seconds on idle cores; these share theirs with other tests
 _POLL_S = 0.003
 
 

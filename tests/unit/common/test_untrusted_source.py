@@ -28,11 +28,13 @@ STEPS = "one step a character: it begins at one place only, and nothing in it ca
 ALLOWED = {
     "hostwright/apply/notifying.py": "the operator's own command",
     "hostwright/audit/reports/html/commands.py": "names of the inventory, one bounded pattern",
-    "hostwright/audit/reports/run/timeline.py": "numbers of the record on this machine, which JSON has read",
+    "hostwright/audit/reports/run/spans.py": "numbers of the record on this machine, which JSON has read",
     "hostwright/plan/roles/sitecheck.py": "places in the site's own files",
     **dict.fromkeys(
         (
+            "hostwright/apply/delivery/sources/settings.py",
             "hostwright/apply/disturb/draining.py",
+            "hostwright/apply/host/scheduling/pastruns.py",  # the record on this machine
             "hostwright/apply/journal/reading.py",
             "hostwright/apply/journal/records.py",
             "hostwright/apply/journal/results.py",
@@ -45,6 +47,7 @@ ALLOWED = {
             "hostwright/audit/history/store.py",
             "hostwright/audit/history/writing.py",
             "hostwright/audit/reports/prometheus.py",
+            "hostwright/plan/probing/questions.py",  # paths that are asked about
             "hostwright/plan/roles/auditvalue.py",
             "hostwright/plan/state_identity.py",
             "hostwright/rebuild/bmc/settings.py",
@@ -77,6 +80,7 @@ ALLOWED = {
             "roles/workspaces/states/arguments.py",  # the first line of an operator's script
             "roles/workspaces/states/cards.py",
             "roles/workspaces/verbs/changing.py",
+            "roles/workspaces/verbs/edit.py",
             "roles/workspaces/verbs/giventext.py",  # mistakes in the operator's own files
             "roles/workspaces/verbs/rebuilding.py",
         ),
@@ -84,6 +88,7 @@ ALLOWED = {
     ),
     **dict.fromkeys(
         (
+            "hostwright/apply/delivery/sources/fileserver.py",
             "hostwright/audit/failures/logs.py",
             "roles/base/failures/apt.py",
             "roles/driver/failures/build.py",
@@ -99,6 +104,7 @@ ALLOWED = {
     ),
     **dict.fromkeys(
         (
+            "hostwright/apply/executors/cluster/records.py",
             "hostwright/audit/failures/units.py",
             "roles/base/failures/disks.py",
             "roles/base/failures/host.py",
@@ -106,6 +112,7 @@ ALLOWED = {
             "roles/cuda/failures/apt_sources.py",
             "roles/cuda/failures/toolkits.py",
             "hostwright/transport/identity/negotiating.py",  # four bytes of a message
+            "hostwright/transport/root/packing.py",  # three digits
             "roles/tensorflow/proofs/installed.py",  # ten characters
         ),
         BOUNDED,
@@ -141,6 +148,7 @@ ALLOWED = {
             "roles/driver/nvsmi/links.py",
             "roles/driver/nvsmi/report.py",
             "roles/driver/xids/kernellog.py",
+            "roles/workspaces/verbs/looking.py",
         ),
         STEPS,
     ),

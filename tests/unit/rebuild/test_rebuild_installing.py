@@ -98,7 +98,7 @@ def test_the_installers_own_key_is_waited_out(world):
 )
 def test_unfinished_installation_keeps_the_known_key(world, shows, sentence):
     installation = world([shows])
-    with pytest.raises(HostError, match=f"did not finish within .* s; last seen: .*{sentence}"):
+    with pytest.raises(HostError, match=f"did not finish within .* min; last seen: .*{sentence}"):
         installation.install()
     assert installation.written == []
     assert installation.bmc.orders == ["boot network", "cycle"]

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from hostwright.apply.events import whence
 from hostwright.apply.journal.runs import HostRun, RoleRun
+from hostwright.common.text import shown_bytes, shown_seconds
 
 Kind = Literal["ok", "failed", "open", "sent", "reboot", "silent", "phase"]
 MOST_SOURCES = 4  #: of one file that are named
@@ -71,20 +72,21 @@ def needs_of(host: HostRun) -> dict[str, frozenset[str]]:
 
 def _of_role(role: RoleRun, whole_s: float) -> RunSpan:
     done = f"{len(role.steps)} of {role.planned} steps"
-    steps = tuple(_steps(role))
+    began_s = max(0.0, role.began_s)  # a damaged record may say otherwise
+    steps = tuple(_steps(role, began_s))
     waited_s = sum(step.waited_s for step in role.steps)
-    waits = f", of which it waited {waited_s:.1f} s for a lock of the host" if waited_s >= 0.1 else ""
+    waits = f", of which it waited {shown_seconds(waited_s)} for a lock of the host" if waited_s >= 0.1 else ""
     if role.status is None:
-        lasted_s = max(0.0, whole_s - role.began_s)
-        return RunSpan("open", role.role, role.began_s, lasted_s, f"{done}, no end recorded", role.role, steps)
+        lasted_s = max(0.0, whole_s - began_s)
+        return RunSpan("open", role.role, began_s, lasted_s, f"{done}, no end recorded", role.role, steps)
     if role.status:
         told = f"{done}, failed with status {role.status}{waits}"
-        return RunSpan("failed", role.role, role.began_s, role.duration_s, told, role.role, steps)
-    return RunSpan("ok", role.role, role.began_s, role.duration_s, f"{done}{waits}", role.role, steps)
+        return RunSpan("failed", role.role, began_s, role.duration_s, told, role.role, steps)
+    return RunSpan("ok", role.role, began_s, role.duration_s, f"{done}{waits}", role.role, steps)
 
 
-def _steps(role: RoleRun) -> Iterator[Stretch]:
-    at_s = role.began_s
+def _steps(role: RoleRun, began_s: float) -> Iterator[Stretch]:
+    at_s = began_s
     for step in role.steps:
         lasted_s = max(0.0, step.duration_s)
         yield Stretch(step.what, at_s, min(max(0.0, step.waited_s), lasted_s), lasted_s)
@@ -100,7 +102,7 @@ def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
     what = {"sent": str(record.get("artifact", "")), "phase": str(record.get("phase", ""))}.get(kind, kind)
     told = str(record.get("reason", "") or record.get("what", ""))
     if kind == "sent":
-        size = f"{number(record, 'total_bytes') / 1e6:.1f} MB"
+        size = shown_bytes(int(number(record, "total_bytes")))
         told = f"a file of {record.get('role', '')}, {size}{sources_of(record)}"
     return RunSpan(kind, what, max(0.0, at - seconds), seconds, told, str(record.get("role", "")))
 

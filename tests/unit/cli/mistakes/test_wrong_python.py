@@ -50,7 +50,7 @@ def typed(*words: str, where: Path = PROJECT, **env: str) -> Said:
     done = subprocess.run(
         words,
         cwd=where,
-        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **env},
+        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "PYTHONDONTWRITEBYTECODE": "1", **env},
         capture_output=True,
         text=True,
         check=False,

@@ -143,7 +143,7 @@ def test_a_host_that_does_not_answer_is_not_protected(site: Site, capsys: pytest
     assert site.power("off") == 0
     said = capsys.readouterr().out
     assert "its users were not checked, because it does not answer: 127.0.0.1:" in said
-    assert "console: ssh bmc, then console com2" in said
+    assert "console" not in said
     assert site.machines["gpu01"].orders == [{"ResetType": "GracefulShutdown"}]
 
 
