@@ -11,7 +11,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
 	@echo "make test      lint, types, unit tests, lab tests"
-	@echo "make long      lab tests that take minutes each: ten hosts rebuilt at once, 24 hosts with drift, …"
+	@echo "make long      lab tests that take minutes each: ten hosts rebuilt at once, 24 hosts with drift, Debian 12, several workers, …"
 	@echo "make faults    hosts disturbed in 210 ways at random moments, an hour; writes the table of docs/reliability.md"
 	@echo "make fuzz      hosts that lie: 2000 examples of each property (FUZZ=…), every lie told to every verb; prints its seed"
 	@echo "make vm        one whole virtual machine: real modules, reboots, Secure Boot; half an hour on two idle cores"

@@ -1,6 +1,7 @@
 """Debian 12 from bare to bare, with the layers that take no minutes: its newer driver, and a compiler for nvcc.
 
-All layers, with TensorFlow and the Python that the stack brings, are ``make distributions``'s, on Debian 11 as well.
+It takes minutes: ``make long``. All layers, with TensorFlow and the Python that the stack brings, are
+``make distributions``'s, on Debian 11 as well.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from lab.config import HostOptions
 from tests.lab.conftest import FrontDoor, Guest
 from tests.lab.distributions import STACKS, Story, tell
 
+pytestmark = pytest.mark.long
 LAYERS = ("base", "driver", "cuda", "cudnn", "environment")
 
 

@@ -128,8 +128,9 @@ def test_a_controller_that_is_killed_keeps_nobody_waiting(lab: Lab, member: Memb
     words = [sys.executable, "-c", CONTROLLER, str(lab.inventory.parent), "gpu01"]
     with subprocess.Popen(words, cwd=PROJECT, stdout=subprocess.PIPE) as controller, ExitStack() as stack:
         assert controller.stdout is not None
+        stack.callback(controller.kill)
         assert controller.stdout.readline() == b"held\n"
-        with pytest.raises(Locked, match=rf"process {controller.pid} there"):
+        with pytest.raises(Locked, match=rf"it is process {controller.pid} on "):
             take(stack, member, ours())
         controller.send_signal(signal.SIGKILL)
         controller.wait()

@@ -95,8 +95,8 @@ free=$(df -Pk /var | awk 'NR == 2 { print $4 }'); fallocate -l "$((free - 102400
 """
 
 #: All or most of their layers are laid anew.
-LAID_ANEW = (
-    State("OS wiped, with a new host key", "wiped", wipe, "trust + repair", REPAIR),
+WIPED = (State("OS wiped, with a new host key", "wiped", wipe, "trust + repair", REPAIR),)
+RELAYERED = (
     State("driver of the distribution", "debdrv", shell(DEBIANS), "relayer", RELAYER),
     State("leftovers of CUDA 11.4", "cuda114", shell(NEWER_CUDA), "relayer", RELAYER),
 )

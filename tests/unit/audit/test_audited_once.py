@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.audit.failures import Catalogue, FailureRule, Sign
@@ -172,6 +172,7 @@ SOME = st.sampled_from(
 )
 
 
+@settings(max_examples=30)  # each judges two hosts by every rule, four times
 @given(SOME, st.lists(st.tuples(st.integers(0, 10_000), SOME), max_size=5), st.integers(0, 120))
 def test_an_audit_is_the_same_whatever_was_judged_before(
     two: tuple[Member, ...], usual: Answer, differs: list[tuple[int, Answer]], minutes: int
