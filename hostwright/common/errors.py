@@ -141,6 +141,11 @@ class Unreachable(HostError):
         self.passing = passing
 
 
+class ChannelRefused(Unreachable):
+    """The host runs as many commands of one connection as it takes (``MaxSessions`` of its sshd): the connection
+    lives on, and takes another one once one of them has ended."""
+
+
 class BecomeError(HostError):
     """The login user cannot become root: no sudo, a wrong or missing password, not in sudoers."""
 

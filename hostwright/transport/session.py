@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from hostwright.common.errors import HostError, ProtocolError, Unreachable
+from hostwright.common.errors import ChannelRefused, HostError, ProtocolError, Unreachable
 from hostwright.common.text import printable
 from hostwright.transport.exchange import UNKNOWN_STATUS, Allowance, Deadline, Ends, Output, Target
 from hostwright.transport.frame import NOISE_CAP_BYTES, Frame
@@ -151,11 +151,11 @@ class Session(ABC):
             sentence = f"its login shell ended with {channel.exit_status} and ran no command; {printed}; {hint}"
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=not (in_time or text))
 
-    def _failure(self, sentence: str) -> HostError:
+    def _failure(self, sentence: str, kind: type[Unreachable] = Unreachable) -> HostError:
         """The error for a connection that does not do what it should; the one that no other would mend comes first."""
         if self._allowance.fault:
             return ProtocolError(self.host.name, f"{self._allowance.fault} ({self.endpoint})")
-        return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=True)
+        return kind(self.host.name, f"{sentence} ({self.endpoint})", passing=True)
 
     def close(self) -> None:
         """End the session. Closing twice does nothing."""
@@ -196,9 +196,8 @@ class SshSession(Session):
         try:
             channel: paramiko.Channel = transport.open_session(timeout=deadline.left_s())
         except ChannelException as error:
-            raise self._failure(
-                f"it refuses one more channel: {error.text} (MaxSessions in its sshd_config?)"
-            ) from error
+            sentence = f"it refuses one more channel: {error.text} (MaxSessions in its sshd_config?)"
+            raise self._failure(sentence, ChannelRefused) from error
         except (SSHException, EOFError, OSError) as error:
             raise self._failure(self._silence(deadline)) from error
         try:

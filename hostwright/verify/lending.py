@@ -12,13 +12,12 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from hostwright.common.errors import HostError, Unreachable
+from hostwright.common.errors import ChannelRefused, HostError, Unreachable
 from hostwright.transport import Output, Readable, Session, Target
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.session import CAP_BYTES
 from hostwright.transport.streams import Channel
 
-FULL = "one more channel"  #: in the sentence of a host that has as many commands of this connection as it takes
 _PIECE_BYTES = 1 << 20
 
 
@@ -127,9 +126,9 @@ class Lender:
                 self._running += 1
             try:
                 return session.run(command, **given)
-            except Unreachable as error:
+            except ChannelRefused:
                 with self._changed:
-                    if FULL not in error.sentence or self._running == 1:
+                    if self._running == 1:
                         raise
             finally:
                 with self._changed:

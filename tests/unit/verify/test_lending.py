@@ -10,7 +10,7 @@ from multiprocessing import Pipe
 
 import pytest
 
-from hostwright.common.errors import HostError, ProtocolError, Unreachable
+from hostwright.common.errors import ChannelRefused, HostError, ProtocolError, Unreachable
 from hostwright.inventory import Host
 from hostwright.transport import Output, Session
 from hostwright.verify.lending import Lender, LentSession
@@ -42,7 +42,7 @@ class Fake(Session):
         with self._lock:
             if self.now == self.room:
                 self.refused += 1
-                raise Unreachable("gpu01", FULL, passing=True)
+                raise ChannelRefused("gpu01", FULL, passing=True)
             self.now += 1
             self.most = max(self.most, self.now)
         try:
