@@ -18,11 +18,13 @@ from hostwright.apply.executors.cluster.records import AttemptRecord
 from hostwright.apply.executors.cluster.sealing import Mailbox
 from hostwright.apply.executors.cluster.telling import Telling
 from hostwright.apply.host.outcome import Outcome
+from hostwright.apply.host.scheduling.pastruns import PastRuns
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections
 from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused
 from hostwright.common.operator import operator
+from hostwright.common.places import state_root
 from hostwright.common.secret import Secret
 from hostwright.common.untrusted import Unforeseen, guarded
 from hostwright.plan.member import Member, Roster
@@ -43,6 +45,7 @@ class Workplace:
     name: str
     send: Callable[[dict[str, Any]], None]
     mailbox: Mailbox = field(default_factory=Mailbox)
+    past: PastRuns = field(default_factory=lambda: PastRuns(state_root()))  #: read once for all attempts
 
 
 class Attempt:
@@ -137,6 +140,7 @@ class Attempt:
             keep=lambda _: "",  # on the operator's machine, for the way back from there
             owner=f"{brief.run.operator} through {operator()}"[:200],
             ended=word.ended,
+            past=place.past,
         )
         return work.apply(name)
 

@@ -22,6 +22,7 @@ from hostwright.apply.executors.cluster.records import kept
 from hostwright.apply.executors.cluster.sealing import letter
 from hostwright.apply.host.connection import Patience
 from hostwright.apply.host.outcome import Outcome
+from hostwright.apply.host.scheduling.pastruns import PastRuns
 from hostwright.apply.rollout.applying import Work
 from hostwright.common.errors import HostError, HostwrightError, Refused, Stopped, Unreachable
 from hostwright.common.places import state_root
@@ -250,6 +251,24 @@ def test_files_are_handed_out_for_as_long_as_a_worker_has_hosts(tmp_path: Path, 
     thread.join(WAIT_S)
     assert files.did == ["close"]
     assert sorted(handouts[1].did) == ["close", "stop"]
+
+
+def test_past_runs_are_read_once_for_all_hosts_of_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    desk, worker, _, given, _ = at_work(tmp_path)
+    seen: list[PastRuns] = []
+
+    def apply(work: Work, name: str) -> Outcome:
+        seen.append(work.past)
+        raise HostError(name, "enough was seen")
+
+    monkeypatch.setattr(Work, "apply", apply)
+    for _ in range(2):
+        worker.said.clear()
+        thread = carry_out(desk, given)
+        desk.hear(Word(going={asked(worker)[0]: Go()}))
+        thread.join(WAIT_S)
+    assert len(seen) == 2
+    assert seen[0] is seen[1]
 
 
 @pytest.mark.parametrize("way", ["pull", "push"])
