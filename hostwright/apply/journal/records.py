@@ -43,11 +43,16 @@ def kind_of(event: type[Event]) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", " ", event.__name__).lower()
 
 
+def is_kept(event: Event) -> bool:
+    """Whether a journal keeps an event."""
+    if isinstance(event, events.Delivering):
+        return event.done_bytes >= event.total_bytes
+    return not isinstance(event, _NOT_RECORDED)
+
+
 def record_of(event: Event) -> dict[str, Any] | None:
     """An event as a record, without its time; ``None`` for an event that is not kept. Facts have files of their own."""
-    if isinstance(event, _NOT_RECORDED):
-        return None
-    if isinstance(event, events.Delivering) and event.done_bytes < event.total_bytes:
+    if not is_kept(event):
         return None
     head = {"kind": kind_of(type(event)), "host": event.host}
     tail = {"witness": asdict(event.witness)} if event.witness else {}

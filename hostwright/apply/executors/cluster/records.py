@@ -17,8 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from hostwright.apply.executors.cluster.errand import Message, Reported
-from hostwright.apply.journal.records import record_of
+from hostwright.apply.executors.cluster.errand import Message
 from hostwright.common.places import PRIVATE_FILE, make_private, plain_name, state_root
 
 FOLDER = "attempts"  #: below the state directory: a folder for each run, a file in it for each attempt
@@ -102,8 +101,3 @@ def forget(run: str, root: Path | None = None) -> None:
             with suppress(OSError):
                 if time.time() - folder.stat().st_mtime > KEPT_S:
                     shutil.rmtree(folder, ignore_errors=True)
-
-
-def is_recorded(message: Message) -> bool:
-    """Whether a message is one that journals keep."""
-    return not isinstance(message.body, Reported) or record_of(message.body.event) is not None

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.apply.executors.cluster.errand import Done, Knock, Message, Reported
-from hostwright.apply.executors.cluster.records import AttemptRecord, is_recorded
+from hostwright.apply.executors.cluster.records import AttemptRecord
 from hostwright.apply.host.outcome import Outcome
-from hostwright.apply.journal.records import IDENTIFIERS
+from hostwright.apply.journal.records import IDENTIFIERS, is_kept
 from hostwright.common.errors import HostwrightError
 from hostwright.plan.model import Answer, Facts
 
@@ -81,10 +81,10 @@ class Telling:
 
     def _put(self, body: Knock | Reported | Done, *, sync: bool) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        message = Message(self._host, self._attempt, self._worker, 0, at, body)
-        if is_recorded(message):
-            self._number += 1
-            message = Message(self._host, self._attempt, self._worker, self._number, at, body)
+        recorded = not isinstance(body, Reported) or is_kept(body.event)
+        self._number += recorded
+        message = Message(self._host, self._attempt, self._worker, self._number if recorded else 0, at, body)
+        if recorded:
             self._record.add(message, sync=sync)
         self._send(message.packed())
 
