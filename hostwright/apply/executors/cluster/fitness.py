@@ -7,7 +7,6 @@ host is touched, of all workers at once.
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -24,7 +23,7 @@ from hostwright import __version__
 from hostwright.apply.delivery.bringing import DeliveryMeans
 from hostwright.apply.executors.cluster.client import ANSWER_S, OPTION, TLS, ask_each, connected, in_time, is_loopback
 from hostwright.apply.executors.cluster.errand import named
-from hostwright.apply.executors.cluster.sites import SiteArchive, holding, pack
+from hostwright.apply.executors.cluster.sites import SiteArchive, files_below, holding, pack
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.journal.redaction import MIN_INLINE, secrets_in
@@ -68,12 +67,8 @@ def code_digest() -> str:
     """A digest of the package with its standard roles: two checkouts of one version may differ."""
     root = Path(hostwright.__file__).parent
     digest = hashlib.sha256()
-    for folder, folders, files in os.walk(root, followlinks=True):
-        folders[:] = sorted(each for each in folders if each != "__pycache__")
-        for file in sorted(files):
-            path = Path(folder) / file
-            if not file.endswith(".pyc") and path.is_file():
-                digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    for path, name in files_below([(root, "")]):
+        digest.update(f"{name}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 

@@ -54,7 +54,7 @@ def pack(roster: Roster) -> SiteArchive:
     places += [(path, f"{_BESIDE}/{number}/stacks") for number, path in enumerate(beside)]
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path, name in sorted(_files(places), key=lambda item: item[1]):
+        for path, name in files_below(places):
             _add(archive, name, _content(path))
             if plain.tell() > MOST_BYTES:
                 raise InputError(
@@ -70,8 +70,12 @@ def _same(path: Path, other: Path) -> bool:
     return path.resolve() == other.resolve()
 
 
+def files_below(places: Iterable[tuple[Path, str]]) -> list[tuple[Path, str]]:
+    """Every file of these folders, also behind links, with its name below the name of its folder; sorted by that."""
+    return sorted(_files(places), key=lambda item: item[1])
+
+
 def _files(places: Iterable[tuple[Path, str]]) -> Iterator[tuple[Path, str]]:
-    """Every file of these folders, also behind links, with its name in the archive."""
     for place, name in places:
         seen: set[str] = set()  # a link may lead back to a folder above it
         for folder, folders, files in os.walk(place, followlinks=True):
