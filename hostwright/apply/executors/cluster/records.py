@@ -11,17 +11,16 @@ import pickle
 import re
 import shutil
 import struct
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 from hostwright.apply.executors.cluster.errand import Message
+from hostwright.apply.executors.cluster.sites import remove_unused
 from hostwright.common.places import PRIVATE_FILE, make_private, plain_name, state_root
 
 FOLDER = "attempts"  #: below the state directory: a folder for each run, a file in it for each attempt
-KEPT_S = 30 * 86400.0  #: our choice: what nobody has asked for in so long is removed
 LONGEST = 64 << 20  #: bytes of one message; facts of a host take some hundred kilobytes
 _LENGTH = struct.Struct(">I")
 _RUN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,120}")
@@ -95,9 +94,7 @@ def _read(path: Path) -> Iterator[Message]:
 
 def forget(run: str, root: Path | None = None) -> None:
     """Remove what is kept of a run: its journal has all of it. And what nobody has asked for in a month."""
-    shutil.rmtree(folder_of(run, root), ignore_errors=True)
+    folder = folder_of(run, root)
+    shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):
-        for folder in folder_of(run, root).parent.iterdir():
-            with suppress(OSError):
-                if time.time() - folder.stat().st_mtime > KEPT_S:
-                    shutil.rmtree(folder, ignore_errors=True)
+        remove_unused(folder.parent)

@@ -27,7 +27,7 @@ from hostwright.plan.roles.site import STANDARD, Site
 
 FOLDER = "sites"  #: below the state directory of a worker
 MOST_BYTES = 64 << 20  #: our choice: of all files of a site; a hundred times what the standard ones take
-KEPT_S = 30 * 86400.0  #: our choice: a site that no run has used for so long is removed
+KEPT_S = 30 * 86400.0  #: our choice: what no run has used for so long is removed
 #: the parts of a site, and what of the package has the same; the checkout's own are the package's
 _PARTS = {"roles": "roles", "templates": "templates", "inventory/stacks": "stacks"}
 _BESIDE = "beside"  #: stacks that lie beside an inventory which is not the site's own
@@ -134,12 +134,12 @@ def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     os.utime(place)
-    _forget(folder, spare=place)
+    remove_unused(folder, spare=place)
     return place
 
 
-def _forget(folder: Path, spare: Path) -> None:
-    """Remove sites that nobody has used for long."""
+def remove_unused(folder: Path, spare: Path | None = None) -> None:
+    """Remove what lies in a folder and was not changed for ``KEPT_S``, but for ``spare``."""
     for place in folder.iterdir():
         with suppress(OSError):
             if place != spare and time.time() - place.stat().st_mtime > KEPT_S:

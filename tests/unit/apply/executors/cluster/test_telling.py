@@ -261,12 +261,12 @@ def test_records_are_forgotten_and_so_are_those_of_long_ago(tmp_path: Path):
     import os
     import time
 
-    from hostwright.apply.executors.cluster import records
+    from hostwright.apply.executors.cluster.sites import KEPT_S
 
     for run in (RUN, "20260101t000000-old", "20270101t000000-other"):
         record = AttemptRecord.begin(run, "gpu01", "a1", tmp_path)
         record.close()
-    long_ago_s = time.time() - records.KEPT_S - 60
+    long_ago_s = time.time() - KEPT_S - 60
     os.utime(folder_of("20260101t000000-old", tmp_path), (long_ago_s, long_ago_s))
     forget(RUN, tmp_path)
     assert [path.name for path in (tmp_path / "attempts").iterdir()] == ["20270101t000000-other"]
