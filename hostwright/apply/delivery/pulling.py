@@ -43,13 +43,12 @@ class Grant:
 class Pulled:
     """How a transfer ended: ``done``, ``wrong`` (its sum), ``failed`` (a ``word``, and ``why``) or ``called off``.
 
-    ``start`` and ``done_bytes`` are what the host had of the file before and afterwards, as it says itself.
+    ``done_bytes`` is what the host has of the file afterwards, as it says itself.
     """
 
     verdict: str
     word: str = ""
     why: str = ""
-    start: int = 0
     done_bytes: int = 0
 
 
@@ -118,7 +117,7 @@ class _Reader:
 
     def __init__(self, host: str, item: StoredFile, start: int, progress: Callable[[int], None]):
         self._host, self._item, self._progress = host, item, progress
-        self._start = self._at = start
+        self._at = start
         self._rest = b""
         self._last: list[str] = []
 
@@ -143,11 +142,11 @@ class _Reader:
         """How it ended, by its last line."""
         match self._last:
             case ["done"]:
-                return Pulled("done", start=self._start, done_bytes=self._item.size)
+                return Pulled("done", done_bytes=self._item.size)
             case ["wrong", found]:
-                return Pulled("wrong", why=short(found), start=self._start)
+                return Pulled("wrong", why=short(found))
             case ["failed", word, *why]:
-                return Pulled("failed", short(word), short(" ".join(why)), self._start, self._at)
+                return Pulled("failed", short(word), short(" ".join(why)), self._at)
             case ["called", "off"]:
-                return Pulled("called off", start=self._start, done_bytes=self._at)
+                return Pulled("called off", done_bytes=self._at)
         raise ProtocolError(self._host, f"how it fetched {self._item.file} cannot be parsed")

@@ -47,14 +47,14 @@ class PeerServer:
         self._token = secrets.token_urlsafe(TOKEN_BYTES)
         self._lifeline = HeldInput(self._token)
 
-    def run(self, shell: RootShell, begun: Callable[[Grant], None]) -> str:
-        """Serve until ``stop``, or until the connection is lost; why it ended, where that is worth a word.
+    def run(self, shell: RootShell, begun: Callable[[Grant], None]) -> None:
+        """Serve until ``stop``, or until the connection is lost; not at all where others do not know how to reach it.
 
         ``begun`` is called once it listens, with where others find it. Raises ``HostError``.
         """
         address = shell.session.ends.remote
         if not address:
-            return "other hosts do not know how to reach it"
+            return
         heard = _Heard()
 
         def take(data: bytes) -> None:
@@ -72,7 +72,6 @@ class PeerServer:
             self._lifeline.end()
         if output.status != 0 and not heard.why:
             raise HostError(self.host, str(shell.failed("it serves no files", output).sentence))
-        return heard.why
 
     def stop(self) -> None:
         """End it."""

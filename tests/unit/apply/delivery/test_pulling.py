@@ -73,7 +73,7 @@ def altered(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
 def test_a_file_arrives_with_its_modes(fleet: LoopFleet, host: LoopHost, artifact: Artifact) -> None:
     with odd_server(honest(CONTENT)) as server:
         pulled = pulled_from(server, host, artifact, fleet.locate(artifact))
-    assert pulled == Pulled("done", start=0, done_bytes=N)
+    assert pulled == Pulled("done", done_bytes=N)
     fleet.check(host)
     final = host.file(artifact)
     assert (stat.S_IMODE(final.stat().st_mode), stat.S_IMODE(final.parent.stat().st_mode)) == (0o644, 0o755)
@@ -131,7 +131,7 @@ def test_odd_names(fleet: LoopFleet, host: LoopHost, name: str) -> None:
 def test_a_wrong_file_never_gets_its_name(fleet: LoopFleet, host: LoopHost, artifact: Artifact) -> None:
     with odd_server(honest(b"x" * N)) as server:
         pulled = pulled_from(server, host, artifact, fleet.locate(artifact))
-    assert pulled == Pulled("wrong", why=hashlib.sha256(b"x" * N).hexdigest(), start=0)
+    assert pulled == Pulled("wrong", why=hashlib.sha256(b"x" * N).hexdigest())
     assert list(host.file(artifact).parent.iterdir()) == []
 
 
