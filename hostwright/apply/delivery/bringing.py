@@ -139,13 +139,12 @@ class _Transfer:
 
     def from_sources(self) -> None:
         """From whomever the handout says, until the file is there."""
-        handout = self._handout
         there = False
         while not there:
             try:
-                there = self._from_one(handout, self._await(handout))
+                there = self._from_one(self._await())
             finally:
-                handout.tidy()
+                self._handout.tidy()
 
     def over_ssh(self) -> None:
         """Send it over the SSH connection; what a lost one brought is continued over the next."""
@@ -172,8 +171,8 @@ class _Transfer:
             raise ValueError("without a handout nothing is fetched by HTTP")
         return self._bringer.means.handout
 
-    def _await(self, handout: Handout) -> Ticket:
-        bringer = self._bringer
+    def _await(self) -> Ticket:
+        bringer, handout = self._bringer, self._handout
         bringer.check()
         ticket = bringer._ticket = handout.sources.ask(bringer.host, self._item.sha256)
         if bringer.stopped.is_set():
@@ -186,62 +185,63 @@ class _Transfer:
             raise Stopped(bringer.host, f"stopped before {self._item.file} had arrived")
         return ticket
 
-    def _from_one(self, handout: Handout, ticket: Ticket) -> bool:
+    def _from_one(self, ticket: Ticket) -> bool:
         """Take the file from the source of a ticket, as far as that goes; whether it is there."""
         try:
             if ticket.source == CONTROLLER:
-                self._from_here(handout)
+                self._from_here()
                 pulled = Pulled("done")
             else:
-                pulled = self._from_peer(handout, str(ticket.source))
+                pulled = self._from_peer(str(ticket.source))
         except BaseException:
-            handout.sources.ended(ticket)
+            self._handout.sources.ended(ticket)
             raise
         if pulled.verdict == "done":
-            handout.sources.done(ticket)
+            self._handout.sources.done(ticket)
             return True
-        self._blame(handout, ticket, pulled)
+        self._blame(ticket, pulled)
         return False
 
-    def _blame(self, handout: Handout, ticket: Ticket, pulled: Pulled) -> None:
+    def _blame(self, ticket: Ticket, pulled: Pulled) -> None:
+        handout = self._handout
         if pulled.verdict != "wrong" and handout.peer_grant(str(ticket.source)) is None:
             handout.sources.ended(ticket)  # it serves no longer, which is no fault
             return
         handout.sources.failed(ticket, connect=pulled.word == "connect")
         if pulled.verdict == "wrong":
-            self._begin_anew(handout, pulled)
+            self._begin_anew(pulled)
 
-    def _begin_anew(self, handout: Handout, pulled: Pulled) -> None:
+    def _begin_anew(self, pulled: Pulled) -> None:
         """The file has another sum, and the host has removed it. It is this machine's or the host's fault only where no
         other host gave a part of it."""
-        handout.sources.blame(self._bringer.host, self._parts)
+        self._handout.sources.blame(self._bringer.host, self._parts)
         self._wrong += not self._parts
         self._parts, self._at = [], 0
         if self._wrong >= WRONG_TRIES:
             how = f"arrived damaged {WRONG_TRIES} times (sha256 {pulled.why} instead of {self._item.sha256})"
             raise damaged(self._bringer.host, self._item, how)
 
-    def _from_peer(self, handout: Handout, peer: str) -> Pulled:
-        before = self._at
+    def _from_peer(self, peer: str) -> Pulled:
+        before, handout = self._at, self._handout
         pulled = self._bringer.use(lambda shell: self._pull(shell, handout.peer_grant(peer), events.PEER + peer))
         if self._at > before or pulled.verdict == "wrong":
             self._parts.append(peer)
         return pulled
 
-    def _from_here(self, handout: Handout) -> None:
+    def _from_here(self) -> None:
         """From this machine: by HTTP where the host can reach it, else over SSH."""
         for _ in range(SERVED_TRIES):
-            pulled = self._bringer.use(lambda shell: self._served(shell, handout))
+            pulled = self._bringer.use(self._served)
             if pulled.verdict == "done":
                 return
             if pulled.verdict == "wrong":
-                self._begin_anew(handout, pulled)
+                self._begin_anew(pulled)
             if pulled.word in ("connect", "perl", "gone"):
                 break
         self.over_ssh()
 
-    def _served(self, shell: RootShell, handout: Handout) -> Pulled:
-        host = self._bringer.host
+    def _served(self, shell: RootShell) -> Pulled:
+        host, handout = self._bringer.host, self._handout
         grant = handout.grant(host, self._item, shell.session.ends, self._bringer.seen)
         try:
             pulled = self._pull(shell, grant, events.FROM_HERE)
