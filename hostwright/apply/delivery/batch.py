@@ -105,7 +105,7 @@ class Batch:
         """Find a file on this machine, or let the host fetch it from its vendor."""
         artifact = wanted.artifact
         file = _File(wanted, len(self._files), self._means.served(self._host, artifact))
-        if self._means.fetches(artifact):
+        if self._means.settings.fetches(artifact):
             self._queue.append(file)
         else:
             try:

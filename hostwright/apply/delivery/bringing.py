@@ -19,7 +19,7 @@ from hostwright.apply.delivery.pulling import Grant, Pulled, pull
 from hostwright.apply.delivery.pushing import damaged, push
 from hostwright.apply.delivery.sources.accounts import CONTROLLER, Ticket
 from hostwright.apply.delivery.sources.heldinput import HeldInput
-from hostwright.apply.delivery.sources.settings import DIRECT, PUSHED, FileSettings
+from hostwright.apply.delivery.sources.settings import PUSHED, FileSettings
 from hostwright.common.errors import Stopped, Unreachable
 from hostwright.stack.store.hostcache import CACHE
 
@@ -50,10 +50,6 @@ class DeliveryMeans:
     private: Collection[str] = ()
     handout: Handout | None = None
     cache: str = CACHE  #: the folder of the files on the host
-
-    def fetches(self, artifact: Artifact) -> bool:
-        """Whether the host gets this file from its vendor by itself."""
-        return self.settings.way == DIRECT and any(url.startswith(("http://", "https://")) for url in artifact.urls)
 
     def served(self, host: str, artifact: Artifact) -> bool:
         """Whether the host may get this file by HTTP from this machine and from others."""

@@ -48,7 +48,7 @@ class Delivery:
     def check(self, artifacts: Iterable[Artifact]) -> None:
         """Raise ``ArtifactError`` where a file that the host will need is not on this machine."""
         for artifact in artifacts:
-            if not self._means.fetches(artifact):
+            if not self._means.settings.fetches(artifact):
                 self._means.locate(artifact)
 
     def start(self, wanted: Sequence[WantedFile]) -> None:

@@ -8,13 +8,18 @@ from hostwright.stack.store.artifacts import AnyArtifact
 from hostwright.stack.store.hostcache import CACHE
 
 
+def web_urls(artifact: AnyArtifact) -> list[str]:
+    """The URLs of a file from which a host can fetch it by itself."""
+    return [url for url in artifact.urls if url.startswith(("http://", "https://"))]
+
+
 def fetch_script(artifact: AnyArtifact, cache: str = CACHE) -> str:
     """A root program by which the host fetches the file from the first of its http(s) URLs that gives it.
 
     It can be run again after any interruption, and exits with 1 where no URL gave the file with its sum. Raises
     ``ArtifactError`` for a file without a checksum or such a URL.
     """
-    urls = [url for url in artifact.urls if url.startswith(("http://", "https://"))]
+    urls = web_urls(artifact)
     if artifact.sha256 is None or not urls:
         missing = "checksum" if urls else "http(s) URL"
         raise ArtifactError(

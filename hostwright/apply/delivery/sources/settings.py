@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast, get_args
 
+from hostwright.apply.delivery.fetching import web_urls
 from hostwright.apply.delivery.sources.ledger import UPLOADS
 from hostwright.common.errors import InputError, Mistakes
 from hostwright.inventory import Host
+from hostwright.stack.store.artifacts import AnyArtifact
 from hostwright.transport.exchange import plain_address
 
 Way = Literal["pull", "push", "direct"]
@@ -54,6 +56,10 @@ class FileSettings:
     uploads: int = UPLOADS
     rate: int = 0
     peer_ports: Ports = Ports()
+
+    def fetches(self, artifact: AnyArtifact) -> bool:
+        """Whether the host gets this file from its vendor by itself."""
+        return self.way == DIRECT and bool(web_urls(artifact))
 
 
 PUSHED = FileSettings(way="push")

@@ -20,12 +20,11 @@ from distributed import Client
 
 import hostwright
 from hostwright import __version__
-from hostwright.apply.delivery.bringing import DeliveryMeans
+from hostwright.apply.delivery.sources.settings import read_file_settings
 from hostwright.apply.executors.cluster.client import ANSWER_S, OPTION, TLS, ask_each, connected, in_time, is_loopback
 from hostwright.apply.executors.cluster.errand import named
 from hostwright.apply.executors.cluster.sites import SiteArchive, files_below, holding, pack
 from hostwright.apply.executors.threads import DaemonThreads
-from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.journal.redaction import MIN_INLINE, secrets_in
 from hostwright.common.errors import ArtifactError, InputError, InputErrors
 from hostwright.common.operator import machine_id
@@ -127,9 +126,9 @@ def files_of(members: Iterable[Member]) -> tuple[Artifact, ...]:
     """The files that whoever works on these hosts may need at hand; those that hosts fetch themselves are not."""
     found: dict[str, Artifact] = {}
     for member in members:
-        means = DeliveryMeans(Store.default().locate, read_apply_variables(member.host).files)
+        settings = read_file_settings(member.host)
         for artifact in member.artifacts:
-            if not means.fetches(artifact):
+            if not settings.fetches(artifact):
                 found.setdefault(f"{artifact.sha256}/{artifact.file}", artifact)
     return tuple(found.values())
 
