@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hostwright.apply.delivery.bringing import Bringer, DeliveryMeans
+from hostwright.apply.delivery.bringing import STOPPED, Bringer, DeliveryMeans
 from hostwright.apply.delivery.looking import Found, StoredFile, look
 from hostwright.common.errors import HostError, HostwrightError, Stopped, Unreachable
 from hostwright.common.text import count, shown_bytes
@@ -93,7 +93,7 @@ class Batch:
 
     def cut(self) -> None:
         """Begin nothing more, and let what is under way end."""
-        self._lose(Stopped(self._host, "stopped before all of its files had arrived"))
+        self._lose(Stopped(self._host, STOPPED))
 
     def end(self) -> None:
         """The same, and wait a moment for it."""

@@ -34,6 +34,7 @@ SMALL_BYTES = 1_000_000  #: our choice: a smaller file is pushed before another 
 SERVED_TRIES = 3  #: how often a host fetches from this machine before the file is pushed
 WRONG_TRIES = 3  #: how often a file may arrive with another sum from this machine alone
 FETCH_TIMEOUT_S = 2 * 3600.0  #: from a vendor: a 2.5 GB file at 3 Mbit/s
+STOPPED = "stopped before all of its files had arrived"
 _UNTRIED = ("perl", "gone")  #: words that say nothing of whether a source could be reached
 TOLD = 20  #: how often a transfer tells how far it is, at most
 
@@ -119,7 +120,7 @@ class Bringer:
     def check(self, error: Exception | None = None) -> None:
         """Raise ``Stopped`` where nothing more shall be done."""
         if self.stopped.is_set():
-            raise Stopped(self.host, "stopped before all of its files had arrived") from error
+            raise Stopped(self.host, STOPPED) from error
 
 
 class _Transfer:
