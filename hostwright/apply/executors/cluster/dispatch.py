@@ -106,7 +106,6 @@ class Dispatch:
         self._emit, self._speak, self._stopping, self._recover = emit, speak, stopping, recover
         self._lock = threading.Lock()  # guards the fields below
         self._trips: dict[str, Trip] = {}  #: hosts that have not ended
-        self._at: dict[str, dict[str, Trip]] = {}  #: and of these, by their workers, those that have one
         self._leave: dict[str, set[str]] = {}
 
     def add(self, trip: Trip) -> None:
@@ -117,14 +116,15 @@ class Dispatch:
     def word(self, worker: str) -> Word:
         """How the run stands, for one worker."""
         with self._lock:
-            going = {trip.attempt: trip.go for trip in self._at.get(worker, {}).values()}
+            going = {trip.attempt: trip.go for trip in self._trips.values() if trip.worker == worker}
             return Word(self._stopping(), going, frozenset(self._leave.get(worker, ())))
 
     @property
     def workers(self) -> frozenset[str]:
         """The workers that have a host now, or must let go of one."""
         with self._lock:
-            return frozenset(worker for places in (self._at, self._leave) for worker, there in places.items() if there)
+            at = {trip.worker for trip in self._trips.values() if trip.worker}
+            return frozenset(at | {worker for worker, attempts in self._leave.items() if attempts})
 
     def sent(self, host: str, workers: Iterable[str]) -> int:
         """A host was sent to the cluster, for one of these workers; the number of that task."""
@@ -226,8 +226,6 @@ class Dispatch:
         if trip.attempt and trip.attempt != message.attempt:
             self._lose(trip, asked.worker)
         with self._lock:
-            self._at.get(trip.worker, {}).pop(trip.host, None)
-            self._at.setdefault(message.worker, {})[trip.host] = trip
             trip.worker, trip.name, trip.mailbox = message.worker, asked.worker, asked.mailbox
             trip.attempt, trip.number = message.attempt, message.number
         self._speak(message.worker)
@@ -271,4 +269,3 @@ class Dispatch:
     def _forget(self, trip: Trip) -> None:
         with self._lock:
             self._trips.pop(trip.host, None)
-            self._at.get(trip.worker, {}).pop(trip.host, None)
