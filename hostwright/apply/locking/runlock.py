@@ -79,7 +79,7 @@ class HostLock:
         in any case (``LAPSE_WAIT_S``), and so is one of the same run (``OWN_WAIT_S``). Raises ``Unreachable`` when the
         host does not answer, and ``HostError`` when it cannot be locked.
         """
-        begun_s = _now_s()
+        begun_s = now_s()
         round_s = FIRST_WAIT_S
         while True:
             keeper = Keeper(shell, holder, round_s)
@@ -90,7 +90,7 @@ class HostLock:
                 raise
             if busy is None:
                 return cls(keeper)
-            left_s = begun_s + max(wait_s, _lapse_s(busy, holder)) - _now_s()
+            left_s = begun_s + max(wait_s, _lapse_s(busy, holder)) - now_s()
             if left_s <= 0:
                 raise Locked(holder.host, locks.held_by(busy.held))
             notify(f"waiting for its lock: {locks.held_by(busy.held)}")
@@ -157,7 +157,7 @@ class Keeper:
     def lost(self) -> bool:
         """Whether the lock may be somebody else's."""
         with self._change:
-            return self._error is not None or self._ending or _now_s() - self._heard_s > LAPSES_S - MARGIN_S
+            return self._error is not None or self._ending or now_s() - self._heard_s > LAPSES_S - MARGIN_S
 
     def stop(self) -> None:
         """Let the program end."""
@@ -179,7 +179,7 @@ class Keeper:
             if self._ending:
                 return b""
             self._sent += 1
-            self._sent_s = _now_s()
+            self._sent_s = now_s()
             return b"%d\n" % self._sent
 
     def _run(self, shell: RootShell, about: tuple[object, ...]) -> None:
@@ -228,6 +228,6 @@ def _lapse_s(busy: Busy, holder: Holder) -> float:
     return LAPSE_WAIT_S if locks.lapsing(busy.held, busy.age_s, holder) else 0.0
 
 
-def _now_s() -> float:
+def now_s() -> float:
     """Seconds that go on while this machine sleeps: a laptop that wakes up has lost its locks."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -22,6 +21,7 @@ from hostwright.apply.events import Event, Note
 from hostwright.apply.executors.cluster import records, sites
 from hostwright.apply.executors.cluster.attempt import Attempt, Workplace
 from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, desk_of
+from hostwright.apply.locking.runlock import now_s
 from hostwright.inventory import Inventory
 from hostwright.plan.member import Roster
 from hostwright.plan.roles.role import discover
@@ -50,7 +50,7 @@ class Desk(WorkerPlugin):
         self._reading = threading.Lock()  # guards the next one
         self._known: Roster | None = None
         self._stopping = False
-        self._heard_s = _now_s()
+        self._heard_s = now_s()
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - the cluster's own signature
         """The worker closes, or the run is over: let go of every host."""
@@ -76,7 +76,7 @@ class Desk(WorkerPlugin):
         """An attempt begins. With the first one, this worker begins to hand out files."""
         with self._change:
             if not self._attempts:
-                self._heard_s = _now_s()
+                self._heard_s = now_s()
                 threading.Thread(target=self._watch, name="lease", daemon=True).start()
             if self._handout is None:
                 self._handout = Handout(self.brief.run.id, self.brief.files, self._tell)
@@ -100,7 +100,7 @@ class Desk(WorkerPlugin):
     def hear(self, word: Word) -> None:
         """How the run stands. Called by the operator's machine; does not wait for anything."""
         with self._change:
-            self._heard_s = _now_s()
+            self._heard_s = now_s()
             handout = self._handout if word.stopping and not self._stopping else None
             self._stopping = word.stopping
         if handout is not None:
@@ -139,10 +139,10 @@ class Desk(WorkerPlugin):
         """Leave when nothing was heard for too long, for as long as there are attempts."""
         while True:
             with self._change:
-                left_s = self._heard_s + LEASE_S - _now_s()
+                left_s = self._heard_s + LEASE_S - now_s()
                 if self._change.wait_for(lambda: not self._attempts, max(0.0, left_s)):
                     return
-                silent = _now_s() - self._heard_s >= LEASE_S
+                silent = now_s() - self._heard_s >= LEASE_S
             if silent:
                 self.leave()
                 self.empty(LEASE_S)
@@ -197,8 +197,3 @@ async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list
 def forget(run: str) -> None:
     """Remove what is kept here of a run that came to its end, since its journal has all of it."""
     records.forget(run)
-
-
-def _now_s() -> float:
-    """Seconds that go on while a machine sleeps."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -155,7 +155,7 @@ def test_a_host_that_nobody_waits_for_is_let_go_of(tmp_path: Path, monkeypatch: 
 
 def test_words_keep_a_host_for_as_long_as_they_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     now = [100.0]
-    monkeypatch.setattr(desks, "_now_s", lambda: now[0])
+    monkeypatch.setattr(desks, "now_s", lambda: now[0])
     monkeypatch.setattr(desks, "LEASE_S", 0.05)
     desk, worker, _, given, _ = at_work(tmp_path)
     thread = carry_out(desk, given)
