@@ -6,7 +6,6 @@ from hostwright.inventory.loading import load, load_site
 from hostwright.inventory.model import Definition, Group, Host, Inventory, Value, VariableLayer
 from hostwright.inventory.patterns import fold, select
 from hostwright.inventory.reading.sources import identity_of, sources_of
-from hostwright.inventory.strangers import strangers
 
 __all__ = [
     "Binder",
@@ -25,5 +24,4 @@ __all__ = [
     "own_variables",
     "select",
     "sources_of",
-    "strangers",
 ]

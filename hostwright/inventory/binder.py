@@ -12,8 +12,9 @@ from typing import Any
 from hostwright.common.canonical import Same, exact
 from hostwright.common.errors import InputError
 from hostwright.common.input.passwordcommand import SUFFIX
-from hostwright.inventory import binding, strangers
+from hostwright.inventory import binding
 from hostwright.inventory.model import HOST_LEVEL, Host, Value, VariableLayer
+from hostwright.inventory.strangers import judge_of, strangers
 
 MOST = 4096  #: our choice: definitions that are remembered; a fleet in which more differ is bound as before
 
@@ -25,7 +26,7 @@ class Binder:
 
     def __init__(self, roles: Mapping[str, type]):
         self._roles = roles
-        self._judge = strangers.judge_of(roles)
+        self._judge = judge_of(roles)
         self._of_name: dict[str, tuple[str, ...]] = {}
         self._of_group: dict[Same, Mapping[str, Written]] = {}
         self._bound: dict[Hashable, Any] = {}
@@ -44,7 +45,7 @@ class Binder:
 
     def strangers(self, host: Host) -> list[InputError]:
         """``strangers.strangers`` of these roles."""
-        return strangers.strangers(host, self._roles, self._stranger)
+        return strangers(host, self._stranger)
 
     def _one(self, name: str, written: Hashable, host: Host) -> Any:
         key = (name, written)

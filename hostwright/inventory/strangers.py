@@ -29,19 +29,18 @@ _ALIKE = 0.9  #: how similar an unknown name must be to a role's variable to cou
 Judge = Callable[[str, Value], str | None]
 
 
-def strangers(host: Host, roles: Mapping[str, type], judge: Judge | None = None) -> list[InputError]:
+def strangers(host: Host, judge: Judge) -> list[InputError]:
     """Variables that look like a role's and are not: a role's name without its mapping, ``ROLE_`` before another name,
     and names that closely resemble a variable (``cdua_version``).
 
-    ``roles`` maps each role's name to the class of its variables. What the user has declared as own is left alone.
-    ``judge`` is asked in place of ``judge_of(roles)``, by who remembers its answers.
+    ``judge`` says of which roles: ``judge_of``, or who remembers its answers. What the user has declared as own is left
+    alone.
     """
-    ask = judge or judge_of(roles)
     own, mistakes = own_names(host), []
     for name, value in host.vars.items():
         if name in own or value.value is None or value.level == COMMAND_LINE:
             continue
-        why = ask(name, value)
+        why = judge(name, value)
         if why:
             sentence = f"{why} (a variable of your own? add {name!r} to {OWN_VARIABLES})"
             mistakes.append(InputError(sentence, value.origin.exact))
@@ -51,7 +50,7 @@ def strangers(host: Host, roles: Mapping[str, type], judge: Judge | None = None)
 def judge_of(roles: Mapping[str, type]) -> Judge:
     """Says why a variable of a name and value is not read as one of these roles', though it looks like one.
 
-    Of a value that is no mapping, only its type counts.
+    ``roles`` maps each role's name to the class of its variables. Of a value that is no mapping, only its type counts.
     """
     flat = frozenset(f"{role}_{name}" for role, cls in roles.items() for name in names_of(cls))
     return lambda name, value: None if name in flat else _stranger(name, value, roles, flat)

@@ -105,7 +105,7 @@ class Member:
     @property
     def stand_ins(self) -> tuple[str, ...]:
         """The files among them that are not the vendor's own but stand-ins of the lab."""
-        return tuple(artifact.file for artifact in self.artifacts if artifact.stand_in)
+        return self.wants.stand_ins
 
     def having(self, stack: Stack) -> Member:
         """The host with a stack that it had, without the roles of which that says nothing: it had none of them then."""

@@ -50,11 +50,6 @@ class AuditScope:
         """Those that need no root."""
         return tuple(probe for probe in self.probes if not probe.root)
 
-    @cached_property
-    def stand_ins(self) -> tuple[str, ...]:
-        """The files of their stack that are not the vendor's own."""
-        return tuple(artifact.file for artifact in self.wants.artifacts if artifact.stand_in)
-
 
 def audited(member: Member) -> AuditScope:
     """What an audit looks at on a host."""

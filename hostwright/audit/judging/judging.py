@@ -64,7 +64,7 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
         xids=events_of(look) if known.events is OPEN else known.events,
         record=shown(record),
         groups=member.host.groups,
-        stand_ins=looks_at.stand_ins,
+        stand_ins=member.stand_ins,
         notes=_notes(member, facts, at),
     )
 

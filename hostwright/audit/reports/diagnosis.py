@@ -10,7 +10,7 @@ from rich.text import Text
 
 from hostwright.audit.fleetaudit import HostAudit
 from hostwright.audit.reports.ages import Ages, since
-from hostwright.audit.reports.table import SHOWN
+from hostwright.audit.reports.table import SHOWN, joined, names_below
 from hostwright.common.errors import Finding
 from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import headed
@@ -33,11 +33,8 @@ def show_diagnosis(hosts: Sequence[HostAudit], ages: Ages) -> Iterator[Renderabl
         yield from _group(group, ages)
         yield Text("")
     counts = Counter(map(word_of, hosts))
-    told = [(f"{counts[word]} {words}", style) for word, (words, style) in WORDS.items() if counts[word]]
-    text = Text.assemble((count(len(hosts), "host"), "bold"), ": ")
-    for number, (words, style) in enumerate(told):
-        text.append(", " if number else "").append(words, style=style)
-    yield text
+    told = joined((f"{counts[word]} {words}", style) for word, (words, style) in WORDS.items() if counts[word])
+    yield Text.assemble((count(len(hosts), "host"), "bold"), ": ", told)
 
 
 def word_of(host: HostAudit) -> str:
@@ -67,7 +64,7 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
     title = Text.assemble((printable(head), "bold"))
     if first.sentence:
         yield title.append("  could not be read", style="magenta")
-        yield from [Text(f"  {printable(below)}", style="dim")] if below else []
+        yield from names_below(below)
         yield Text(f"  {printable(first.sentence)}")
         return
     grave = sum(finding.grave for finding in first.findings)
@@ -75,8 +72,8 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
     summary = ", ".join(count(number, noun) for noun, number in numbers.items() if number)
     style = "red" if grave else "yellow" if first.findings else "green"
     yield title.append(f"  {summary or 'no known problem'}", style=style)
-    if below and (first.findings or first.deviations or first.not_checked):
-        yield Text(f"  {printable(below)}", style="dim")
+    if first.findings or first.deviations or first.not_checked:
+        yield from names_below(below)
     for finding in sorted(first.findings, key=lambda finding: not finding.grave):
         yield from _finding(finding, names, ages)
     if first.deviations:

@@ -83,9 +83,17 @@ def _headline(audit: FleetAudit) -> Text:
     how = "from stored facts" if audit.offline else f"in {shown_seconds(audit.took_s)}"
     text = Text.assemble((count(len(audit.hosts), "host"), "bold"), f" {how}, against {stacks}: ")
     parts = [(f"{counts[status]} {WORDS[status]}", SHOWN[status][2]) for status in SHOWN if counts[status]]
-    for number, (words, style) in enumerate(parts):
-        text.append(", " if number else "").append(words, style=style)
-    return text
+    return text.append(joined(parts))
+
+
+def joined(parts: Iterable[tuple[str, str]]) -> Text:
+    """Words in a row, each with its style."""
+    return Text(", ").join(Text(words, style=style) for words, style in parts)
+
+
+def names_below(below: str) -> list[Text]:
+    """The line below a heading with the names of its hosts (``patterns.headed``); none where the heading has them."""
+    return [Text(f"  {printable(below)}", style="dim")] if below else []
 
 
 def _matrix(audit: FleetAudit, ages: Ages) -> Table:
@@ -154,7 +162,7 @@ def _blocks(hosts: Iterable[HostAudit], ages: Ages, *, details: bool) -> Iterato
             layers = count(len({deviation.layer for deviation in first.deviations}), "layer")
             title.append(f": {count(len(first.deviations), 'state')} in {layers} (--details lists them)", style="dim")
         yield title
-        yield from [Text(f"  {printable(below)}", style="dim")] if below else []
+        yield from names_below(below)
         yield from (Text(f"  {short(note)}", style="yellow") for note in first.notes)
         yield from (_deviation(deviation, names, ages) for deviation in first.deviations if not brief)
         yield from (_finding(finding, names, ages) for finding in first.findings)
@@ -196,7 +204,7 @@ def _unread(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
     for sentence, names in sentences.items():
         head, below = headed(names)
         yield Text.assemble("\n", (printable(head), "bold magenta"), ("  could not be read", "magenta"))
-        yield from [Text(f"  {printable(below)}", style="dim")] if below else []
+        yield from names_below(below)
         yield Text(f"  {printable(sentence)}")
 
 

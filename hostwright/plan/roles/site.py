@@ -43,12 +43,7 @@ class Site:
         """
         site = _named() or _above(Path.cwd())
         if site is None:
-            below = _below(Path.cwd())
-            meant = (
-                f"did you mean --site {os.path.relpath(below.root)}?"
-                if below
-                else ("run `hostwright init DIR` to make one, or name one with --site DIR")
-            )
+            meant = _instead(Path.cwd(), "run `hostwright init DIR` to make one, or name one with --site DIR")
             here = f"neither {Path.cwd()} nor a directory above it holds inventory/ and tasks.py"
             raise InputError(f"there is no site here: {here}; {meant}")
         return site
@@ -97,17 +92,16 @@ def _named() -> Site | None:
     root = expanded(named).absolute()
     if not _is_site(root):
         what = "a file" if root.is_file() else "no site"
-        sentence = f"{root} is {what}: a site is a directory that holds inventory/ and tasks.py; {_instead(root)}"
+        sentence = f"{root} is {what}: a site is a directory that holds inventory/ and tasks.py; "
+        sentence += _instead(root, "`hostwright init DIR` makes one")
         raise InputError(sentence, f"--site, {VARIABLE}")
     return Site(root)
 
 
-def _instead(place: Path) -> str:
-    """What may have been meant by a place that is no site: the one that it is in, or one in it."""
+def _instead(place: Path, otherwise: str) -> str:
+    """What may have been meant by a place that is no site: the one that it is in, or one in it; else ``otherwise``."""
     site = _above(place) or _below(place)
-    if site is None:
-        return "`hostwright init DIR` makes one"
-    return f"did you mean --site {os.path.relpath(site.root)}?"
+    return f"did you mean --site {os.path.relpath(site.root)}?" if site else otherwise
 
 
 def _below(place: Path) -> Site | None:

@@ -63,6 +63,11 @@ class Wants:
         """The artifacts of the stack that the roles may need, also those that ``--roles`` leaves out."""
         return self.stack.used_by(role.name for role in self.of_host or self.roles)
 
+    @cached_property
+    def stand_ins(self) -> tuple[str, ...]:
+        """The files among them that are not the vendor's own but stand-ins of the lab."""
+        return tuple(artifact.file for artifact in self.artifacts if artifact.stand_in)
+
     def _bound(self, roles: Iterable[Role]) -> tuple[tuple[Role, Any], ...]:
         return tuple((role, self.variables[role.name]) for role in roles)
 

@@ -15,8 +15,11 @@ from hostwright.resources.packages.dpkg import DPKG_LOCK
 
 DISABLED = "# disabled by hostwright: "  #: the prefix of a line in an apt source that ``SourcesDisabled`` disabled
 LISTS = "/var/lib/apt/lists"
-#: Finds the one-line lists that apt reads: files, and links to files; a pipe in the place of one would never end.
-LIST_FILES = "find -L /etc/apt/sources.list /etc/apt/sources.list.d -maxdepth 1 -type f -name '*.list'"
+#: Finds the sources that apt reads: files, and links to files; a pipe in the place of one would never end.
+_SOURCE_FILES = (
+    "find -L /etc/apt/sources.list /etc/apt/sources.list.d -maxdepth 1 -type f "
+    r"\( -name '*.list' -o -name '*.sources' \)"
+)
 
 
 def basic_regex(text: str) -> str:
@@ -84,8 +87,7 @@ class ListsGone:
 
     def probes(self) -> tuple[Probe, ...]:
         ours = sh(" ! -name %s", PurePosixPath(self.path).name)
-        files = LIST_FILES.replace("-name '*.list'", r"\( -name '*.list' -o -name '*.sources' \)") + ours
-        sources = Probe(files + r" -exec grep -hsE '^[[:space:]]*(deb|URIs:)' {} +")
+        sources = Probe(_SOURCE_FILES + ours + r" -exec grep -hsE '^[[:space:]]*(deb|URIs:)' {} +")
         return (OS_RELEASE, Probe(sh("ls -1 %s", LISTS)), sources)
 
     def plan(self, facts: Facts) -> Change | None:

@@ -71,7 +71,7 @@ UNITS = UnitPass()
 
 def show_probe(unit: str) -> Probe:
     """Whether a unit is there, runs, and starts at boot."""
-    script = sh("systemctl show -p LoadState,ActiveState,UnitFileState -- %s", unit)
+    script = sh("systemctl show -p %s -- %s", ",".join(_SHOWN), unit)
     return Probe(script, part=PassPart(UNITS, (unit,), lambda found: Answer(0, found[unit])))
 
 

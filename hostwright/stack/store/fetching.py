@@ -192,8 +192,7 @@ def _length(part: Path) -> int:
 def _unreached(session: requests.Session, url: str, error: Exception) -> Unreached:
     import requests
 
-    inner = _innermost(error)
-    why = (inner.strerror if isinstance(inner, OSError) else "") or str(inner) or type(inner).__name__
+    inner, why = _innermost(error), _reason(error)
     if isinstance(error, requests.exceptions.SSLError):
         reason = getattr(inner, "verify_message", "") or why
         return Unreached(_server(url), f"cannot be trusted ({reason})", TRUST)

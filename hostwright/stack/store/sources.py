@@ -16,20 +16,11 @@ EXPORT = "run `invoke mirror --export DIR` on a machine with a network, with the
 
 
 class FileSource(Protocol):
-    """A directory with files of stacks. ``alone``: what it does not hold is not downloaded."""
-
-    @property
-    def folder(self) -> Path:
-        """The directory."""
-        ...
-
-    @property
-    def alone(self) -> bool:
-        """Whether nothing may be downloaded."""
-        ...
+    """A directory with files of stacks."""
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """The file of an artifact, of which ``wanted`` is the sha256 where one is known."""
+        """The file of an artifact, of which ``wanted`` is the sha256 where one is known; ``None``: download it. Raises
+        ``ArtifactError`` where it is not there and may not be downloaded."""
         ...
 
     def pins(self, lock: str, /) -> Mapping[str, Pin]:
@@ -42,7 +33,6 @@ class OwnFiles:
     """A directory into which the user has put files, by their names. Raises ``InputError`` if it is none."""
 
     folder: Path
-    alone: bool = False
 
     def __post_init__(self) -> None:
         if not self.folder.is_dir():
@@ -66,7 +56,6 @@ class Exported:
     """A directory that ``export`` wrote, perhaps on another machine. Raises ``InputError`` if it is none."""
 
     folder: Path
-    alone: bool = True
 
     def __post_init__(self) -> None:
         if not (self.folder / SUMS).is_file():

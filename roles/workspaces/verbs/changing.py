@@ -207,7 +207,6 @@ def _say(sentence: str, *, quiet: bool) -> None:
 def say_what_stays(path: Path, what: str, down: str, chosen: str) -> None:
     """The file is written, and the host is not as it says. ``down`` takes out what was added; empty where something
     was taken out; ``chosen`` are the host and roles, as a command line names them."""
-    out = console.make_console(stderr=True)
     lines = [f"{path} no longer declares {what}: fix the cause, then run `invoke provision {chosen}`"]
     if down:
         lines = [
@@ -215,7 +214,7 @@ def say_what_stays(path: Path, what: str, down: str, chosen: str) -> None:
             f"(or take it out: `{down}`)",
         ]
     for line in lines:
-        out.print(Text(printable(line)))
+        _say(line, quiet=True)
 
 
 def show_written(path: Path, before: str, after: str, *, quiet: bool) -> None:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hostwright.common.canonical import Same, exact
 from hostwright.common.errors import InputErrors
 from hostwright.common.secret import Secret
-from hostwright.inventory import Binder, Host, bind, binding, load, strangers
+from hostwright.inventory import Binder, Host, bind, binding, load
+from hostwright.inventory.strangers import judge_of, strangers
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def test_shared_variables_are_those_of_each_host(
         together, by_itself = shared(binder, host), alone(host)
         assert repr(together) == repr(by_itself)  # a repr tells 1 from True
         assert together == by_itself
-        assert list(map(str, binder.strangers(host))) == list(map(str, strangers(host, ROLES)))
+        assert list(map(str, binder.strangers(host))) == list(map(str, strangers(host, judge_of(ROLES))))
 
 
 def test_of_hosts_about_which_the_same_is_written_one_is_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

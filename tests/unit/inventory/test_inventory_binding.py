@@ -8,7 +8,7 @@ import pytest
 
 from hostwright.common.errors import InputErrors
 from hostwright.common.secret import Secret
-from hostwright.inventory import Host, bind, binding, definitions, load, strangers
+from hostwright.inventory import Binder, Host, bind, binding, definitions, load
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def test_variables_of_the_users_own(tmp_path: Path) -> None:
     text = "gpu: {vars: {ntp: x, motd: y, cuda_home: z, hostwright_own_variables: [cuda_home]}, hosts: {gpu01: }}"
     host = host_of(tmp_path, text)
     assert bind(Cuda, "cuda", host) == Cuda()
-    assert strangers(host, ROLES) == []
+    assert Binder(ROLES).strangers(host) == []
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_variables_of_the_users_own(tmp_path: Path) -> None:
 def test_other_peoples_variables_are_not_read_and_said(tmp_path: Path, variables: str, sentence: str) -> None:
     host = host_of(tmp_path, f"gpu: {{vars: {{{variables}}}, hosts: {{gpu01: }}}}")
     assert bind(Cuda, "cuda", host) == Cuda()
-    (stranger,) = strangers(host, ROLES)
+    (stranger,) = Binder(ROLES).strangers(host)
     assert sentence in str(stranger)
     assert "hosts.yml:1:14" in str(stranger)
     assert "production" not in str(stranger)
@@ -144,14 +144,14 @@ def test_what_the_command_line_gives_is_meant_for_a_role(tmp_path: Path, name: s
 )
 def test_slips_in_a_roles_name(tmp_path: Path, variables: str, meant: str) -> None:
     host = host_of(tmp_path, f"gpu: {{vars: {{{variables}}}, hosts: {{gpu01: }}}}")
-    (slip,) = strangers(host, ROLES)
+    (slip,) = Binder(ROLES).strangers(host)
     assert f"did you mean {meant!r}?" in str(slip)
     assert "hosts.yml:1:14" in str(slip)
 
 
 @pytest.mark.parametrize("variables", ["cudas: {other: 1}", "cudas: 7", "barracuda_prefix: x", "prefix: /x"])
 def test_names_that_are_no_slips(tmp_path: Path, variables: str) -> None:
-    assert strangers(host_of(tmp_path, f"gpu: {{vars: {{{variables}}}, hosts: {{gpu01: }}}}"), ROLES) == []
+    assert Binder(ROLES).strangers(host_of(tmp_path, f"gpu: {{vars: {{{variables}}}, hosts: {{gpu01: }}}}")) == []
 
 
 def test_explain_names_every_definition_and_the_winner(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_the_variables_of_no_role_are_those_that_the_engine_reads() -> None:
 
 def test_the_commands_that_print_secrets_are_variables_too(tmp_path: Path) -> None:
     text = "{hostwright_become_password_command: pass x, hostwright_pasword_command: pass y}"
-    (slip,) = strangers(host_of(tmp_path, f"gpu: {{vars: {text}, hosts: {{gpu01: }}}}"), ROLES)
+    (slip,) = Binder(ROLES).strangers(host_of(tmp_path, f"gpu: {{vars: {text}, hosts: {{gpu01: }}}}"))
     assert "'hostwright_pasword_command' is not read; did you mean 'hostwright_password_command'?" in str(slip)
 
 
@@ -193,7 +193,7 @@ def test_a_command_stands_in_the_place_of_a_roles_secret(tmp_path: Path, text: s
     token = bind(Cuda, "cuda", host).token
     assert token is not None
     assert token.reveal() == "of gpu01"
-    assert strangers(host, ROLES) == []
+    assert Binder(ROLES).strangers(host) == []
 
 
 @pytest.mark.parametrize(
