@@ -48,7 +48,8 @@ class Bar:
 class Lanes:
     """A host's row of the timeline: what was done, when it waited for a lock, and its critical path."""
 
-    host: str
+    key: str  #: the host's name as it is recorded
+    host: str  #: and as it is shown
     result: str
     pieces: tuple[Piece, ...]
     lanes: int
@@ -56,7 +57,6 @@ class Lanes:
     critical: tuple[Bar, ...] = ()
     path: tuple[ChainLink, ...] = ()
     end_s: float = 0.0
-    key: str = ""  #: the host's name as it is recorded
 
 
 def timeline(hosts: Iterable[HostRun], whole_s: float) -> list[Lanes]:
@@ -103,7 +103,17 @@ def _row(host: HostRun, spans: Sequence[RunSpan], whole_s: float) -> Lanes:
     path = chain_of(spans, needs_of(host))
     critical = (Bar(*_place(link.began_s, link.lasted_s, whole_s), of[id(link.span)], "critical path") for link in path)
     end_s = max(span.end_s for span in spans)
-    return Lanes(name(host.host), name(host.result), pieces, max(lanes) + 1, tuple(waits), tuple(critical), path, end_s)
+    return Lanes(
+        host.host,
+        name(host.host),
+        name(host.result),
+        pieces,
+        max(lanes) + 1,
+        tuple(waits),
+        tuple(critical),
+        path,
+        end_s,
+    )
 
 
 def _waited(seconds: float) -> str:

@@ -129,6 +129,17 @@ def test_each_host_has_its_layers_with_their_times_and_failed_ones_come_first() 
     assert "cuda: no space left on /usr" in row
 
 
+def test_below_a_host_stands_when_its_layers_ran_and_what_its_end_waited_for() -> None:
+    text = page(*HOSTS)
+    each = {part.split("</bdi>")[0].split("<bdi>")[-1]: part for part in text.split('<details class="host-run')[1:]}
+    assert [name for name, part in each.items() if "<h3>When</h3>" in part] == ["gpu02", "gpu01", "gpu03"]
+    when, waited = re.findall(r'class="when">(.*?)</[uo]l>', each["gpu02"], re.DOTALL)
+    assert [title.split(",")[0] for title in re.findall("<bdi>(.*?)</bdi>", when)] == [
+        "base", "driver", "reboot", "cuda", "container",
+    ]  # fmt: skip
+    assert re.findall("<bdi>(.*?)</bdi>", waited)[-1] == "cuda"
+
+
 def test_the_slowest_host_of_each_layer_is_named() -> None:
     text = page(*HOSTS)
     section = text[text.index('id="times"') : text.index('id="steps"')]
