@@ -90,28 +90,19 @@ def test_any_number_of_them_in_any_order(tmp_path_factory, monkeypatch, ranks):
     assert order(place) == [str(rank) for rank in sorted(ranks, reverse=True)]
 
 
-def test_a_lock_is_kept_between_steps_while_nobody_more_urgent_waits(tmp_path, locks):
+@pytest.mark.parametrize(
+    ("left_s", "turns"), [(30, ["first", "first", "second"]), (10, ["first", "second", "first"])], ids=["less", "more"]
+)
+def test_a_lock_is_kept_between_steps_unless_somebody_more_urgent_waits(tmp_path, locks, left_s, turns):
     flag = tmp_path / "flag"
     first = role(Step(waiting(flag), "dpkg"), writes(tmp_path, "first"), writes(tmp_path, "first"))
-    one = begun(tmp_path / "one", first, 50, 40, 30)
+    one = begun(tmp_path / "one", first, 50, 40, left_s)
     until(lambda: (locks / "dpkg.lock").exists() and "begin 0" in (tmp_path / "one" / "log").read_text(), "the first")
     two = begun(tmp_path / "two", role(writes(tmp_path, "second")), 20)
     until(lambda: queue(locks) == ["200.two"], "the second waits")
     flag.touch()
     all_end(one, two)
-    assert order(tmp_path) == ["first", "first", "second"]
-
-
-def test_somebody_more_urgent_goes_between_two_steps(tmp_path, locks):
-    flag = tmp_path / "flag"
-    first = role(Step(waiting(flag), "dpkg"), writes(tmp_path, "first"), writes(tmp_path, "first"))
-    one = begun(tmp_path / "one", first, 50, 40, 10)
-    until(lambda: (locks / "dpkg.lock").exists() and "begin 0" in (tmp_path / "one" / "log").read_text(), "the first")
-    two = begun(tmp_path / "two", role(writes(tmp_path, "second")), 20)
-    until(lambda: queue(locks) == ["200.two"], "the second waits")
-    flag.touch()
-    all_end(one, two)
-    assert order(tmp_path) == ["first", "second", "first"]
+    assert order(tmp_path) == turns
 
 
 def test_a_step_without_the_lock_gives_it_back(tmp_path, locks):
