@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import CancelledError, ProcessPoolExecutor, ThreadPoolExecutor, as_completed, wait
-from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
@@ -16,9 +15,8 @@ from hostwright.apply.rollout.limits import Limits
 from hostwright.apply.rollout.rollout import roll_out
 from hostwright.common.errors import HostError, Unreachable
 from hostwright.common.untrusted import Unforeseen
+from tests.places import PROJECT
 from tests.unit.support.gated import NAMES, WAIT_S, Aside, Hosts, nothing
-
-PROJECT = Path(__file__).parents[4]
 
 
 class Gate:
