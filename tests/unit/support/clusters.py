@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Event
-from types import SimpleNamespace
 from typing import Any
 
 from hostwright.apply.executors.cluster.cluster import brief
@@ -99,8 +98,3 @@ class Worker:
         """What was said, in order: the kind of each message, and of each event."""
         bodies = [message.body for message in self.said]
         return [type(getattr(body, "event", body)).__name__ for body in bodies]
-
-
-def settings(**values: Any) -> SimpleNamespace:
-    """Anything with these attributes."""
-    return SimpleNamespace(**values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,7 +26,7 @@ from hostwright.apply.executors.cluster.sites import pack
 from hostwright.common.errors import InputError
 from hostwright.common.secret import Secret
 from hostwright.stack.stack import Artifact
-from tests.unit.support.clusters import fleet_of, settings
+from tests.unit.support.clusters import fleet_of
 
 OURS = Machine("1.0", "c0de", "3.11", "2026.1", "here")
 TCP, TLS = "tcp://192.0.2.1:4000", "tls://192.0.2.1:4000"
@@ -126,13 +127,10 @@ def test_hosts_that_mean_another_machine_on_a_worker_are_refused(tmp_path: Path)
 def test_files_that_hosts_fetch_themselves_need_not_be_at_hand(tmp_path: Path):
     web = Artifact(name="web", file="web.deb", urls=("https://example.org/web.deb",), sha256="a" * 64)
     own = Artifact(name="own", file="own.deb", sha256="b" * 64)
-    pushed = fleet_of(tmp_path / "one").members("all")[0].host
-    direct = fleet_of(tmp_path / "two", artifacts="direct").members("all")[0].host
-    assert files_of([settings(host=pushed, artifacts=(web, own)), settings(host=direct, artifacts=(web, own))]) == (
-        web,
-        own,
-    )
-    assert files_of([settings(host=direct, artifacts=(web, own))]) == (own,)
+    fleets = (fleet_of(tmp_path / "one"), fleet_of(tmp_path / "two", artifacts="direct"))
+    pushed, direct = (SimpleNamespace(host=one.members("all")[0].host, artifacts=(web, own)) for one in fleets)
+    assert files_of([pushed, direct]) == (web, own)
+    assert files_of([direct]) == (own,)
 
 
 # ---------------------------------------------------------------- secrets
