@@ -18,7 +18,7 @@ from hostwright.cli.live.transfers import LineProgress, make_progress, summary
 from hostwright.common.errors import ArtifactError, InputError
 from hostwright.stack.store.artifacts import Pin, Store, locked, read_pins, write_pin
 from hostwright.stack.store.mirroring import Mirrored, mirror
-from hostwright.stack.store.sources import OwnFiles
+from hostwright.stack.store.sources import FileSource, OwnFiles
 
 CONTENT = b"the vendor's file" * 1000
 
@@ -55,8 +55,7 @@ def vendor(tmp_path: Path) -> Path:
     return folder
 
 
-def bring(store: Store, *artifacts: Artifact, source_dir: Path | None = None) -> list[Mirrored]:
-    source = OwnFiles(source_dir) if source_dir else None
+def bring(store: Store, *artifacts: Artifact, source: FileSource | None = None) -> list[Mirrored]:
     return mirror(artifacts, store, lock=store.lock_file("tf"), source=source, progress=Quiet())
 
 
@@ -65,7 +64,7 @@ def nothing_else_than(store: Store, *paths: Path) -> bool:
 
 
 def test_what_the_user_has_is_taken_and_checked(store: Store, vendor: Path) -> None:
-    (one,) = bring(store, Artifact(), source_dir=vendor)
+    (one,) = bring(store, Artifact(), source=OwnFiles(vendor))
     assert (one.came, one.pinned, one.size) == ("taken", False, len(CONTENT))
     assert store.locate(Artifact()) == one.path
     assert one.path.read_bytes() == CONTENT
@@ -75,20 +74,20 @@ def test_what_the_user_has_is_taken_and_checked(store: Store, vendor: Path) -> N
 
 
 def test_an_artifact_in_a_subdirectory_is_found(store: Store, vendor: Path) -> None:
-    (one,) = bring(store, Artifact(), source_dir=vendor.parent)
+    (one,) = bring(store, Artifact(), source=OwnFiles(vendor.parent))
     assert one.came == "taken"
 
 
 def test_the_users_file_keeps_its_mode(store: Store, vendor: Path) -> None:
     (vendor / "cudnn 8.tgz").chmod(0o600)
-    bring(store, Artifact(), source_dir=vendor)
+    bring(store, Artifact(), source=OwnFiles(vendor))
     assert (vendor / "cudnn 8.tgz").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_wrong_file_of_the_user_is_refused_with_both_sums(store: Store, vendor: Path) -> None:
     other = Artifact(sha256="0" * 64)
     with pytest.raises(ArtifactError) as caught:
-        bring(store, other, source_dir=vendor)
+        bring(store, other, source=OwnFiles(vendor))
     assert "0" * 64 in str(caught.value)
     assert sum_of(CONTENT) in str(caught.value)
     assert (vendor / "cudnn 8.tgz").exists()
@@ -97,7 +96,7 @@ def test_a_wrong_file_of_the_user_is_refused_with_both_sums(store: Store, vendor
 
 def test_a_file_of_another_length_is_refused(store: Store, vendor: Path) -> None:
     with pytest.raises(ArtifactError, match=r"17,000 bytes, and the stack says 5"):
-        bring(store, Artifact(size=5), source_dir=vendor)
+        bring(store, Artifact(size=5), source=OwnFiles(vendor))
 
 
 def test_urls_are_tried_in_order(store: Store, vendor: Path, tmp_path: Path) -> None:
@@ -132,7 +131,7 @@ def test_a_file_without_a_sum_is_pinned_at_first_sight(store: Store, vendor: Pat
     artifact = Artifact(sha256=None, size=None)
     with pytest.raises(ArtifactError, match=r"no checksum of cudnn 8.tgz is known yet: run invoke mirror"):
         store.locate(artifact)
-    (one,) = bring(store, artifact, source_dir=vendor)
+    (one,) = bring(store, artifact, source=OwnFiles(vendor))
     assert one.pinned
     assert read_pins(store.lock_file("tf")) == {"cudnn": Pin("cudnn 8.tgz", sum_of(CONTENT), len(CONTENT))}
     (again,) = bring(store, artifact)
@@ -141,18 +140,18 @@ def test_a_file_without_a_sum_is_pinned_at_first_sight(store: Store, vendor: Pat
 
 def test_a_file_that_changed_since_it_was_pinned_is_refused(store: Store, vendor: Path) -> None:
     artifact = Artifact(sha256=None, size=None)
-    (one,) = bring(store, artifact, source_dir=vendor)
+    (one,) = bring(store, artifact, source=OwnFiles(vendor))
     one.path.unlink()
     (vendor / "cudnn 8.tgz").write_bytes(b"another")
     with pytest.raises(ArtifactError) as caught:
-        bring(store, artifact, source_dir=vendor)
+        bring(store, artifact, source=OwnFiles(vendor))
     for part in (sum_of(CONTENT), sum_of(b"another"), str(store.lock_file("tf"))):
         assert part in str(caught.value)
 
 
 def test_a_pin_of_another_file_is_no_pin(store: Store, vendor: Path) -> None:
     write_pin(store.lock_file("tf"), "cudnn", Pin("cudnn 7.tgz", "2" * 64, 1))
-    (one,) = bring(store, Artifact(sha256=None, size=None), source_dir=vendor)
+    (one,) = bring(store, Artifact(sha256=None, size=None), source=OwnFiles(vendor))
     assert one.pinned
 
 
@@ -192,7 +191,7 @@ def test_waiter_recreates_a_removed_folder(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_damaged_store_is_cured(store: Store, vendor: Path) -> None:
-    (one,) = bring(store, Artifact(), source_dir=vendor)
+    (one,) = bring(store, Artifact(), source=OwnFiles(vendor))
     one.path.unlink()
     one.path.write_bytes(b"x" * len(CONTENT))
     assert bring(store, Artifact(urls=((vendor / "cudnn 8.tgz").as_uri(),)))[0].came == "fetched"
@@ -210,7 +209,7 @@ def test_a_missing_file_says_what_to_do(store: Store) -> None:
 
 def test_from_must_be_a_directory(store: Store, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a directory"):
-        bring(store, Artifact(), source_dir=tmp_path / "none")
+        bring(store, Artifact(), source=OwnFiles(tmp_path / "none"))
 
 
 @pytest.mark.parametrize(

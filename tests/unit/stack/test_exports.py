@@ -11,17 +11,12 @@ import pytest
 from hostwright.common.errors import ArtifactError, InputError
 from hostwright.stack.store.artifacts import Store, read_pins
 from hostwright.stack.store.exporting import export
-from hostwright.stack.store.mirroring import Mirrored, mirror
-from hostwright.stack.store.sources import SUMS, Exported, FileSource, OwnFiles
-from tests.unit.stack.test_artifacts import CONTENT, Artifact, Quiet, sum_of
+from hostwright.stack.store.sources import SUMS, Exported, OwnFiles
+from tests.unit.stack.test_artifacts import CONTENT, Artifact, Quiet, bring, sum_of
 
 OTHER = b"of the other vendor" * 500
 WITHOUT_SUM = Artifact("cuda", "cuda.deb", sha256=None, size=None)
 BOTH = (Artifact(), WITHOUT_SUM)
-
-
-def bring(store: Store, *artifacts: Artifact, source: FileSource | None = None) -> list[Mirrored]:
-    return mirror(artifacts, store, lock=store.lock_file("tf"), source=source, progress=Quiet())
 
 
 def machine(root: Path) -> Store:
