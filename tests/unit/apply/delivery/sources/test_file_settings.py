@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from hostwright import inventory
 from hostwright.apply.delivery.sources.settings import FileSettings, Ports, read_file_settings
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.cli.door.reference.variables import OWN
 from hostwright.common.errors import InputErrors
-from hostwright.inventory import Host
-
-
-def host(tmp_path: Path, **variables: Any) -> Host:
-    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": {"gpu01": variables}}}))
-    return inventory.load(tmp_path / "hosts.yml").hosts["gpu01"]
+from tests.unit.inventory.test_inventory_connection import host_of
 
 
 def test_without_a_word_hosts_pull_and_serve_two_at_a_time(tmp_path: Path) -> None:
-    settings = read_file_settings(host(tmp_path))
+    settings = read_file_settings(host_of(tmp_path))
     assert settings == FileSettings("pull", "", Ports(), "", 2, 0, Ports())
 
 
 def test_everything_can_be_said(tmp_path: Path) -> None:
-    told = host(
+    told = host_of(
         tmp_path,
         artifacts="push",
         hostwright_files_address="10.0.0.9",
@@ -55,7 +47,7 @@ def test_everything_can_be_said(tmp_path: Path) -> None:
     ],
 )
 def test_a_value_is_read_as_it_is_meant(tmp_path: Path, name: str, value: object, meant: FileSettings) -> None:
-    assert read_file_settings(host(tmp_path, **{name: value})) == meant
+    assert read_file_settings(host_of(tmp_path, **{name: value})) == meant
 
 
 @pytest.mark.parametrize(
@@ -72,13 +64,13 @@ def test_a_value_is_read_as_it_is_meant(tmp_path: Path, name: str, value: object
 )  # fmt: skip
 def test_a_slip_is_named_with_its_place(tmp_path: Path, name: str, value: object) -> None:
     with pytest.raises(InputErrors, match=rf"hosts\.yml:\d+:\d+: {name}: found .*, expected "):
-        read_file_settings(host(tmp_path, **{name: value}))
+        read_file_settings(host_of(tmp_path, **{name: value}))
 
 
 def test_all_slips_are_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputErrors) as caught:
         read_apply_variables(
-            host(tmp_path, artifacts="ssh", hostwright_peer_rate="fast", hostwright_reboot_timeout="x")
+            host_of(tmp_path, artifacts="ssh", hostwright_peer_rate="fast", hostwright_reboot_timeout="x")
         )
     assert len(caught.value.errors) == 3
 
