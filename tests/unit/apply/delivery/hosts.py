@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.apply import events
+from hostwright.apply.delivery import pulling
 from hostwright.apply.delivery.batch import WantedFile
 from hostwright.apply.delivery.bringing import DeliveryMeans
 from hostwright.apply.delivery.delivery import Delivery
@@ -130,6 +131,12 @@ class LoopFleet:
             path = host.file(artifact)
             assert path.read_bytes() == content
             assert [entry.name for entry in path.parent.iterdir()] == [artifact.file]
+
+
+def altered(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
+    """Let hosts fetch by a script with other text around the program."""
+    before = pulling.pull_script
+    monkeypatch.setattr(pulling, "pull_script", lambda *given: before(*given).replace(old, new))
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from hostwright.apply.events import FROM_HERE, OVER_SSH, PEER, VENDOR
 from hostwright.common.errors import ArtifactError, HostError, Stopped
 from hostwright.transport.exchange import Ends
 from tests.lab.sshd import free_port
-from tests.unit.apply.delivery.hosts import CONTENT, HERE, LoopFleet, LoopHost, fleet_of
+from tests.unit.apply.delivery.hosts import CONTENT, HERE, LoopFleet, LoopHost, altered, fleet_of
 from tests.unit.apply.delivery.oddserver import honest, odd_server
 
 N = len(CONTENT)
@@ -452,13 +452,8 @@ def test_hosts_fetch_from_the_vendor_what_has_an_address_there(fleet: LoopFleet)
 
 
 def test_hosts_without_perl_are_pushed_to_and_ask_no_peer(fleet: LoopFleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hostwright.apply.delivery import pulling
-
     fleet.add()
-    before = pulling.pull_script
-    monkeypatch.setattr(
-        pulling, "pull_script", lambda *given: before(*given).replace("command -v perl", "command -v no-such-perl")
-    )
+    altered(monkeypatch, "command -v perl", "command -v no-such-perl")
     with fleet.handout() as handout:
         bring(fleet, fleet.hosts, handout)
     assert sources(fleet) == {OVER_SSH: 8}

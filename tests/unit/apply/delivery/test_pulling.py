@@ -24,7 +24,7 @@ from hostwright.apply.delivery.sources.heldinput import HeldInput
 from hostwright.common.errors import HostError, ProtocolError, Unreachable
 from hostwright.stack.stack import Artifact
 from tests.lab.sshd import free_port
-from tests.unit.apply.delivery.hosts import CONTENT, LoopFleet, LoopHost, artifact_of, fleet_of
+from tests.unit.apply.delivery.hosts import CONTENT, LoopFleet, LoopHost, altered, artifact_of, fleet_of
 from tests.unit.apply.delivery.oddserver import (
     TOKEN,
     answer,
@@ -62,12 +62,6 @@ def faster(monkeypatch: pytest.MonkeyPatch, *changes: tuple[str, str]) -> None:
         assert old in text
         text = text.replace(old, new)
     monkeypatch.setattr(pulling, "program", lambda: text)
-
-
-def altered(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
-    """The script around it with other text in it."""
-    before = pulling.pull_script
-    monkeypatch.setattr(pulling, "pull_script", lambda *given: before(*given).replace(old, new))
 
 
 def test_a_file_arrives_with_its_modes(fleet: LoopFleet, host: LoopHost, artifact: Artifact) -> None:
@@ -315,10 +309,7 @@ def test_ten_cuts_are_not_the_end(fleet: LoopFleet, host: LoopHost, artifact: Ar
 def test_a_host_without_perl_says_so(
     fleet: LoopFleet, host: LoopHost, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = pulling.pull_script
-    monkeypatch.setattr(
-        pulling, "pull_script", lambda *given: before(*given).replace("command -v perl", "command -v nope")
-    )
+    altered(monkeypatch, "command -v perl", "command -v nope")
     pulled = pulled_from(Grant("192.0.2.1", 9, TOKEN), host, artifact, fleet.locate(artifact))
     assert (pulled.word, pulled.why) == ("perl", "it has no perl")
 
