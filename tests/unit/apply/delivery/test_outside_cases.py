@@ -36,11 +36,6 @@ def fleet(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopFleet]:
         yield several
 
 
-@pytest.fixture
-def host(fleet: LoopFleet) -> LoopHost:
-    return fleet.hosts[0]
-
-
 def refused(fleet: LoopFleet, host: LoopHost, *pieces: bytes, begun: int = 1000) -> str:
     """A server's answer that must not be taken: the part stays as it was; the word of the failure."""
     (artifact,) = fleet.artifacts()

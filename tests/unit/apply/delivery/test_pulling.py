@@ -46,11 +46,6 @@ def fleet(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopFleet]:
 
 
 @pytest.fixture
-def host(fleet: LoopFleet) -> LoopHost:
-    return fleet.hosts[0]
-
-
-@pytest.fixture
 def artifact(fleet: LoopFleet) -> Artifact:
     return fleet.artifacts()[0]
 
