@@ -219,13 +219,13 @@ def test_a_host_that_serves_nobody_is_asked_by_nobody(fleet: LoopFleet) -> None:
     assert served.isdisjoint(PEER + host.name for host in fleet.hosts[:4])
 
 
-def test_a_peer_that_is_killed_in_the_middle_is_replaced(fleet: LoopFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_that_is_killed_in_the_middle_is_replaced(fleet: LoopFleet) -> None:
     """Peers are slow here, so that all of them are in the middle of something when they die."""
     fleet.add()
     slow = {host.name: FileSettings(rate=1_000_000) for host in fleet.hosts}
     with fleet.handout(slow) as handout:
         deliveries = [fleet.deliver(host, handout) for host in fleet.hosts]
-        until(lambda: any(source.startswith(PEER) for host in fleet.hosts for source in delivering(host)))
+        until(lambda: from_peers(fleet))
         victims = [pid for pid in programs(fleet) if b"127.0.9." in cmdline(pid) and b"serve" not in cmdline(pid)]
         for pid in victims:
             with suppress(ProcessLookupError):
@@ -238,8 +238,10 @@ def test_a_peer_that_is_killed_in_the_middle_is_replaced(fleet: LoopFleet, monke
         fleet.check(host)
 
 
-def delivering(host: LoopHost) -> list[str]:
-    return [event.source for event in host.said if isinstance(event, events.Delivering)]
+def from_peers(fleet: LoopFleet) -> set[str]:
+    """The hosts from which others fetch, or have fetched."""
+    said = [event for host in fleet.hosts for event in host.said if isinstance(event, events.Delivering)]
+    return {event.source.removeprefix(PEER) for event in said if event.source.startswith(PEER)}
 
 
 def cmdline(pid: int) -> bytes:
@@ -285,13 +287,13 @@ def test_a_host_that_says_it_has_what_it_has_not_harms_nobody(fleet: LoopFleet) 
     assert PEER + liar.name not in {source for host in others for came in host.came for source in came}
 
 
-def test_the_end_of_a_run_ends_what_is_under_way(fleet: LoopFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_a_run_ends_what_is_under_way(fleet: LoopFleet) -> None:
     """Ctrl-C: whoever waits is told, programs on hosts end, and what has arrived stays to be continued."""
     artifact = fleet.add()
     slow = {host.name: FileSettings(rate=1_000_000) for host in fleet.hosts}
     with fleet.handout(slow) as handout:
         deliveries = [fleet.deliver(host, handout) for host in fleet.hosts]
-        until(lambda: any(source.startswith(PEER) for host in fleet.hosts for source in delivering(host)))
+        until(lambda: from_peers(fleet))
         handout.stop()
         ended: list[str] = []
         for delivery in deliveries:
@@ -315,8 +317,8 @@ def test_a_host_that_is_done_stays_connected_while_others_fetch_from_it(fleet: L
     slow = {host.name: FileSettings(rate=2_000_000) for host in fleet.hosts}
     with fleet.handout(slow) as handout:
         deliveries = {host.name: fleet.deliver(host, handout) for host in fleet.hosts}
-        until(lambda: any(source.startswith(PEER) for host in fleet.hosts for source in delivering(host)))
-        serving = {s.removeprefix(PEER) for host in fleet.hosts for s in delivering(host) if s.startswith(PEER)}
+        until(lambda: from_peers(fleet))
+        serving = from_peers(fleet)
         kept = [name for name in serving if deliveries[name].close()]
         assert kept
         for name, delivery in deliveries.items():
@@ -474,7 +476,7 @@ def test_a_controller_that_is_killed_leaves_nothing_on_hosts(fleet: LoopFleet) -
         handout = stack.enter_context(fleet.handout({host.name: FileSettings(rate=1_000_000) for host in fleet.hosts}))
         for host in fleet.hosts:
             fleet.deliver(host, handout)
-        until(lambda: any(source.startswith(PEER) for host in fleet.hosts for source in delivering(host)))
+        until(lambda: from_peers(fleet))
         for host in fleet.hosts:
             for session in host.sessions:
                 session.close()  # all that a host sees of it
