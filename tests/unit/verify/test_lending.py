@@ -14,6 +14,7 @@ from hostwright.common.errors import ChannelRefused, HostError, ProtocolError, U
 from hostwright.inventory import Host
 from hostwright.transport import Output, Session
 from hostwright.verify.lending import Lender, LentSession
+from tests.unit.support.hostjobs import until
 
 HOST = Host("gpu01")
 
@@ -168,8 +169,7 @@ def test_a_host_that_takes_one_command_at_a_time_gets_them_one_after_another():
         assert begun.wait(20)
         run[1].start()
         run[2].start()
-        while session.refused < 2:  # both are told that there is no room, and wait for it
-            threading.Event().wait(0.01)
+        until(lambda: session.refused >= 2, "both are told that there is no room, and wait for it")
         refused.set()
         for thread in run:
             thread.join(20)

@@ -7,9 +7,8 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
 import pytest
@@ -29,6 +28,7 @@ from hostwright.transport.exchange import Ends
 from tests.lab.sshd import free_port
 from tests.unit.apply.delivery.hosts import CONTENT, HERE, LoopFleet, LoopHost, altered, fleet_of
 from tests.unit.apply.delivery.oddserver import honest, odd_server
+from tests.unit.support.hostjobs import until
 
 N = len(CONTENT)
 PATIENCE_S = 30.0
@@ -38,13 +38,6 @@ PATIENCE_S = 30.0
 def fleet(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopFleet]:
     with fleet_of(8, monkeypatch) as hosts:
         yield hosts
-
-
-def until(condition: Callable[[], object]) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end_s, "it did not come about"
-        time.sleep(0.01)
 
 
 def bring(
@@ -84,7 +77,7 @@ def test_hosts_fetch_from_this_machine_and_from_each_other(fleet: LoopFleet) -> 
     assert came[FROM_HERE] <= COPIES
     assert came["peer"] == 8 - came[FROM_HERE]
     assert sent == came[FROM_HERE] * N
-    until(lambda: not programs(fleet))
+    until(lambda: not programs(fleet), "nothing is left on hosts", PATIENCE_S)
 
 
 def test_one_host_alone_serves_nobody(fleet: LoopFleet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +218,7 @@ def test_a_peer_that_is_killed_in_the_middle_is_replaced(fleet: LoopFleet) -> No
     slow = {host.name: FileSettings(rate=1_000_000) for host in fleet.hosts}
     with fleet.handout(slow) as handout:
         deliveries = [fleet.deliver(host, handout) for host in fleet.hosts]
-        until(lambda: from_peers(fleet))
+        until(lambda: from_peers(fleet), "a host fetches from another", PATIENCE_S)
         victims = [pid for pid in programs(fleet) if b"127.0.9." in cmdline(pid) and b"serve" not in cmdline(pid)]
         for pid in victims:
             with suppress(ProcessLookupError):
@@ -293,7 +286,7 @@ def test_the_end_of_a_run_ends_what_is_under_way(fleet: LoopFleet) -> None:
     slow = {host.name: FileSettings(rate=1_000_000) for host in fleet.hosts}
     with fleet.handout(slow) as handout:
         deliveries = [fleet.deliver(host, handout) for host in fleet.hosts]
-        until(lambda: from_peers(fleet))
+        until(lambda: from_peers(fleet), "a host fetches from another", PATIENCE_S)
         handout.stop()
         ended: list[str] = []
         for delivery in deliveries:
@@ -304,7 +297,7 @@ def test_the_end_of_a_run_ends_what_is_under_way(fleet: LoopFleet) -> None:
         assert ended
         for delivery in deliveries:
             assert not delivery.close()
-    until(lambda: not programs(fleet))
+    until(lambda: not programs(fleet), "nothing is left on hosts", PATIENCE_S)
     for host in fleet.hosts:
         if host.file(artifact).exists():
             assert host.file(artifact).read_bytes() == CONTENT
@@ -317,7 +310,7 @@ def test_a_host_that_is_done_stays_connected_while_others_fetch_from_it(fleet: L
     slow = {host.name: FileSettings(rate=2_000_000) for host in fleet.hosts}
     with fleet.handout(slow) as handout:
         deliveries = {host.name: fleet.deliver(host, handout) for host in fleet.hosts}
-        until(lambda: from_peers(fleet))
+        until(lambda: from_peers(fleet), "a host fetches from another", PATIENCE_S)
         serving = from_peers(fleet)
         kept = [name for name in serving if deliveries[name].close()]
         assert kept
@@ -325,9 +318,9 @@ def test_a_host_that_is_done_stays_connected_while_others_fetch_from_it(fleet: L
             if name not in serving:
                 delivery.wait(fleet.artifacts())
                 delivery.close()
-        until(lambda: not any(member.kept for member in handout._members.values()))
+        until(lambda: not any(member.kept for member in handout._members.values()), "no connection is kept", PATIENCE_S)
     assert sources(fleet)[FROM_HERE] <= COPIES
-    until(lambda: not programs(fleet))
+    until(lambda: not programs(fleet), "nothing is left on hosts", PATIENCE_S)
 
 
 def test_a_host_that_reboots_is_fetched_from_by_nobody_until_it_is_back(fleet: LoopFleet) -> None:
@@ -401,8 +394,8 @@ def test_what_a_role_waits_for_comes_first(fleet: LoopFleet) -> None:
     delivery = fleet.deliver(host, None, FileSettings(way="push"))
     waiting = threading.Thread(target=delivery.wait, args=([fleet.files["last"][0]],))
     waiting.start()
-    until(lambda: delivery._batch and delivery._batch._files["last"].urgent)
-    until(lambda: delivery._batch and not delivery._batch._looking)
+    until(lambda: delivery._batch and delivery._batch._files["last"].urgent, "the last is waited for", PATIENCE_S)
+    until(lambda: delivery._batch and not delivery._batch._looking, "all are looked for", PATIENCE_S)
     going.set()
     waiting.join(PATIENCE_S)
     delivery.wait(fleet.artifacts())
@@ -476,16 +469,16 @@ def test_a_controller_that_is_killed_leaves_nothing_on_hosts(fleet: LoopFleet) -
         handout = stack.enter_context(fleet.handout({host.name: FileSettings(rate=1_000_000) for host in fleet.hosts}))
         for host in fleet.hosts:
             fleet.deliver(host, handout)
-        until(lambda: from_peers(fleet))
+        until(lambda: from_peers(fleet), "a host fetches from another", PATIENCE_S)
         for host in fleet.hosts:
             for session in host.sessions:
                 session.close()  # all that a host sees of it
-        until(lambda: not programs(fleet) or all_new(fleet))
+        until(lambda: not programs(fleet) or all_new(fleet), "what served is gone", PATIENCE_S)
         handout.stop()
     for host in fleet.hosts:
         if host.delivery:
             host.delivery.close()
-    until(lambda: not programs(fleet))
+    until(lambda: not programs(fleet), "nothing is left on hosts", PATIENCE_S)
 
 
 def all_new(fleet: LoopFleet) -> bool:

@@ -10,7 +10,6 @@ import os
 import resource
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from hostwright.transport.exchange import Ends
 from tests.unit.apply.delivery.hosts import CONTENT, LoopFleet, LoopHost, fleet_of
 from tests.unit.apply.delivery.oddserver import answer, honest, odd_server, pulled_from, saying
 from tests.unit.apply.delivery.sources.simulated import Fleet, hosts
+from tests.unit.support.hostjobs import until
 
 N = len(CONTENT)
 
@@ -221,10 +221,9 @@ def test_two_hundred_strangers_at_a_peer_do_not_end_it(fleet: LoopFleet) -> None
                 strangers[-1].sendall(b"GET /" + b"0" * 64)
             except OSError:
                 continue
-        deadline = time.monotonic() + 20
         late = LoopHost("late", "127.0.9.77", f"{fleet.folder}/late", Ends())
-        while pulled_from(grant, late, artifact, fleet.locate(artifact)).verdict != "done":
-            assert time.monotonic() < deadline
+        path = fleet.locate(artifact)
+        until(lambda: pulled_from(grant, late, artifact, path).verdict == "done", "the late one has it")
         for stranger in strangers:
             stranger.close()
         for delivery in deliveries:

@@ -34,6 +34,7 @@ from tests.unit.apply.delivery.oddserver import (
     saying,
     start_of,
 )
+from tests.unit.support.hostjobs import until
 
 N = len(CONTENT)
 
@@ -344,10 +345,7 @@ def test_two_at_the_same_time_wait_for_each_other(fleet: LoopFleet, host: LoopHo
         one = threading.Thread(target=fetch, args=(first,))
         one.start()
         part = host.file(artifact).with_name(f"{artifact.file}.part")
-        deadline = time.monotonic() + 20
-        while not (part.exists() and part.stat().st_size == 1000):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: part.exists() and part.stat().st_size == 1000, "it has begun")
         other = threading.Thread(target=fetch, args=(second,))
         other.start()
         go.set()
@@ -402,10 +400,7 @@ def test_a_connection_that_is_lost_ends_the_program_there(fleet: LoopFleet, host
         with pytest.raises(Unreachable, match="connection was lost"):
             pulled_from(server, host, artifact, fleet.locate(artifact))
         found = ["pgrep", "-f", f"-- 127.0.0.1 {server.port} "]
-        deadline = time.monotonic() + 20
-        while subprocess.run(found, stdout=subprocess.DEVNULL, check=False).returncode == 0:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: subprocess.run(found, stdout=subprocess.DEVNULL, check=False).returncode, "the program ends")
 
 
 def test_the_token_is_in_no_argument_of_any_program(fleet: LoopFleet, host: LoopHost, artifact: Artifact) -> None:

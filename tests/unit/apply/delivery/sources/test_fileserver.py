@@ -7,8 +7,7 @@ import logging
 import random
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from hostwright.common.errors import HostwrightError, InputError
 from hostwright.transport.serving import answering
 from tests.lab.sshd import free_port
 from tests.unit.apply.delivery.hosts import artifact_of
+from tests.unit.support.hostjobs import until
 
 HERE = "127.0.0.1"
 CONTENT = random.Random(1).randbytes(3_000_000)  # noqa: S311 - the same in each process
@@ -59,20 +59,13 @@ def ask(
         connection.close()
 
 
-def until(condition: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end_s, "it did not come about"
-        time.sleep(0.005)
-
-
 def test_a_file_is_served_once_to_who_has_its_token(server: FileServer, item: StoredFile) -> None:
     grant = given(server, item)
     status, headers, content = ask(grant, f"/{item.sha256}")
     assert (status, content) == (200, CONTENT)
     assert headers["Content-Length"] == str(len(CONTENT))
     assert ask(grant, f"/{item.sha256}")[0] == 403
-    until(lambda: server.sent_bytes == len(CONTENT))
+    until(lambda: server.sent_bytes == len(CONTENT), "all bytes are counted")
 
 
 @pytest.mark.parametrize("start", [1, 1_000_000, len(CONTENT) - 1])
@@ -201,8 +194,8 @@ def test_who_takes_a_file_too_slowly_is_cut(
         one.connect((HERE, grant.port))
         one.sendall(f"GET /{item.sha256} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {grant.token}\r\n\r\n".encode())
         taken = lambda: server._servers[HERE, Ports()].expected.taken  # noqa: E731
-        until(lambda: taken() == 1)
-        until(lambda: bool(one.recv(64)) and taken() == 0)  # a drip
+        until(lambda: taken() == 1, "a place is taken")
+        until(lambda: bool(one.recv(64)) and taken() == 0, "who drips is cut")
     assert server.sent_bytes < 64 << 20
 
 

@@ -21,6 +21,7 @@ import pytest
 from hostwright.apply.delivery import pulling
 from hostwright.apply.delivery.sources import peers
 from tests.lab.sshd import free_port
+from tests.unit.support.hostjobs import until
 
 HERE = "127.0.0.1"
 TOKEN = "q" * 32
@@ -212,9 +213,7 @@ def test_it_makes_so_many_uploads_and_no_more(tmp_path: Path) -> None:
             assert one.recv(12) == b"HTTP/1.1 200"
         assert server.curl()[0] == 503
         held[0].close()
-        deadline = time.monotonic() + 20
-        while server.curl("--range", f"{len(CONTENT) - 10}-")[0] != 206:
-            assert time.monotonic() < deadline
+        until(lambda: server.curl("--range", f"{len(CONTENT) - 10}-")[0] == 206, "a place is free again")
         held[1].close()
 
 
@@ -249,9 +248,7 @@ def test_strangers_take_no_places(server: Serving) -> None:
         with suppress(OSError):
             held.append(server.connect())
             held[-1].sendall(b"GET /x HTTP/1.1\r\nX: y\r\n" if number % 2 else b"")
-    deadline = time.monotonic() + 20
-    while server.curl() != (200, CONTENT):
-        assert time.monotonic() < deadline
+    until(lambda: server.curl() == (200, CONTENT), "strangers are cut")
     for one in held:
         one.close()
 
@@ -271,9 +268,7 @@ def test_an_upload_of_which_nobody_takes_a_byte_ends(tmp_path: Path) -> None:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         one.connect((HERE, server.port))
         one.sendall(server.request())
-        deadline = time.monotonic() + 20
-        while server.curl() != (200, CONTENT):
-            assert time.monotonic() < deadline
+        until(lambda: server.curl() == (200, CONTENT), "the upload ends")
 
 
 def test_an_upload_that_drips_ends(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from tests.lab.sshd import free_port
 from tests.unit.apply.delivery.hosts import artifact_of
 from tests.unit.support.clusters import RUN, Worker, brief_of, fleet_of
 from tests.unit.support.gated import WAIT_S
+from tests.unit.support.hostjobs import until
 
 HOST = {"ansible_host": "127.0.0.1", "ansible_timeout": 5}
 
@@ -61,11 +62,7 @@ def carry_out(desk: Desk, given: Errand, key: str = "task-1") -> threading.Threa
 
 def asked(worker: Worker) -> tuple[str, Knock]:
     """The attempt that asks, and its question."""
-    deadline = threading.Event()
-    for _ in range(int(WAIT_S / 0.01)):
-        if worker.said:
-            break
-        deadline.wait(0.01)
+    until(lambda: worker.said, "it asks", WAIT_S)
     message = worker.said[0]
     assert isinstance(message.body, Knock)
     return message.attempt, message.body
@@ -221,11 +218,7 @@ def handouts(monkeypatch: pytest.MonkeyPatch) -> list[Files]:
 
 def attempts(desk: Desk, number: int) -> list[str]:
     """So many attempts, once they are there."""
-    pause = threading.Event()
-    for _ in range(int(WAIT_S / 0.01)):
-        if len(desk._now()) == number:
-            break
-        pause.wait(0.01)
+    until(lambda: len(desk._now()) == number, f"{number} attempts", WAIT_S)
     return [attempt.id for attempt in desk._now()]
 
 
