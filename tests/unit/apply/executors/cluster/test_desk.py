@@ -17,14 +17,14 @@ from hostwright.apply.events import Emit, Note
 from hostwright.apply.executors.cluster import desk as desks
 from hostwright.apply.executors.cluster.attempt import Attempt
 from hostwright.apply.executors.cluster.desk import Desk, hear
-from hostwright.apply.executors.cluster.errand import Brief, Done, Errand, Go, Knock, Reported, Word, errand
+from hostwright.apply.executors.cluster.errand import Brief, Done, Errand, Go, Knock, Reported, Word, errand, unsealed
 from hostwright.apply.executors.cluster.records import kept
 from hostwright.apply.executors.cluster.sealing import letter
 from hostwright.apply.host.connection import Patience
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.host.scheduling.pastruns import PastRuns
 from hostwright.apply.rollout.applying import Work
-from hostwright.common.errors import HostError, HostwrightError, Refused, Stopped, Unreachable
+from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused, Stopped, Unreachable
 from hostwright.common.places import state_root
 from hostwright.common.untrusted import Unforeseen
 from tests.lab.sshd import free_port
@@ -165,23 +165,20 @@ def test_words_keep_a_host_for_as_long_as_they_come(tmp_path: Path, monkeypatch:
     assert not thread.is_alive()
 
 
-def test_a_run_that_stops_is_known_to_those_who_begin_later(tmp_path: Path):
+def test_a_run_that_stops_is_known_to_those_who_begin_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     desk, worker, _, given, _ = at_work(tmp_path)
     desk.hear(Word(stopping=True))
     stopped: list[Attempt] = []
-    monkey = Attempt.stop
+    own = Attempt.stop
 
     def stop(self: Attempt) -> None:
         stopped.append(self)
-        monkey(self)
+        own(self)
 
-    Attempt.stop = stop  # type: ignore[method-assign]
-    try:
-        thread = carry_out(desk, given)
-        desk.hear(Word(stopping=True, leave=frozenset({asked(worker)[0]})))
-        thread.join(WAIT_S)
-    finally:
-        Attempt.stop = monkey  # type: ignore[method-assign]
+    monkeypatch.setattr(Attempt, "stop", stop)
+    thread = carry_out(desk, given)
+    desk.hear(Word(stopping=True, leave=frozenset({asked(worker)[0]})))
+    thread.join(WAIT_S)
     assert len(stopped) == 1
 
 
@@ -308,12 +305,7 @@ def test_leaving_in_the_middle_cuts_the_connections_and_tells_nothing_more(tmp_p
             connections = self._connecting(None)
             begun.set()
             assert go_on.wait(WAIT_S)
-            connections.connect(desk._roster().member(_host(given)))
-
-    def _host(given: Errand):
-        from hostwright.apply.executors.cluster.errand import unsealed
-
-        return unsealed(given, ())[0]
+            connections.connect(desk._roster().member(unsealed(given, ())[0]))
 
     attempt, files = Slow(desk._place, given), Files("", {}, desk._tell)
     raised: list[BaseException] = []
@@ -337,8 +329,6 @@ def test_a_word_for_a_run_that_is_not_here_is_not_heard():
 
 
 def test_a_file_that_is_missing_is_missing_on_that_worker(tmp_path: Path):
-    from hostwright.common.errors import ArtifactError
-
     desk, _, _, given, _ = at_work(tmp_path)
     placed = Attempt(desk._place, given)._placed(ArtifactError("cuda: cuda.run is not on this machine: run mirror"))
     assert isinstance(placed, HostError)
