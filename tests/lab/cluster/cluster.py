@@ -37,6 +37,11 @@ class Cluster:
     def address(self) -> str:
         return f"{self.protocol}://127.0.0.1:{self.port}"
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What is typed behind a verb so that its work is spread over this cluster."""
+        return ("--executor", "dask", "--scheduler", self.address)
+
     def start_scheduler(self) -> None:
         """Start it, and wait until it listens."""
         words = ("scheduler", "--protocol", self.protocol, "--host", "127.0.0.1", "--port", str(self.port), *QUIET)

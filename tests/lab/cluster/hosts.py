@@ -96,6 +96,10 @@ class Hosts:
         """The jobs that were started on a host."""
         return self.on(host, "ls /var/lib/hostwright/jobs").split()
 
+    def once(self, *hosts: str) -> bool:
+        """Whether each step ran once on these hosts, in one job."""
+        return all(self.steps(host) == ["first", "second"] and len(self.jobs(host)) == 1 for host in hosts)
+
     def wait_until_begun(self, *hosts: str) -> None:
         """Until the first step runs on all of these hosts."""
         for host in hosts:

@@ -60,7 +60,7 @@ def test_a_worker_is_killed_in_the_middle_of_a_job_and_the_run_ends_green(
     machines = {host: find_machine(lab, host) for host in HOSTS}
     before = {host: jobs_of(machine) for host, machine in machines.items()}
     state = tmp_path / "state"
-    words = ("--hosts", ",".join(HOSTS), "--executor", "dask", "--scheduler", cluster.address)
+    words = ("--hosts", ",".join(HOSTS), *cluster.options)
     run = Typed(
         subprocess.Popen(
             [str(INVOKE), "provision", "--inventory", str(lab.inventory.parent), *words],

@@ -35,19 +35,10 @@ def bare(tmp_path: Path) -> Iterator[Cluster]:
         yield cluster
 
 
-def options(scheduler: str) -> tuple[str, ...]:
-    return ("--executor", "dask", "--scheduler", scheduler)
-
-
-def once(hosts: Hosts, *names: str) -> bool:
-    """Whether each step ran once on these hosts, in one job."""
-    return all(hosts.steps(name) == ["first", "second"] and len(hosts.jobs(name)) == 1 for name in names)
-
-
 def test_a_worker_that_is_told_to_end(hosts: Hosts, bare: Cluster, state: Path):
     """distributed #1352: workers that are downscaled (SIGTERM) fail jobs with CancelledError or KilledWorker."""
     bare.start_worker("w1")
-    run = Typed(typed(hosts.root, state, "provision", "--hosts", "gpu1,gpu2", *options(bare.address)))
+    run = Typed(typed(hosts.root, state, "provision", "--hosts", "gpu1,gpu2", *bare.options))
     hosts.wait_until_begun("gpu1", "gpu2")
     bare.start_worker("w2")
     bare.kill("w1", signal.SIGTERM)
@@ -55,7 +46,7 @@ def test_a_worker_that_is_told_to_end(hosts: Hosts, bare: Cluster, state: Path):
     hosts.go()
     assert run.end() == 0, run.out
     assert not FOREIGN.search(run.out), run.out
-    assert once(hosts, "gpu1", "gpu2")
+    assert hosts.once("gpu1", "gpu2")
 
 
 def test_a_host_that_ends_every_worker_which_takes_it(hosts: Hosts, bare: Cluster, state: Path):
@@ -71,7 +62,7 @@ def test_a_host_that_ends_every_worker_which_takes_it(hosts: Hosts, bare: Cluste
     deadly.write_text("slow_word: die\n")
     hosts.go()
     try:
-        run = Typed(typed(hosts.root, state, "provision", "--hosts", "all", *options(bare.address)))
+        run = Typed(typed(hosts.root, state, "provision", "--hosts", "all", *bare.options))
         assert run.end(600) == 1, run.out
         ended = {record["host"]: record for record in records(state) if record["kind"] == "host ended"}
         assert set(ended) == set(NAMES)
@@ -80,13 +71,13 @@ def test_a_host_that_ends_every_worker_which_takes_it(hosts: Hosts, bare: Cluste
         assert all("workers were lost while they had it" in ended[host]["sentence"] for host in failed)
         assert not FOREIGN.search(run.out), run.out
         deadly.write_text("slow_word: live\n")
-        resumed = Typed(typed(hosts.root, state, "provision", "--hosts", "all", *options(bare.address)))
+        resumed = Typed(typed(hosts.root, state, "provision", "--hosts", "all", *bare.options))
         assert resumed.end() == 0, resumed.out
     finally:
         role.write_text(before)
         deadly.unlink()
         deadly.parent.rmdir()
-    assert once(hosts, *NAMES)
+    assert hosts.once(*NAMES)
 
 
 def test_no_worker_is_left(hosts: Hosts, bare: Cluster, state: Path, monkeypatch: pytest.MonkeyPatch):
@@ -111,7 +102,7 @@ def test_no_worker_is_left(hosts: Hosts, bare: Cluster, state: Path, monkeypatch
 def test_the_scheduler_is_lost_and_comes_back(hosts: Hosts, bare: Cluster, state: Path):
     """distributed #5666, #8690 (a bare CancelledError) and #403 (a scheduler that is restarted in its place)."""
     bare.start_worker("w1", words=("--no-nanny", "--death-timeout", "5"))
-    run = Typed(typed(hosts.root, state, "provision", "--hosts", "gpu1,gpu2", *options(bare.address)))
+    run = Typed(typed(hosts.root, state, "provision", "--hosts", "gpu1,gpu2", *bare.options))
     hosts.wait_until_begun("gpu1", "gpu2")
     assert bare.scheduler is not None
     bare.scheduler.kill()
@@ -132,13 +123,13 @@ def test_the_scheduler_is_lost_and_comes_back(hosts: Hosts, bare: Cluster, state
     resumed.wait_for("re-attaching")
     hosts.go()
     assert resumed.end() == 0, resumed.out
-    assert once(hosts, "gpu1", "gpu2")
+    assert hosts.once("gpu1", "gpu2")
 
 
 def test_a_worker_that_hangs_holds_up_no_other_and_the_run_can_be_ended(hosts: Hosts, bare: Cluster, state: Path):
     """awx #10737: a job that was given to a node which does not answer."""
     bare.start_worker("w1", threads=1)
-    run = Typed(typed(hosts.root, state, "provision", "--hosts", "all", *options(bare.address)))
+    run = Typed(typed(hosts.root, state, "provision", "--hosts", "all", *bare.options))
     hosts.wait_until_begun("gpu1")
     os.killpg(bare.workers["w1"].pid, signal.SIGSTOP)
     bare.start_worker("w2", threads=1)
@@ -149,13 +140,13 @@ def test_a_worker_that_hangs_holds_up_no_other_and_the_run_can_be_ended(hosts: H
     run.process.send_signal(signal.SIGINT)
     assert run.end(60) == 130
     assert not FOREIGN.search(run.out), run.out
-    assert once(hosts, "gpu2", "gpu3", "gpu4")
+    assert hosts.once("gpu2", "gpu3", "gpu4")
 
 
 def test_a_nanny_restarts_the_only_worker(hosts: Hosts, bare: Cluster, state: Path):
     """distributed #4221: a worker that takes too much memory is restarted in its place."""
     bare.start_worker("w1", words=("--nanny",))
-    run = Typed(typed(hosts.root, state, "provision", "--hosts", "gpu1,gpu2", *options(bare.address)))
+    run = Typed(typed(hosts.root, state, "provision", "--hosts", "gpu1,gpu2", *bare.options))
     hosts.wait_until_begun("gpu1", "gpu2")
     with Client(bare.address, set_as_default=False) as client:
         (worker,) = client.run(os.getpid).values()
@@ -164,4 +155,4 @@ def test_a_nanny_restarts_the_only_worker(hosts: Hosts, bare: Cluster, state: Pa
     hosts.go()
     assert run.end() == 0, run.out
     assert not FOREIGN.search(run.out), run.out
-    assert once(hosts, "gpu1", "gpu2")
+    assert hosts.once("gpu1", "gpu2")
