@@ -1,14 +1,17 @@
-"""Real filesystems for a script: a mount namespace of its own, in which it may mount what it likes."""
+"""Real filesystems for a script or for what is typed: mounts of its own, in a namespace."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import pytest
 
-_UNSHARE = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+ROOT = os.getuid() == 0
+_UNSHARE = ["unshare", "--mount"] if ROOT else ["unshare", "--map-root-user", "--mount"]
 
 
 @cache
@@ -30,3 +33,17 @@ def in_namespace(script: str, umask: int = 0o022, **env: str) -> subprocess.Comp
         umask=umask,
         env={**os.environ, "LC_ALL": "C", **env},
     )
+
+
+@contextmanager
+def mounts(*commands: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """A process with mounts of its own, which these commands of ``/bin/sh`` make, and the words that enter it."""
+    script = "\n".join((*commands, "echo", "exec sleep 3600"))
+    with subprocess.Popen([*_UNSHARE, "/bin/sh", "-ec", script], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"\n", "this machine lets nobody mount"
+            inside = () if ROOT else ("-U", "--preserve-credentials")
+            yield process.pid, ("nsenter", *inside, "-m", "-t", str(process.pid))
+        finally:
+            process.kill()

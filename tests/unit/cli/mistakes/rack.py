@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.lab.sshd import Sshd, running
 from tests.unit.cli.mistakes.desk import Desk
-from tests.unit.cli.mistakes.mounts import mounts
+from tests.unit.support.mounts import mounts
 
 PLACES = ("/mnt", "/run", "/var/lib")  #: where runs and the role below write; each host has its own
 HELLO, GO = "/mnt/hello", "/mnt/go"

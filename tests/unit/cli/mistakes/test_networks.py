@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.mistakes.desk import Desk
-from tests.unit.cli.mistakes.mounts import ROOT
 from tests.unit.cli.mistakes.rack import HELLO, rack, write_role
 from tests.unit.cli.mistakes.rack import ROLE as NOTHING
+from tests.unit.support.mounts import ROOT
 
 #: nothing of the network but an interface that is down
 OFFLINE = ("unshare", *(() if ROOT else ("--map-root-user",)), "-n")

@@ -15,8 +15,8 @@ import pytest
 
 from tests.lab.sshd import make_key
 from tests.unit.cli.mistakes.desk import Desk, Said
-from tests.unit.cli.mistakes.mounts import mounts
 from tests.unit.cli.mistakes.rack import HELLO, Rack, rack
+from tests.unit.support.mounts import mounts
 
 FULL, READ_ONLY = "No space left on device: free some space there", "Read-only file system: mount it writable"
 ELSEWHERE = "set HOSTWRIGHT_STATE to a directory elsewhere"
