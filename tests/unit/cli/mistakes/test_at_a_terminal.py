@@ -11,9 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-
-import pytest
 
 from tests.unit.cli.mistakes.desk import Desk
 from tests.unit.cli.mistakes.rack import GO, HELLO, Rack, rack
@@ -99,11 +96,6 @@ def stopped(at: Terminal, sentence: str) -> None:
     status = at.ended()
     assert "Traceback" not in at.screen
     assert (status, " ".join(at.screen.split()).count(sentence)) == (130, 1), at.screen
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 def test_while_a_program_of_the_inventory_runs(desk: Desk) -> None:

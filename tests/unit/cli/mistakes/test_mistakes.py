@@ -153,11 +153,6 @@ def told(said: Said, says: tuple[str, ...], status: int = 2) -> None:
     assert said.sentences == 1, said.err
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
-
-
 @pytest.mark.parametrize("what", TYPED)
 def test_one_sentence_mends_it(desk: Desk, what: str) -> None:
     mistake = TYPED[what]

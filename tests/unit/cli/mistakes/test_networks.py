@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
-from pathlib import Path
 
 import pytest
 
@@ -17,11 +16,6 @@ from tests.unit.support.mounts import ROOT
 #: nothing of the network but an interface that is down
 OFFLINE = ("unshare", *(() if ROOT else ("--map-root-user",)), "-n")
 CURE = "`hostwright mirror --from DIR`"
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 def hosts(desk: Desk, **variables: object) -> None:

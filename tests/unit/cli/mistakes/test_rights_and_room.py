@@ -22,11 +22,6 @@ FULL, READ_ONLY = "No space left on device: free some space there", "Read-only f
 ELSEWHERE = "set HOSTWRIGHT_STATE to a directory elsewhere"
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
-
-
 @contextmanager
 def state(desk: Desk, kind: str) -> Iterator[tuple[str, ...]]:
     """The state directory is on a disk of its own, which is full or read-only; the words that lead there."""

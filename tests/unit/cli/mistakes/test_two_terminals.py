@@ -8,7 +8,6 @@ import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -17,11 +16,6 @@ from tests.unit.cli.mistakes.rack import GO, HELLO, Rack, rack
 from tests.unit.support.sshsite import until
 
 SLOWLY = "--var hello_slowly=true"
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 @contextmanager
