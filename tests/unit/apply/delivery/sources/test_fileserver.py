@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import logging
-import random
 import socket
 import threading
 from collections.abc import Iterator
@@ -19,11 +18,9 @@ from hostwright.apply.delivery.sources.settings import Ports
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.transport.serving import answering
 from tests.lab.sshd import free_port
-from tests.unit.apply.delivery.hosts import artifact_of
+from tests.unit.apply.delivery.hosts import CONTENT, HERE, artifact_of
 from tests.unit.support.hostjobs import until
 
-HERE = "127.0.0.1"
-CONTENT = random.Random(1).randbytes(3_000_000)  # noqa: S311 - the same in each process
 PATIENCE_S = 20.0
 
 
