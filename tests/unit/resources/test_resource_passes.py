@@ -16,6 +16,7 @@ from hostwright.resources.packages.repositories import SourcesDisabled
 from hostwright.resources.system.services import RestartedAfter
 from hostwright.resources.system.units import UNITS, show_probe
 from hostwright.stack.stack import Artifact
+from tests.unit.plan.test_passes import as_one_user
 from tests.unit.support.shell import program, run
 
 STARTED_S = 1_700_000_000  #: when the units began, as seconds since 1970
@@ -23,7 +24,7 @@ STARTED_S = 1_700_000_000  #: when the units began, as seconds since 1970
 
 def look(probes: list[Probe], path: Path | None = None, *, alone: bool = False, **places: str) -> Facts:
     """The answers of these probes, by the machine's own shell, as one user and with stand-ins of tools in ``path``."""
-    mine = [Probe(probe.script, cap_bytes=probe.cap_bytes, part=probe.part) for probe in probes]
+    mine = as_one_user(probes)
     nonce = new_nonce()
     text, _ = programs(mine, nonce, alone=alone)
     for place, here in places.items():
