@@ -30,6 +30,10 @@ class Probe:
     cap_bytes: int = PROBE_CAP_BYTES
     part: PassPart | None = field(default=None, compare=False, repr=False, metadata=NO_IDENTITY)
 
+    def __reduce__(self) -> tuple[type[Probe], tuple[str, bool, int]]:
+        """In another process the question is the same; a part is how this one may ask it, and holds functions."""
+        return Probe, (self.script, self.root, self.cap_bytes)
+
 
 @dataclass(frozen=True, slots=True)
 class PassPart:
