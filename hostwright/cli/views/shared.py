@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
-from hostwright.cli.console import Hanging
+from hostwright.cli.console import Hanging, Listed
 from hostwright.cli.door import advice
 from hostwright.common.errors import (
     Acceptance,
@@ -28,7 +29,7 @@ from hostwright.common.errors import (
     Unreachable,
 )
 from hostwright.common.quoting import sh
-from hostwright.common.text import printable
+from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import NAMED_CHARACTERS, fold, headed, terms
 from hostwright.stack.store.artifacts import stand_ins_line
 
@@ -110,6 +111,14 @@ def show_next_of_errors(
         show_next(out, "doctor", [*dict.fromkeys(results["failed"])], members)
     if results["unreachable"]:
         show_next(out, "rebuild", results["unreachable"], members, " --check")
+
+
+def show_sums(out: Console, words: Iterable[str]) -> None:
+    """How many hosts there are, and how many of them each word says; nothing for a single host."""
+    numbers = Counter(words)
+    if numbers.total() > 1:
+        sums = ", ".join(f"{number} {word}" for word, number in numbers.most_common())
+        out.print(Listed(f"{count(numbers.total(), 'host')}: {sums}", style="bold"))
 
 
 def show_errors(errors: tuple[HostError, ...]) -> None:
