@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.rollout import Results
     from hostwright.fleet import Member
 
+_BAD = frozenset({"failed", "unreachable", "stopped"})
 _MOST_ALONE = 3  #: hosts with the same error that have a line each
 
 
@@ -111,6 +112,11 @@ def show_next_of_errors(
         show_next(out, "doctor", [*dict.fromkeys(results["failed"])], members)
     if results["unreachable"]:
         show_next(out, "rebuild", results["unreachable"], members, " --check")
+
+
+def style_of_ends(words: Collection[str], good: frozenset[str]) -> str:
+    """The style of the line that says how hosts ended; ``good`` are the words of those that ended well."""
+    return "bold green" if good.issuperset(words) else "bold yellow" if _BAD.isdisjoint(words) else "bold red"
 
 
 def show_sums(out: Console, words: Iterable[str]) -> None:
