@@ -34,11 +34,6 @@ def show_locks(results: Results[HostLocks], *, as_json: bool) -> None:
     show_sums(out, [*map(_word, results.values), *map(result_of, results.errors)])
 
 
-def locks_line(host_locks: HostLocks) -> str:
-    """One host in one line."""
-    return f"{host_locks.host}  {_told(host_locks)}"
-
-
 def _told(host_locks: HostLocks) -> str:
     return "; ".join(_parts(host_locks))
 
