@@ -57,7 +57,7 @@ def run(verb: Callable[[], int]) -> int:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
         errors.print(Text(printable(sentence_of(error)), style="bold red"))
-        return BAD_INPUT if isinstance(error, ImportError) and lacking(error) else FAILED
+        return BAD_INPUT if lacking(error) else FAILED
 
 
 def nobody_reads() -> int:

@@ -188,6 +188,6 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
         if not asked:  # a shell that completes a line shows no sentence in the middle of it
             print(sentence_of(error), file=sys.stderr)
-        sys.exit(BAD_INPUT if isinstance(error, ImportError) and lacking(error) else FAILED)
+        sys.exit(BAD_INPUT if lacking(error) else FAILED)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on Python would only print where it was interrupted

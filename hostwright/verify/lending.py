@@ -45,11 +45,11 @@ class LentSession(Session):
             self.execs += 1
             try:
                 self._pipe.send((command, given))
-                answer = self._pipe.recv()
+                answer: Output | HostError = self._pipe.recv()
             except (EOFError, OSError) as error:
                 raise Unreachable(self.host.name, "the process that has its connection is gone") from error
         if not isinstance(answer, Output):
-            raise _unpacked(*answer)
+            raise answer
         if on_stdout is None:
             return answer
         on_stdout(answer.stdout)
@@ -100,13 +100,13 @@ class Lender:
                 command, given = pipe.recv()
                 pipe.send(self._answer(command, given))
 
-    def _answer(self, command: str, given: dict[str, Any]) -> Output | tuple[Any, ...]:
+    def _answer(self, command: str, given: dict[str, Any]) -> Output | HostError:
         try:
             return self._run(self._session(), command, given)
         except HostError as error:
-            return _packed(error)
+            return error
         except Exception as error:  # noqa: BLE001 - told to who asked
-            return _packed(HostError("", f"{type(error).__name__}: {error}"))
+            return HostError("", f"{type(error).__name__}: {error}")
 
     def _session(self) -> Session:
         with self._changed:
@@ -140,15 +140,3 @@ class Lender:
         with self._changed:
             running = self._running
             self._changed.wait_for(lambda: self._running < running or self._running == 0)
-
-
-def _packed(error: HostError) -> tuple[type[HostError], tuple[Any, ...], dict[str, Any]]:
-    """An error as what it was made of: pickle would call its class with other arguments."""
-    return type(error), error.args, vars(error)
-
-
-def _unpacked(kind: type[HostError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> HostError:
-    error = kind.__new__(kind)
-    error.args = arguments
-    vars(error).update(fields)
-    return error

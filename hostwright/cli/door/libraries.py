@@ -11,10 +11,13 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 BAD_INPUT = 2  #: the exit status
 
 
-def lacking(error: ImportError) -> str:
-    """The sentence for a library that Hostwright needs and this environment lacks; empty for what a site imports."""
+def lacking(error: Exception) -> str:
+    """The sentence for a library that Hostwright needs and this environment lacks; empty for what a site imports, and
+    for any other error."""
+    if not isinstance(error, ModuleNotFoundError):
+        return ""
     name = (error.name or "").partition(".")[0]
-    if not isinstance(error, ModuleNotFoundError) or not name or find_spec(name) is not None or not _ours(error):
+    if not name or find_spec(name) is not None or not _ours(error):
         return ""
     return _sentence(str(error))
 

@@ -41,7 +41,7 @@ def sentence_of(error: Exception, words: Sequence[str] | None = None) -> str:
     if isinstance(error, OSError) and places.to_blame(error):
         instead = places.ANOTHER_STATE if _in_state(error.filename) else ""
         return f"{error.filename or 'what is printed'}: {places.refused(error, instead)}"
-    if isinstance(error, ImportError) and (sentence := lacking(error)):
+    if sentence := lacking(error):
         return sentence
     what = f"Hostwright met something that it does not expect: {type(error).__name__} at {place_of(error)}"
     try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
 from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
@@ -56,9 +57,7 @@ def audit(
         elif not outputs.on_stdout:
             out = console.make_console()
             out.print(console.with_sums(table(look)))
-            desired = [host.host for host in look.audit.hosts if host.status == "desired"]
-            for verb, hosts, more in next_hosts(look.audit):
-                show_next(out, verb, hosts, auditor.members, more, done=desired if verb == "plan" else ())
+            _show_next(out, auditor, look, next_hosts(look.audit))
 
     return _write(outputs, auditor, shown(auditor.audit, show))
 
@@ -75,9 +74,7 @@ def doctor(selection: Selection, connection: ConnectionOptions, options: AuditOp
             return
         out = console.make_console()
         out.print(console.with_sums(Group(*show_diagnosis(look.audit.hosts, look.ages))))
-        desired = [host.host for host in look.audit.hosts if host.status == "desired"]
-        for verb, hosts, more in next_verbs(look.audit.hosts):
-            show_next(out, verb, hosts, auditor.members, more, done=desired if verb == "plan" else ())
+        _show_next(out, auditor, look, next_verbs(look.audit.hosts))
 
     hosts = shown(auditor.audit, show).audit.hosts
     if any(host.status == "unread" for host in hosts):
@@ -90,6 +87,15 @@ def exit_status(audit: FleetAudit) -> int:
     if any(layer.status == "unread" for host in audit.hosts for layer in host.layers):
         return FAILED
     return AS_DESIRED if all(host.status == "desired" for host in audit.hosts) else DIFFERS
+
+
+def _show_next(
+    out: Console, auditor: Auditor, look: AuditResult, verbs: Iterable[tuple[str, tuple[str, ...], str]]
+) -> None:
+    """What is next: each verb with its hosts and more options."""
+    desired = [host.host for host in look.audit.hosts if host.status == "desired"]
+    for verb, hosts, more in verbs:
+        show_next(out, verb, hosts, auditor.members, more, done=desired if verb == "plan" else ())
 
 
 def _write(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:

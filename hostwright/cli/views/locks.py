@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -11,8 +10,8 @@ from rich.text import Text
 from hostwright.apply.locking.hostlocks import HostLocks
 from hostwright.apply.rollout.rollout import Results, result_of
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, print_document, show_errors
-from hostwright.common.text import count, printable
+from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_sums
+from hostwright.common.text import printable
 from hostwright.inventory.patterns import counted, headed
 from hostwright.plan.host.locks import OperatorLock
 
@@ -32,15 +31,7 @@ def show_locks(results: Results[HostLocks], *, as_json: bool) -> None:
     for told, hosts in alike.items():
         out.print(Text(printable(f"{headed(hosts)[0] if told == NOT_LOCKED else counted(hosts)}  {told}")))
     show_errors(results.errors)
-    words = Counter([*map(_word, results.values), *map(result_of, results.errors)])
-    if words.total() > 1:
-        sums = ", ".join(f"{number} {word}" for word, number in words.most_common())
-        out.print(console.Listed(f"{count(words.total(), 'host')}: {sums}", style="bold"))
-
-
-def locks_line(host_locks: HostLocks) -> str:
-    """One host in one line."""
-    return f"{host_locks.host}  {_told(host_locks)}"
+    show_sums(out, [*map(_word, results.values), *map(result_of, results.errors)])
 
 
 def _told(host_locks: HostLocks) -> str:

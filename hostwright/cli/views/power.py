@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -11,7 +10,7 @@ from rich.text import Text
 from hostwright.apply.rollout.rollout import Results, result_of
 from hostwright.cli import console
 from hostwright.cli.door import advice
-from hostwright.cli.views.shared import errors_json, print_document, show_errors
+from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_sums
 from hostwright.common.errors import HostError
 from hostwright.common.text import count, printable
 from hostwright.rebuild.bmc import BmcError, Power
@@ -37,10 +36,7 @@ def show_powered(results: Results[Powered], *, as_json: bool) -> None:
                 out.print(Text(printable(advice.of_host(f"{done.host}: {note}", done.host)), style="yellow"))
         _show_consoles(out, [done for done in results.values if _needs_console(done)])
     show_errors(results.errors)
-    words = Counter([*(done.status.power.value for done in results.values), *map(_word, results.errors)])
-    if words.total() > 1:
-        told = ", ".join(f"{number} {word}" for word, number in words.most_common())
-        out.print(console.Listed(f"{count(words.total(), 'host')}: {told}", style="bold"))
+    show_sums(out, [*(done.status.power.value for done in results.values), *map(_word, results.errors)])
 
 
 def _word(error: HostError) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
-from hostwright.cli.console import Hanging
+from hostwright.cli.console import Hanging, Listed
 from hostwright.cli.door import advice
 from hostwright.common.errors import (
     Acceptance,
@@ -28,7 +29,7 @@ from hostwright.common.errors import (
     Unreachable,
 )
 from hostwright.common.quoting import sh
-from hostwright.common.text import printable
+from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import NAMED_CHARACTERS, fold, headed, terms
 from hostwright.stack.store.artifacts import stand_ins_line
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.rollout import Results
     from hostwright.fleet import Member
 
+_BAD = frozenset({"failed", "unreachable", "stopped"})
 _MOST_ALONE = 3  #: hosts with the same error that have a line each
 
 
@@ -110,6 +112,19 @@ def show_next_of_errors(
         show_next(out, "doctor", [*dict.fromkeys(results["failed"])], members)
     if results["unreachable"]:
         show_next(out, "rebuild", results["unreachable"], members, " --check")
+
+
+def style_of_ends(words: Collection[str], good: frozenset[str]) -> str:
+    """The style of the line that says how hosts ended; ``good`` are the words of those that ended well."""
+    return "bold green" if good.issuperset(words) else "bold yellow" if _BAD.isdisjoint(words) else "bold red"
+
+
+def show_sums(out: Console, words: Iterable[str]) -> None:
+    """How many hosts there are, and how many of them each word says; nothing for a single host."""
+    numbers = Counter(words)
+    if numbers.total() > 1:
+        sums = ", ".join(f"{number} {word}" for word, number in numbers.most_common())
+        out.print(Listed(f"{count(numbers.total(), 'host')}: {sums}", style="bold"))
 
 
 def show_errors(errors: tuple[HostError, ...]) -> None:

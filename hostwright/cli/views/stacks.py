@@ -81,7 +81,7 @@ def _rows(listed: ListedStack) -> Iterator[tuple[str, Text]]:
     yield from ((f"  {label}", Text(printable(text))) for label, text in _pinned(listed.stack))
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for row in by_release(listed.matrix):
-        known = tuple((str(line.style), line.plain) for line in _tried(row))
+        known = tuple(_tried(row))
         alike.setdefault(known, []).append(printable(f"{row[0].distribution} {row[0].release}"))
     for known, releases in alike.items():
         (style, line), *more = known
@@ -100,13 +100,13 @@ def _pinned(stack: Stack) -> Iterator[tuple[str, str]]:
         yield "stand-ins", ", ".join(stand_ins)
 
 
-def _tried(row: Sequence[TriedRole]) -> Iterator[Text]:
-    """What is known of one release: a line for all roles, or one for those of which the same is known."""
+def _tried(row: Sequence[TriedRole]) -> Iterator[tuple[str, str]]:
+    """What is known of one release, each with its style: a line for all roles, or one for those with the same."""
     known = sorted(row, key=_sentence)
     groups = [(sentence, list(some)) for sentence, some in groupby(known, key=_sentence)]
     for sentence, some in sorted(groups, key=lambda group: row.index(group[1][0])):
         names = "" if len(groups) == 1 else ", ".join(cell.role for cell in some) + ": "
-        yield Text(printable(names + sentence), style=STYLES[some[0].state])
+        yield STYLES[some[0].state], printable(names + sentence)
 
 
 def _sentence(cell: TriedRole) -> str:

@@ -199,9 +199,8 @@ def _show_layer(out: Console, role: str, checks: Sequence[Check], verdict: Verdi
     told = ["differs from the stack"] if role in {each.role for each in verdict.plan.roles} else []
     told += [f"{len(checks) - len(bad)} of {count(len(checks), 'check')} passed"] if checks else []
     told += [f"{unchecked} not checked"] if unchecked else []
-    mark = _mark(role, verdict)
     seconds = sum(check.duration_s for check in checks)
-    out.print(_layer_line(mark.plain, str(mark.style), role, ", ".join(told), seconds))
+    out.print(_layer_line(*_mark(role, verdict), role, ", ".join(told), seconds))
     for check in bad:
         sentence = check.sentence.splitlines()[0] + ("" if check.checked else " (not checked)")
         style = "red" if check.checked else "yellow"
@@ -215,7 +214,8 @@ def _layer_line(mark: str, style: str, roles: str, told: str, seconds: float) ->
     return Hanging.assemble("  ", (mark, style), f" {roles}: {told}{time}")
 
 
-def _mark(role: str, verdict: Verdict) -> Text:
+def _mark(role: str, verdict: Verdict) -> tuple[str, str]:
+    """A layer's sign, and its style."""
     if role in verdict.failed_roles:
-        return Text("✗", style="red")
-    return Text("?", style="yellow") if role in verdict.unchecked_roles else Text("✓", style="green")
+        return "✗", "red"
+    return ("?", "yellow") if role in verdict.unchecked_roles else ("✓", "green")

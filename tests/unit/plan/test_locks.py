@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.apply.locking.hostlocks import HostLocks
+from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs.locks import lock
-from hostwright.cli.views.locks import locks_line
+from hostwright.cli.views.locks import show_locks
 from hostwright.common import operator
 from hostwright.common.errors import InputError
 from hostwright.plan.host import locks
@@ -297,15 +298,15 @@ def test_bad_input_is_found_before_a_host_is_touched(options: dict[str, Any], wh
     assert caught.value.where == where
 
 
-def test_a_line_says_what_became_of_a_host():
-    lines = [
-        locks_line(found)
-        for found in (
-            HostLocks("gpu07", RMA, None, None),
-            HostLocks("gpu07", None, RMA, None),
-            HostLocks("gpu07", None, None, MINE),
-        )
-    ]
+def test_a_line_says_what_became_of_a_host(capsys: pytest.CaptureFixture[str]):
+    lines = []
+    for found in (
+        HostLocks("gpu07", RMA, None, None),
+        HostLocks("gpu07", None, RMA, None),
+        HostLocks("gpu07", None, None, MINE),
+    ):
+        show_locks(Results((found,), ()), as_json=False)
+        lines.append(capsys.readouterr().out.rstrip("\n"))
     assert lines[0].startswith("gpu07  locked by alice@desk since")
     assert "(expired)" in lines[0]
     assert lines[1].startswith("gpu07  unlocked; it was locked by alice@desk")

@@ -26,6 +26,7 @@ from hostwright.cli.views.shared import (
     show_next,
     show_next_of_errors,
     show_stand_ins,
+    style_of_ends,
 )
 from hostwright.common.errors import Unreachable
 from hostwright.common.quoting import sh
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from hostwright.plan.model import Plan
     from hostwright.plan.planning import HostPlan
 
-GOOD, BAD = frozenset({"as desired", "changed"}), frozenset({"failed", "unreachable", "stopped"})
+GOOD = frozenset({"as desired", "changed"})
 SAME_AGAIN = ("provision", "remove", "rollback")  #: verbs that go on after a reboot with the same words
 
 
@@ -142,7 +143,7 @@ def show_outcomes(
         + ["untouched"] * len(results.untouched)
     )
     sums = ", ".join(f"{words[word]} {SHOWN_RESULTS[word]}" for word in RESULTS if words[word])
-    style = "bold green" if words.keys() <= GOOD else "bold red" if words.keys() & BAD else "bold yellow"
+    style = style_of_ends(words, GOOD)
     out.print(Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style=style))
     if run:
         out.print(Text(f"every step: invoke runs.show --run {run}", style="dim"))

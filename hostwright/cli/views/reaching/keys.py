@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from rich.text import Text
 
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, print_document, show_errors
-from hostwright.common.text import count, printable
+from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_sums
+from hostwright.common.text import printable
 from hostwright.inventory.patterns import headed
 from hostwright.rebuild.newkeys import KeyResults, Told
 
@@ -38,10 +36,7 @@ def show_keys(results: KeyResults, *, as_json: bool) -> None:
         for told in known:
             out.print(Text(printable(_line(told))))
     show_errors(results.errors)
-    words = Counter([*(WORDS[told.result] for told in results.told), *map(result_of, results.errors)])
-    if words.total() > 1:
-        sums = ", ".join(f"{number} {word}" for word, number in words.most_common())
-        out.print(console.Listed(f"{count(words.total(), 'host')}: {sums}", style="bold"))
+    show_sums(out, [*(WORDS[told.result] for told in results.told), *map(result_of, results.errors)])
 
 
 def _line(told: Told) -> str:

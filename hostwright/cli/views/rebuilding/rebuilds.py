@@ -21,6 +21,7 @@ from hostwright.cli.views.shared import (
     show_next,
     show_next_of_errors,
     show_stand_ins,
+    style_of_ends,
 )
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable, shown_seconds
@@ -30,7 +31,7 @@ from hostwright.rebuild.rebuild import PHASES, Outcome, Rebuild, Start
 from hostwright.rebuild.run import ENDED, Decisions, Rebuilt
 from hostwright.rebuild.ways.ways import Decision
 
-GOOD, BAD = frozenset({"rebuilt", "as desired"}), frozenset({"failed", "unreachable", "stopped"})
+GOOD = frozenset({"rebuilt", "as desired"})
 LEAST_COLUMNS = 100  #: of a table of decisions: in fewer, its cells would be narrow and tall
 STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "failed": "red", "handed over": "yellow"}
 
@@ -89,7 +90,7 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, took_s: float =
         + ["untouched"] * len(results.untouched)
     )
     told = ", ".join(f"{number} {word}" for word, number in words.items())
-    style = "bold green" if words.keys() <= GOOD else "bold red" if words.keys() & BAD else "bold yellow"
+    style = style_of_ends(words, GOOD)
     out.print(console.Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {told}", style=style))
     if rebuilt.run:
         out.print(Text(f"every step: invoke runs.show --run {rebuilt.run}", style="dim"))
