@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.apply import events
 from hostwright.apply.delivery.sources.settings import FileSettings, Ports
 from hostwright.apply.executors.cluster.errand import (
     Go,
     Knock,
     Message,
+    Reported,
     Word,
     errand,
     fingerprint,
@@ -21,8 +23,11 @@ from hostwright.apply.executors.cluster.errand import (
     unsealed,
 )
 from hostwright.apply.rollout.options import ChangeOptions, Spread
+from hostwright.audit.judging.audited import audit_probes
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
+from hostwright.fleet import Fleet
+from hostwright.plan.model import Answer, Facts, Plan
 from tests.unit.support.clusters import brief_of, fleet_of
 
 PASSWORDS = {
@@ -69,6 +74,20 @@ def test_a_password_that_was_typed_is_sent_in_the_place_of_the_inventorys(tmp_pa
     assert password == Secret("typed")
     assert host.become_password is not None
     assert host.become_password != Secret("sudo-secret")
+
+
+def test_what_a_host_answered_to_every_standard_probe_arrives_as_it_was(tmp_path: Path):
+    """Probes with parts of passes, too, which hold functions."""
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}\n")
+    (member,) = Fleet.load(tmp_path).members("all")
+    probes = audit_probes(member)
+    assert sum(probe.part is not None for probe in probes) > 20
+    facts = Facts({probe: Answer(0, str(number)) for number, probe in enumerate(probes)})
+    event = events.Observed("gpu01", Plan("gpu01", "tensorflow-2.9", ()), facts)
+    said = Message("gpu01", new_attempt(), "tls://192.0.2.7:1", 1, "", Reported(event))
+    told = Message.unpacked(said.packed()["body"])
+    assert isinstance(told.body, Reported) and isinstance(told.body.event, events.Observed)
+    assert told.body.event.facts == facts
 
 
 def test_a_host_without_secrets_sends_none(tmp_path: Path):
