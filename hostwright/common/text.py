@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import datetime
 
 LINE_CHARACTERS = 160  #: of a host's text in a line
 
@@ -78,6 +79,14 @@ def ago(seconds: float) -> str:
     if minutes < 120:
         return f"{minutes} min ago"
     return f"{minutes // 60} h ago" if minutes < 48 * 60 else f"{minutes // (24 * 60)} days ago"
+
+
+def local_time(at: datetime | str) -> str:
+    """A moment in the operator's own time: ``2026-11-21 10:04``. Other text than that of ISO 8601 stays."""
+    try:
+        return (datetime.fromisoformat(at) if isinstance(at, str) else at).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError):
+        return str(at)
 
 
 def markdown(text: str) -> str:

@@ -10,23 +10,24 @@ from rich.text import Text
 
 from hostwright.audit.fleetaudit import HostAudit, NotChecked, Reading
 from hostwright.audit.hardware.gpu import Gpu
-from hostwright.common.text import printable, short
+from hostwright.common.text import local_time, printable, short
 
 UNKNOWN = "–"
 
 
 def show_details(host: HostAudit) -> Iterator[RenderableType]:
     """Everything that an audit read on one host."""
-    yield Text.assemble("\n", (printable(host.host), "bold"), f"  read {host.at}", *_groups(host))
+    yield Text.assemble("\n", (printable(host.host), "bold"), f"  read {short(local_time(host.at))}", *_groups(host))
     if host.record:
-        by = f"{host.record.stack} at {host.record.at} by {host.record.operator} (run {host.record.run})"
+        by = f"{host.record.stack} at {local_time(host.record.at)} by {host.record.operator} (run {host.record.run})"
         yield Text(f"  last good run: {short(by)}", style="dim")
     yield _readings(host.readings)
     if host.gpus:
         yield _gpus(host.gpus)
     for xid in host.xids:
         times = f", {xid.count} times" if xid.count > 1 else ""
-        yield Text(f"  Xid {xid.number} on {short(xid.bus)} {xid.at}{times}: {short(xid.text)}", style="yellow")
+        at = f", {local_time(xid.at)}" if xid.at else ""
+        yield Text(f"  Xid {xid.number} on {short(xid.bus)}{at}{times}: {short(xid.text)}", style="yellow")
     yield from _not_checked(host.not_checked)
 
 

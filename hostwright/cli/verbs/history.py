@@ -10,7 +10,7 @@ from hostwright.audit.auditing import now
 from hostwright.cli import console
 from hostwright.cli.arguments import Selection
 from hostwright.cli.opening import members_of, open_fleet
-from hostwright.cli.views.history import changes, timeline
+from hostwright.cli.views.history import changes, timelines
 from hostwright.cli.views.shared import print_document
 from hostwright.common import durations
 from hostwright.common.errors import InputError
@@ -25,8 +25,8 @@ def history(selection: Selection, *, since: str = "", as_json: bool = False) -> 
         print_document("history", {"hosts": [asdict(host_history) for host_history in histories]})
         return AS_DESIRED
     out = console.make_console()
-    for host_history in histories:
-        out.print(timeline(host_history))
+    for shown in timelines(histories):
+        out.print(shown)
     return AS_DESIRED
 
 

@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from hostwright.audit.fleetaudit import Status
 from hostwright.audit.history import FleetChange, FleetDiff, HistoryEvent, HostHistory
 from hostwright.audit.reports.table import SHOWN, WORDS
-from hostwright.cli.views.shared import local_time
-from hostwright.common.text import printable, short
-from hostwright.inventory.patterns import counted
+from hostwright.cli.console import Hanging
+from hostwright.common.text import local_time, printable, short
+from hostwright.inventory.patterns import counted, headed
 
 STATUS_STYLES = {status: style for status, (_, _, style) in SHOWN.items()}
 
 
-def timeline(history: HostHistory) -> RenderableType:
-    """What audits saw of one host, the oldest first."""
+def timelines(histories: Iterable[HostHistory]) -> Iterator[RenderableType]:
+    """What audits saw of hosts, the oldest first. Hosts whose histories read alike share one, at the place of the first
+    of them."""
+    alike: dict[tuple[str, ...], tuple[list[str], list[Text]]] = {}
+    for history in histories:
+        lines = [*_lines(history)]
+        alike.setdefault(tuple(line.plain for line in lines), ([], lines))[0].append(history.host)
+    for hosts, (status, *events) in alike.values():
+        head, below = headed(hosts)
+        names = [Hanging(f"  {printable(below)}", style="dim")] if below else []
+        yield Group(Hanging.assemble((printable(head), "bold"), "  ", status), *names, *events)
+
+
+def _lines(history: HostHistory) -> Iterator[Text]:
+    """How it stands with a host, then a line for each event."""
     if history.first is None or history.last is None:
-        return Text.assemble((history.host, "bold"), "  not audited yet", style="dim")
+        yield Text("not audited yet", style="dim")
+        return
     status: Status = history.status or "unread"
     first, last = local_time(history.first), local_time(history.last)
     audited = f"  audited from {first} to {last}" if first != last else f"  audited once, {first}"
-    head = Text.assemble((history.host, "bold"), (f"  {WORDS[status]}", STATUS_STYLES[status]), (audited, "dim"))
-    events = [
-        Text.assemble((f"  {local_time(event.at)}  ", "dim"), (short(_sentence(event)), _style(event)))
-        for event in history.events
-    ]
-    return Group(head, *(events or [Text("  nothing has changed", style="dim")]))
+    yield Text.assemble((WORDS[status], STATUS_STYLES[status]), (audited, "dim"))
+    for event in history.events:
+        yield Hanging.assemble((f"  {local_time(event.at)}  ", "dim"), (short(_sentence(event)), _style(event)))
+    if not history.events:
+        yield Text("  nothing has changed", style="dim")
 
 
 def _sentence(event: HistoryEvent) -> str:

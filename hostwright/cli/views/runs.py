@@ -16,8 +16,7 @@ from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.audit.reports.run.spans import sources_of
 from hostwright.cli.console import Listed
-from hostwright.cli.views.shared import local_time
-from hostwright.common.text import ago, count, printable, shown_bytes, shown_seconds
+from hostwright.common.text import ago, count, local_time, printable, shown_bytes, shown_seconds
 from hostwright.inventory import fold
 from hostwright.plan.model import StepResult
 

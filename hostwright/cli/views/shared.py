@@ -214,8 +214,3 @@ def show_stand_ins(members: Iterable[Member], results: Results[Any], out: Consol
     files = dict.fromkeys(file for member in members if member.name not in away for file in member.stand_ins)
     if files:
         out.print(Text(stand_ins_line(files), style="magenta"))
-
-
-def local_time(at: datetime) -> str:
-    """A moment in the operator's own time: ``2026-11-21 10:04``."""
-    return at.astimezone().strftime("%Y-%m-%d %H:%M")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -138,12 +139,30 @@ def test_a_history_uses_the_words_of_an_audit() -> None:
         HistoryEvent(NOW, "status", "", "", "desired", "unread", note="no route"),
     )
     shown = HostHistory("gpu01", "unread", NOW, NOW, events)
-    out = io.StringIO()
-    Console(file=out, width=200).print(history.timeline(shown))
-    head, first, second = out.getvalue().splitlines()
+    head, first, second = lines_of([shown])
     assert head.startswith("gpu01  could not be read  audited once, 2030-03-01")
     assert first.endswith("  as desired")
     assert second.endswith("  as desired → could not be read (no route)")
+
+
+def test_histories_that_read_alike_are_shown_once() -> None:
+    events = (HistoryEvent(NOW, "status", "", "", None, "desired"),)
+    later = NOW + timedelta(seconds=1)  # of one audit, the next host
+    histories = [HostHistory(name, "desired", NOW, NOW, events) for name in ("gpu01", "gpu02", "gpu04")]
+    histories.insert(2, HostHistory("gpu03"))
+    histories.append(HostHistory("gpu05", "desired", later, later, (replace(events[0], at=later),)))
+    shown = lines_of(histories)
+    assert [line.partition("  audited")[0] for line in shown if not line.startswith(" ")] == [
+        "gpu[01-02,04-05] (4 hosts)  as desired",
+        "gpu03  not audited yet",
+    ]
+    assert len(shown) == 3
+
+
+def lines_of(histories: list[HostHistory]) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=200).print(*history.timelines(histories), sep="\n")
+    return out.getvalue().splitlines()
 
 
 def run_of(names: list[str], **results: int) -> RunSummary:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -19,7 +18,6 @@ from hostwright.cli.views.changing.endings import summary
 from hostwright.cli.views.changing.plans import folded_plans
 from hostwright.cli.views.shared import (
     errors_json,
-    local_time,
     print_document,
     proofs_json,
     show_errors,
@@ -30,7 +28,7 @@ from hostwright.cli.views.shared import (
 )
 from hostwright.common.errors import Unreachable
 from hostwright.common.quoting import sh
-from hostwright.common.text import count, printable, shown_bytes, shown_seconds
+from hostwright.common.text import count, local_time, printable, shown_bytes, shown_seconds
 from hostwright.inventory.patterns import fold
 from hostwright.plan.planning import PREFLIGHT
 
@@ -178,14 +176,6 @@ def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str,
     }
 
 
-def _when(at: str) -> str:
-    """A moment as the operator's clock shows it; a host's record may hold what is none."""
-    try:
-        return local_time(datetime.fromisoformat(at))
-    except ValueError:
-        return at
-
-
 def intents(ways: Sequence[WayBack]) -> Iterator[str]:
     """Where hosts go back to, and that the inventory says otherwise: one sentence for all hosts of one kind."""
     kinds = dict.fromkeys((way.back.stack.name, way.now.stack.name, way.back.stack.digest()) for way in ways)
@@ -193,7 +183,7 @@ def intents(ways: Sequence[WayBack]) -> Iterator[str]:
         same = [way for way in ways if (way.now.stack.name, way.back.stack.digest()) == (now, digest)]
         verified: dict[str, list[str]] = {}
         for way in same:
-            verified.setdefault(_when(way.at), []).append(way.now.name)
+            verified.setdefault(local_time(way.at), []).append(way.now.name)
         names = ", ".join(f"{fold(hosts)} (verified {when})" for when, hosts in verified.items())
         yield f"back to {back}: {names}. {_afterwards(same[0])}"
 
