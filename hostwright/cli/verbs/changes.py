@@ -96,7 +96,9 @@ def _plan(
 
     results = shown(
         look,
-        lambda results: show_plans(members, results, brief=brief, then=then, more=more, saved=saved, as_json=as_json),
+        lambda results: show_plans(
+            members, results, brief=brief, then=then, more=more, saved=saved, store=fleet.store, as_json=as_json
+        ),
     )
     if results.errors:
         return FAILED

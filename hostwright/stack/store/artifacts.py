@@ -119,6 +119,15 @@ class Store:
             )
         return path
 
+    def size_of(self, artifact: AnyArtifact) -> int:
+        """How many bytes it has: as its stack says, else as its file here has; 0 where nobody knows it yet."""
+        if artifact.size is not None or artifact.sha256 is None:
+            return artifact.size or 0
+        try:
+            return self.path(artifact.sha256, artifact.file).stat().st_size
+        except OSError:
+            return 0
+
     def lock_file(self, stack: str) -> Path:
         """The file with a stack's pins: beside the stack."""
         beside = (folder for folder in self.lock_dirs if (folder / f"{stack}.yml").exists())

@@ -232,7 +232,8 @@ class _Run:
 
     def _done(self, artifact: AnyArtifact, sha256: str, came: Came, *, pinned: bool) -> Mirrored:
         path = self._store.path(sha256, artifact.file)
-        self._progress.end(artifact.file, came + (", pinned" if pinned else ""))
+        if came != "was there":
+            self._progress.end(artifact.file, came + (", pinned" if pinned else ""))
         return Mirrored(
             artifact.name, artifact.file, path, sha256, path.stat().st_size, came, pinned, artifact.stand_in
         )

@@ -57,6 +57,15 @@ def test_decisions_for_hosts_too_many_for_a_column_stand_below_each_other() -> N
     assert idle.splitlines() == ["33 hosts: nothing", "  because as desired"]
 
 
+@pytest.mark.parametrize("columns", [100, 120, 200])
+def test_the_name_of_a_host_is_in_one_piece(columns: int) -> None:
+    name = "a100-rack12-07.research.example.org"
+    decision = Decision("repair", ("the layers cuda and driver differ from its stack",), ("drain", "verify"))
+    out = io.StringIO()
+    Console(file=out, width=columns).print(decisions_table({name: decision}, columns=columns))
+    assert name in out.getvalue()
+
+
 def test_why_a_host_is_not_back_is_shown_as_it_is() -> None:
     text = shown(rebuilds_table((rebuild("repair", outcome="failed", sentence=SAID),)))
     assert SHOWN in text

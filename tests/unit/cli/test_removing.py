@@ -251,6 +251,7 @@ class Verb:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, known: bool, roles: Sequence[str]):
         self.members = Members((member("gpu01"), member("gpu02")))
         self.goal: Any = None
+        self.store: Any = None
         found = {"gpu01": removal.Former("gpu01", (), known=known)}
         errors = {"gpu02": Unreachable("gpu02", "no answer")}
         monkeypatch.setattr(removal, "probe_formers", lambda *_: removal.Formers(found, errors))

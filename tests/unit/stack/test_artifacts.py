@@ -73,6 +73,14 @@ def test_what_the_user_has_is_taken_and_checked(store: Store, vendor: Path) -> N
     assert again.came == "was there"
 
 
+def test_the_size_of_a_file_that_nobody_has_published_is_that_of_the_file_here(store: Store, vendor: Path) -> None:
+    assert store.size_of(Artifact(size=None)) == 0
+    bring(store, Artifact(), source=OwnFiles(vendor))
+    assert store.size_of(Artifact(size=None)) == len(CONTENT)
+    assert store.size_of(Artifact(size=7)) == 7
+    assert store.size_of(Artifact(sha256=None, size=None)) == 0
+
+
 def test_an_artifact_in_a_subdirectory_is_found(store: Store, vendor: Path) -> None:
     (one,) = bring(store, Artifact(), source=OwnFiles(vendor.parent))
     assert one.came == "taken"

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from hostwright.fleet import Member
     from hostwright.plan.model import Plan
     from hostwright.plan.planning import HostPlan
+    from hostwright.stack.store.artifacts import Store
 
 GOOD = frozenset({"as desired", "changed"})
 SAME_AGAIN = ("provision", "remove", "rollback")  #: verbs that go on after a reboot with the same words
@@ -53,10 +54,12 @@ def show_plans(
     then: str = "",
     more: str = "",
     saved: str = "",
+    store: Store | None = None,
     as_json: bool,
 ) -> None:
     """What differs on hosts from what is desired; hosts that differ alike are shown once. The last lines say what it
-    comes to, and with which verb (``then``, with ``more`` options) it is done; ``saved`` is the file with the plans."""
+    comes to, and with which verb (``then``, with ``more`` options) it is done; ``saved`` is the file with the plans,
+    ``store`` has the files that are sent."""
     if as_json:
         plans = [plan.to_json() for plan in results.values]
         print_document("plan", {"plans": plans, "errors": errors_json(results.errors)})
@@ -66,7 +69,7 @@ def show_plans(
         out.print(shown)
     show_errors(results.errors)
     show_stand_ins(members, results, out)
-    out.print(Listed(_altogether(members, results), style="bold"))
+    out.print(Listed(_altogether(members, results, store), style="bold"))
     todo = [planned.host for planned in results.values if not (planned.plan.empty or planned.plan.refusals)]
     if then and todo:
         drain = " --drain" if any(planned.busy for planned in results.values) else ""
@@ -75,7 +78,7 @@ def show_plans(
     show_next_of_errors(out, (error for error in results.errors if isinstance(error, Unreachable)), members)
 
 
-def _altogether(members: Sequence[Member], results: Results[HostPlan]) -> str:
+def _altogether(members: Sequence[Member], results: Results[HostPlan], store: Store | None) -> str:
     """What plans come to: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``; where not all hosts
     have changes, how many do."""
     plans = [planned.plan for planned in results.values if not planned.plan.empty]
@@ -91,7 +94,7 @@ def _altogether(members: Sequence[Member], results: Results[HostPlan]) -> str:
             changes = f"{len(plans)} with {changes}"
         reboots = sum(bool(plan.reboot) for plan in plans)
         told += [changes, f"{count(reboots, 'host')} to reboot" if reboots else "no reboot"]
-        if sent := sum(_sent_bytes(of_host[plan.host], plan) for plan in plans if plan.host in of_host):
+        if sent := sum(_sent_bytes(of_host[plan.host], plan, store) for plan in plans if plan.host in of_host):
             told.append(f"up to {shown_bytes(sent)} to send")
         if busy := sum(bool(planned.busy) for planned in results.values):
             told.append(f"{busy} in use")
@@ -104,12 +107,13 @@ def _altogether(members: Sequence[Member], results: Results[HostPlan]) -> str:
     return f"{head}: {', '.join(told)}"
 
 
-def _sent_bytes(member: Member, plan: Plan) -> int:
+def _sent_bytes(member: Member, plan: Plan, store: Store | None) -> int:
     """The files that a plan takes. A host that fetches them itself is sent none, and one that has some, fewer."""
     if member.host.get(ARTIFACTS) == DIRECT:
         return 0
     artifacts = member.stack.artifacts
-    return sum(artifacts[name].size or 0 for name in plan.artifacts if name in artifacts)
+    wanted = [artifacts[name] for name in plan.artifacts if name in artifacts]
+    return sum(store.size_of(artifact) if store else artifact.size or 0 for artifact in wanted)
 
 
 def show_outcomes(

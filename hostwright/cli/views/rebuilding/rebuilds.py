@@ -33,6 +33,7 @@ from hostwright.rebuild.ways.ways import Decision
 
 GOOD = frozenset({"rebuilt", "as desired"})
 LEAST_COLUMNS = 100  #: of a table of decisions: in fewer, its cells would be narrow and tall
+NAMES = 4  #: a table of decisions gives names at most this part of its columns
 STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "failed": "red", "handed over": "yellow"}
 
 
@@ -115,12 +116,12 @@ def decisions_table(decisions: Mapping[str, Decision], *, columns: int = console
     same: dict[Decision, list[str]] = {}
     for name, decision in decisions.items():
         same.setdefault(decision, []).append(name)
-    if columns < LEAST_COLUMNS or any(len(fold(names)) > columns // 3 for names in same.values()):
+    if columns < LEAST_COLUMNS or any(len(fold(names)) > columns // NAMES for names in same.values()):
         return Group(*(line for decision, names in same.items() for line in _decision_lines(decision, names)))
     table = Table(box=None, pad_edge=False, header_style="dim")
     ends = ("ends",) if any(decision.ends for decision in decisions.values()) else ()
     for column in ("host", "way", "because", *ends, "steps", "if that fails"):
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column == "host")  # a name is in one piece everywhere
     for decision, names in same.items():
         table.add_row(
             console.Hanging(fold(names)),
