@@ -90,7 +90,7 @@ class Trip:
 class Dispatch:
     """The hosts of one run that were given to a cluster.
 
-    One thread does all that is done here, but for ``add``, ``word``, ``heard`` and ``workers``; from it, ``emit`` hears
+    One thread does all that is done here, but for ``add``, ``word`` and ``heard``; from it, ``emit`` hears
     all that happens to hosts. ``speak`` is called with a worker to whom there is something to say. ``recover`` returns
     what is kept at the place of a lost worker of these attempts, beyond these numbers.
     """
@@ -118,13 +118,6 @@ class Dispatch:
         with self._lock:
             going = {trip.attempt: trip.go for trip in self._trips.values() if trip.worker == worker}
             return Word(self._stopping(), going, frozenset(self._leave.get(worker, ())))
-
-    @property
-    def workers(self) -> frozenset[str]:
-        """The workers that have a host now, or must let go of one."""
-        with self._lock:
-            at = {trip.worker for trip in self._trips.values() if trip.worker}
-            return frozenset(at | {worker for worker, attempts in self._leave.items() if attempts})
 
     def sent(self, host: str, workers: Iterable[str]) -> int:
         """A host was sent to the cluster, for one of these workers; the number of that task."""
