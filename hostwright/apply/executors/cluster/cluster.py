@@ -205,9 +205,9 @@ class ClusterCrew:
         self._dispatch.lose(self._lost, THEN)
 
     def _strand(self) -> None:
-        """Give hosts to others whose workers are gone, all of those that they were given to."""
-        for host in self._dispatch.stranded(self._workers) if self._workers else ():
-            self._dispatch.give_again(host)
+        """Give hosts to others whose workers are gone, as soon as there are some."""
+        if self._workers:
+            self._dispatch.strand(self._workers)
 
     def _note(self, sentence: str) -> None:
         self._work.emit(Note("", sentence))
