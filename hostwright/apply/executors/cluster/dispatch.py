@@ -239,7 +239,9 @@ class Dispatch:
                 self._hear(trip, message)
         self._dismiss(trip.worker, trip.attempt)
         trip.lose()
-        self._emit(Note(trip.host, f"its worker {trip.name} was lost; {successor} goes on with it"))
+        # with its witness: who reads the journal knows that there was this attempt, also where nothing came of it
+        witness = Witness(trip.worker, trip.attempt, 0)
+        self._emit(Note(trip.host, f"its worker {trip.name} was lost; {successor} goes on with it", witness=witness))
 
     def _hear(self, trip: Trip, message: Message) -> None:
         if message.number:

@@ -214,6 +214,7 @@ def test_what_a_lost_worker_could_not_tell_any_more_is_told_before_its_successor
     office.ask("a2", W2)
     kinds = [type(event).__name__ for event in office.seen]
     assert kinds == ["Observed", "RoleFinished", "Note"]
+    assert office.seen[-1].witness == Witness(W1, "a1", 0)  # also where nothing of this attempt was heard
     office.say(outcome(), attempt="a2", worker=W2, number=2)
     assert future.result(0).results == (HELLO,)
 
