@@ -241,12 +241,27 @@ def test_a_record_whose_end_was_cut_off_is_read_up_to_there(tmp_path: Path, cut)
     assert kept(RUN, {}, tmp_path) == list(sent[:2])
 
 
-def test_a_damaged_record_is_read_up_to_the_damage(tmp_path: Path):
+@pytest.mark.parametrize("damage", [b"xx", b"cno_such_module\nThing\n.", b"\x8c\x02\xff\xff.", b"I1x\n."])
+def test_a_damaged_record_is_read_up_to_the_damage(tmp_path: Path, damage):
     voice, sent, _ = telling(tmp_path)
     voice(Note("gpu01", "0"))
     path = next(folder_of(RUN, tmp_path).iterdir())
-    path.write_bytes(path.read_bytes() + b"\x00\x00\x00\x02xx" + b"\xff\xff\xff\xff")
+    path.write_bytes(path.read_bytes() + len(damage).to_bytes(4, "big") + damage + b"\xff\xff\xff\xff")
     assert kept(RUN, {}, tmp_path) == list(sent)
+
+
+def test_after_half_a_message_nothing_is_kept_that_could_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A full disk takes part of a write, and has room again a moment later."""
+    import os
+
+    write, voice, sent = os.write, *telling(tmp_path)[:2]
+    voice(Note("gpu01", "0"))
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:9]))
+    voice(Note("gpu01", "1"))
+    monkeypatch.undo()
+    voice(Note("gpu01", "2"))
+    assert len(sent) == 3
+    assert kept(RUN, {}, tmp_path) == list(sent[:1])
 
 
 def test_a_record_that_cannot_be_kept_stops_nothing(tmp_path: Path):
