@@ -1,4 +1,4 @@
-"""The crew of a run on a cluster: what becomes of what its workers keep when the run is over."""
+"""What workers keep of a run: they forget it when it is over, and are asked for it when it was left behind."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Event as Flag
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from typing import Any, cast
 
 import pytest
 
+from hostwright.apply.executors.cluster import speaking
 from hostwright.apply.executors.cluster.cluster import ClusterCrew, brief
 from hostwright.apply.executors.cluster.errand import Done, Knock, Message
 from hostwright.apply.executors.cluster.fitness import Cluster, Demands, this_machine
@@ -21,6 +23,7 @@ from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import UNBOUNDED
+from hostwright.common.errors import InputError
 from hostwright.plan.model import Plan
 from tests.unit.support.clusters import RUN, fleet_of
 from tests.unit.support.gated import WAIT_S
@@ -109,3 +112,18 @@ def test_a_run_whose_journal_has_all_is_forgotten_also_where_a_worker_was_lost_j
     assert future.result(WAIT_S).word == "as desired"
     crew.end()
     assert client.forgotten == {RUN.id: [W2]}
+
+
+def test_a_scheduler_that_does_not_say_which_workers_there_are_is_not_one_without(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    """Nobody would be asked for what is missing, and workers that go on with hosts would not let go of them."""
+    monkeypatch.setattr(speaking, "connected", lambda *_: nullcontext(client))
+    assert speaking.left_behind(ADDRESS, RUN.id, {}) == []
+
+    def silent() -> Mapping[str, int]:
+        raise TimeoutError
+
+    monkeypatch.setattr(client, "nthreads", silent)
+    with pytest.raises(InputError, match=f"{ADDRESS} does not say which workers it has"):
+        speaking.left_behind(ADDRESS, RUN.id, {})
