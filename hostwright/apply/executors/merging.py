@@ -2,12 +2,16 @@
 
 A worker numbers what it records of an attempt at a host, and the journal keeps these numbers. So nothing is recorded
 twice, and what is missing is known. A host that has ended in the journal has nothing missing.
+
+Of several attempts at a host, each began when the one before was lost, which the journal has, and told again what that
+could not tell. So of those that the journal has, only the last one can have something missing; attempts that it does
+not have came after that. How the host ended is said by the last that worked on it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 
 #: asks workers for what they recorded of a run, beyond these numbers of attempts
 Ask = Callable[[str, Mapping[str, int]], Iterable[Message]]
+_Attempts = dict[str, dict[int, Message]]  #: at one host: all messages of each, by their numbers
 
 
 def is_left(run: RunSummary) -> bool:
@@ -34,55 +39,77 @@ def is_left(run: RunSummary) -> bool:
     return bool(run.header.options.get("scheduler")) and run.status is None and run.state != RUNNING
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a journal has of one attempt at a host: the number of its last record."""
+
+    host: str
+    number: int
+
+
 def take_over(run: RunSummary, ask: Ask, *, secrets: Iterable[Secret], warn: Callable[[str], None]) -> int:
     """Have workers let go of the hosts of a run that was left behind, and record what they did; how many records.
 
-    Raises ``InputError`` where the run goes on after all.
+    Raises ``InputError`` where the run goes on after all, or somebody else is taking it over.
     """
     journal = run.folder / JOURNAL
-    known = numbers(journal)
-    _, ended = scan(journal)
-    missing = in_order(ask(run.run, known), known, ended)
-    if missing:
-        with Journal.reopened(run.folder, run.header, secrets=secrets, on_trouble=warn) as reopened:
-            for at, event in missing:
-                reopened.add(event, at)
+    with Journal.reopened(run.folder, run.header, secrets=secrets, on_trouble=warn) as reopened:
+        known = heard(journal)
+        _, ended = scan(journal)
+        told = ask(run.run, {attempt: each.number for attempt, each in known.items()})
+        missing = in_order(told, known, ended)
+        for at, event in missing:
+            reopened.add(event, at)
     return len(missing)
 
 
-def numbers(journal: Path) -> dict[str, int]:
-    """The number of the last record of each attempt that a journal has."""
-    found: dict[str, int] = {}
+def heard(journal: Path) -> dict[str, Heard]:
+    """What a journal has of each attempt, in the order of their last records."""
+    found: dict[str, Heard] = {}
     try:
         with journal.open("rb") as file:
             for line in file:
-                witness = (parsed(line) or {}).get("witness") if b'"witness"' in line else None
-                if isinstance(witness, dict):
-                    _count(witness, found)
+                if b'"witness"' in line:
+                    _take(parsed(line) or {}, found)
     except OSError:
         return found
     return found
 
 
-def _count(witness: Mapping[str, Any], found: dict[str, int]) -> None:
-    match witness:
-        case {"attempt": str(attempt), "number": int(number)}:
-            found[attempt] = max(number, found.get(attempt, 0))
+def _take(record: Mapping[str, Any], found: dict[str, Heard]) -> None:
+    match record:
+        case {"host": str(host), "witness": {"attempt": str(attempt), "number": int(number)}}:
+            before = found.pop(attempt, Heard(host, 0))
+            # what is said of files that a worker hands out names no host
+            found[attempt] = Heard(before.host or host, max(number, before.number))
 
 
-def in_order(messages: Iterable[Message], known: Mapping[str, int], ended: Iterable[str]) -> list[tuple[str, Event]]:
+def in_order(messages: Iterable[Message], known: Mapping[str, Heard], ended: Iterable[str]) -> list[tuple[str, Event]]:
     """What is missing in a journal, each once, with its time: host by host, attempt by attempt, in their order."""
     over = set(ended)
-    new = {
-        (message.attempt, message.number): message
-        for message in messages
-        if message.number > known.get(message.attempt, 0) and message.host not in over
-    }
-    begun: dict[str, str] = {}
-    for message in new.values():
-        begun[message.attempt] = min(message.at, begun.get(message.attempt, message.at))
-    ordered = sorted(new.values(), key=lambda each: (begun[each.attempt], each.attempt, each.number))
-    return [(message.at, event) for message in ordered if (event := _event(message)) is not None]
+    hosts: dict[str, _Attempts] = {}
+    for message in messages:
+        if message.number and message.host not in over:
+            hosts.setdefault(message.host, {}).setdefault(message.attempt, {})[message.number] = message
+    missing = filter(None, (_missing(host, attempts, known) for host, attempts in hosts.items()))
+    told = (message for of_host in sorted(missing, key=lambda of_host: of_host[0].at) for message in of_host)
+    return [(message.at, event) for message in told if (event := _event(message)) is not None]
+
+
+def _missing(host: str, attempts: _Attempts, known: Mapping[str, Heard]) -> list[Message]:
+    """What is missing of one host."""
+    last = next((each for each in reversed([*known]) if each in attempts or known[each].host == host), "")
+    began = {attempt: told[min(told)].at for attempt, told in attempts.items()}
+    later = sorted(set(attempts).difference(known), key=began.__getitem__)
+    # an attempt that only asked, and was answered by nobody, did nothing
+    worked = [attempt for attempt in (last, *later) if max(attempts.get(attempt, ()), default=0) > 1]
+    return [
+        message
+        for attempt in worked
+        for number, message in sorted(attempts[attempt].items())
+        if (attempt != last or number > known[last].number)
+        and (attempt == worked[-1] or not isinstance(message.body, Done))
+    ]
 
 
 def _event(message: Message) -> Event | None:

@@ -45,16 +45,18 @@ class Cluster:
     def start_scheduler(self) -> None:
         """Start it, and wait until it listens."""
         words = ("scheduler", "--protocol", self.protocol, "--host", "127.0.0.1", "--port", str(self.port), *QUIET)
+        before = self.log("scheduler")  # of one that was here before
         self.scheduler = self._start("scheduler", words)
-        assert until(lambda: "Scheduler at" in self.log("scheduler")), self.log("scheduler")
+        assert until(lambda: "Scheduler at" in self.log("scheduler")[len(before) :]), self.log("scheduler")
 
     def start_worker(
         self, name: str, *, threads: int = 4, words: tuple[str, ...] = ("--no-nanny",), **env: str
     ) -> None:
         """Start a worker of this name, and wait until the scheduler knows it."""
         options = ("--name", name, "--nthreads", str(threads), "--local-directory", str(self.folder / "scratch"))
+        before = self.log(name)  # of one that had this name before
         self.workers[name] = self._start(name, ("worker", self.address, *QUIET, *options, *words), env)
-        assert until(lambda: "Registered to" in self.log(name)), self.log(name)
+        assert until(lambda: "Registered to" in self.log(name)[len(before) :]), self.log(name)
 
     def _start(
         self, name: str, words: tuple[str, ...], env: Mapping[str, str] | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import stat
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.apply.executors.cluster.records import kept
 from hostwright.apply.journal.reading import Runs
 from tests.lab.cluster.cluster import Cluster, cluster_of
 from tests.lab.cluster.hosts import Hosts, until
@@ -76,6 +76,7 @@ def test_a_worker_that_is_killed_in_the_middle_loses_nothing(hosts: Hosts, clust
     assert {host: of_host(journal, host) for host in NAMES} == {
         host: followed if host in had else WHOLE for host in NAMES
     }
+    assert kept(ended.run, {}, cluster.folder / "state") == []
     (role,) = {role.status for host in Runs(state).load(ended.run).hosts for role in host.roles if role.attached}
     assert role == 0
     assert run.said("its worker w1 was lost; w2 goes on with it")
@@ -102,12 +103,12 @@ def test_the_operators_machine_dies_and_resume_takes_over_without_a_gap(hosts: H
     hosts.wait_until_begun(*NAMES)
     hosts.go("gpu1")
     assert until(lambda: any(record["kind"] == "host ended" for record in records(state)))
+    run = max((state / "runs").iterdir()).name
     dying.process.send_signal(signal.SIGSTOP)  # it hears nothing any more, and is not gone yet
     hosts.go("gpu2")
-    assert until(lambda: '"changed"' in kept_of(cluster, "gpu2"))
+    assert until(lambda: "changed" in kept_of(cluster, run, "gpu2"))
     dying.process.kill()
     dying.end()
-    run = max((state / "runs").iterdir()).name
     assert records(state, run)[-1]["kind"] != "run ended"
 
     resuming = Typed(typed(hosts.root, state, "provision", "--resume"))
@@ -128,14 +129,10 @@ def test_the_operators_machine_dies_and_resume_takes_over_without_a_gap(hosts: H
     assert len(merged) == len(set(merged))
 
 
-def kept_of(cluster: Cluster, host: str) -> str:
-    """What a worker has recorded of a host, as text."""
-    from hostwright.apply.executors.cluster.records import kept
-
-    folder = cluster.folder / "state"
-    runs = [path.name for path in (folder / "attempts").iterdir()]
-    messages = [message for run in runs for message in kept(run, {}, folder) if message.host == host]
-    return json.dumps([getattr(getattr(message.body, "outcome", None), "word", "") for message in messages])
+def kept_of(cluster: Cluster, run: str, host: str) -> list[str]:
+    """How a host ended, as workers have recorded it of this run."""
+    messages = [message for message in kept(run, {}, cluster.folder / "state") if message.host == host]
+    return [getattr(getattr(message.body, "outcome", None), "word", "") for message in messages]
 
 
 def test_ctrl_c_once_lets_jobs_end_and_twice_leaves_them(hosts: Hosts, cluster: Cluster, state: Path):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -141,7 +141,10 @@ class ClusterCrew:
             self._note(OPEN % self._address)
 
     def end(self) -> None:
-        """The run is over: workers let go of what they may still have, and forget it where its journal has all."""
+        """The run is over: workers let go of what they may still have, and forget it, as its journal has its end.
+
+        One that hangs keeps no other from that, and is not waited for.
+        """
         self._over.set()
         self._speaking.end()
         self._inbox.put(None)
@@ -149,9 +152,10 @@ class ClusterCrew:
             return
         with suppress(ValueError):
             self._client.unsubscribe_topic(self._brief.desk)
-        if self._dispatch.workers.isdisjoint(self._workers):
-            in_time(lambda: self._client.run(desks.forget, self._brief.run.id, on_error="ignore"), CLOSE_S)
-        in_time(lambda: self._client.unregister_worker_plugin(self._brief.desk), CLOSE_S)
+        threads = DaemonThreads(2, "dask")
+        forgotten = threads.submit(self._client.run, desks.forget, self._brief.run.id, on_error="ignore")
+        left = threads.submit(self._client.unregister_worker_plugin, self._brief.desk)
+        wait([forgotten, left], CLOSE_S)
 
     # ---------------------------------------------------------------- in the thread that takes what workers say
 
@@ -201,9 +205,9 @@ class ClusterCrew:
         self._dispatch.lose(self._lost, THEN)
 
     def _strand(self) -> None:
-        """Give hosts to others whose workers are gone, all of those that they were given to."""
-        for host in self._dispatch.stranded(self._workers) if self._workers else ():
-            self._dispatch.give_again(host)
+        """Give hosts to others whose workers are gone, as soon as there are some."""
+        if self._workers:
+            self._dispatch.strand(self._workers)
 
     def _note(self, sentence: str) -> None:
         self._work.emit(Note("", sentence))

@@ -23,6 +23,10 @@ from hostwright.plan.model import Plan, RoleResult
 
 AGAIN = 3  #: our choice: how often a host is given away anew whose worker let go of it; as often as Dask by itself
 LET_GO = "%d workers let go of it one after the other, the last of them %s; a job that runs on it goes on: run again"
+LOST = (
+    "%d workers were lost while they had it, the last of them %s: their logs say why; a job that runs on it goes on: "
+    "run again"
+)
 NOT_TLS = "the worker %s is not connected by TLS, and passwords are sent to no such worker"
 
 
@@ -42,7 +46,8 @@ class Trip:
     number: int = 0  #: of the last message that was recorded
     given: frozenset[str] = frozenset()  #: the workers that it was given to: one of them has it, or will
     sent: int = 0  #: how often it was sent to the cluster
-    times: int = 0  #: that it was given away anew
+    taken: bool = False  #: by one of the workers that it was given to
+    times: int = 0  #: that workers lost it or let go of it
     plan: Plan | None = None  #: the first one
     results: tuple[RoleResult, ...] = ()  #: of this attempt
     reboots: int = 0
@@ -90,7 +95,7 @@ class Trip:
 class Dispatch:
     """The hosts of one run that were given to a cluster.
 
-    One thread does all that is done here, but for ``add``, ``word``, ``heard`` and ``workers``; from it, ``emit`` hears
+    One thread does all that is done here, but for ``add``, ``word`` and ``heard``; from it, ``emit`` hears
     all that happens to hosts. ``speak`` is called with a worker to whom there is something to say. ``recover`` returns
     what is kept at the place of a lost worker of these attempts, beyond these numbers.
     """
@@ -119,19 +124,12 @@ class Dispatch:
             going = {trip.attempt: trip.go for trip in self._trips.values() if trip.worker == worker}
             return Word(self._stopping(), going, frozenset(self._leave.get(worker, ())))
 
-    @property
-    def workers(self) -> frozenset[str]:
-        """The workers that have a host now, or must let go of one."""
-        with self._lock:
-            at = {trip.worker for trip in self._trips.values() if trip.worker}
-            return frozenset(at | {worker for worker, attempts in self._leave.items() if attempts})
-
     def sent(self, host: str, workers: Iterable[str]) -> int:
         """A host was sent to the cluster, for one of these workers; the number of that task."""
         with self._lock:
             if (trip := self._trips.get(host)) is None:
                 return 0
-            trip.given, trip.sent = frozenset(workers), trip.sent + 1
+            trip.given, trip.sent, trip.taken = frozenset(workers), trip.sent + 1, False
             return trip.sent
 
     def is_current(self, host: str, sent: int) -> bool:
@@ -164,18 +162,18 @@ class Dispatch:
         if error is not None:
             self._end(trip, error)
         else:
-            self.give_again(host)
+            self._give_again(trip, LET_GO)
 
-    def give_again(self, host: str) -> None:
-        """Give a host to other workers, as those that it was given to are gone or let go of it."""
-        trip = self._trip(host)
-        if trip is None:
-            return
-        trip.times += 1
-        if trip.times > AGAIN:
-            self._end(trip, HostError(host, LET_GO % (trip.times, trip.name or "unknown")))
-        else:
-            trip.send()
+    def strand(self, workers: Collection[str]) -> None:
+        """Give hosts to others where all workers are gone that they were given to: these workers are there.
+
+        That counts for hosts that such a worker had taken: one of those may be what ends workers. Where none was taken,
+        it counts for each, so that no host is given away for ever.
+        """
+        stranded = [trip for trip in self._left() if trip.given and trip.given.isdisjoint(workers)]
+        nobody = not any(trip.taken for trip in stranded)
+        for trip in stranded:
+            self._give_again(trip, LOST, counts=trip.taken or nobody)
 
     def lose(self, because: str, then: str) -> None:
         """Nobody is left who could work: every host ends as it is."""
@@ -193,14 +191,18 @@ class Dispatch:
         for trip in self._left():
             self._end(trip, error)
 
-    def stranded(self, workers: Collection[str]) -> tuple[str, ...]:
-        """The hosts that were given to workers of which none is there any more."""
-        return tuple(trip.host for trip in self._left() if trip.given and trip.given.isdisjoint(workers))
-
     def known(self) -> dict[str, int]:
         """The number of the last message that was heard of each attempt."""
         with self._lock:
             return {trip.attempt: trip.number for trip in self._trips.values() if trip.attempt}
+
+    def _give_again(self, trip: Trip, why: str, *, counts: bool = True) -> None:
+        """Give a host to the workers that are there now, unless too many had it."""
+        trip.times += counts
+        if trip.times > AGAIN:
+            self._end(trip, HostError(trip.host, why % (trip.times, trip.name or "unknown")))
+        else:
+            trip.send()
 
     def _trip(self, host: str) -> Trip | None:
         """A host that has not ended."""
@@ -227,7 +229,7 @@ class Dispatch:
             self._lose(trip, asked.worker)
         with self._lock:
             trip.worker, trip.name, trip.mailbox = message.worker, asked.worker, asked.mailbox
-            trip.attempt, trip.number = message.attempt, message.number
+            trip.attempt, trip.number, trip.taken = message.attempt, message.number, True
         self._speak(message.worker)
 
     def _lose(self, trip: Trip, successor: str) -> None:
@@ -237,7 +239,9 @@ class Dispatch:
                 self._hear(trip, message)
         self._dismiss(trip.worker, trip.attempt)
         trip.lose()
-        self._emit(Note(trip.host, f"its worker {trip.name} was lost; {successor} goes on with it"))
+        # with its witness: who reads the journal knows that there was this attempt, also where nothing came of it
+        witness = Witness(trip.worker, trip.attempt, 0)
+        self._emit(Note(trip.host, f"its worker {trip.name} was lost; {successor} goes on with it", witness=witness))
 
     def _hear(self, trip: Trip, message: Message) -> None:
         if message.number:

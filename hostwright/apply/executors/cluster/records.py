@@ -57,8 +57,10 @@ class AttemptRecord:
             return
         body = pickle.dumps(message)
         try:
-            os.write(self._fd, _LENGTH.pack(len(body)) + body)
-            if sync:
+            whole = _LENGTH.pack(len(body)) + body
+            if os.write(self._fd, whole) < len(whole):
+                self.close()  # what came after half a message could not be read
+            elif sync:
                 os.fsync(self._fd)
         except OSError:
             self.close()
@@ -82,7 +84,7 @@ def kept(run: str, known: Mapping[str, int], root: Path | None = None) -> list[M
 
 
 def _read(path: Path) -> Iterator[Message]:
-    with suppress(OSError, EOFError, pickle.UnpicklingError), path.open("rb") as file:
+    with suppress(Exception), path.open("rb") as file:  # what is damaged, or another version's, raises anything
         while len(head := file.read(_LENGTH.size)) == _LENGTH.size:
             (length,) = _LENGTH.unpack(head)
             if length > LONGEST or len(body := file.read(length)) < length:

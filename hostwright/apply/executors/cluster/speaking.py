@@ -15,7 +15,7 @@ from typing import Any
 
 from distributed import Client
 
-from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, ask_each, connected, in_time
+from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, OPTION, ask_each, connected, in_time
 from hostwright.apply.executors.cluster.desk import WORD_S, hear, leave
 from hostwright.apply.executors.cluster.errand import Message, Word, desk_of
 from hostwright.common.errors import InputError, InputErrors
@@ -107,10 +107,13 @@ class Speaking:
 
 def left_behind(address: str, run: str, known: Mapping[str, int]) -> list[Message]:
     """Have the workers of a cluster let go of a run that was left behind; what they recorded of it beyond what is
-    known. Raises ``InputErrors`` where one of them does not answer: it may still work on a host."""
+    known. Raises ``InputError`` where nobody says which workers there are, and ``InputErrors`` where one of them does
+    not answer: it may still work on a host."""
     with connected(address, f"hostwright-{run}") as client:
-        workers = tuple(in_time(client.nthreads, ANSWER_S) or ())
-        answers, errors = ask_each(client, workers, leave, run, known)
+        workers = in_time(client.nthreads, ANSWER_S)
+        if workers is None:
+            raise InputError(f"{address} does not say which workers it has within {ANSWER_S:.0f} s: try again", OPTION)
+        answers, errors = ask_each(client, tuple(workers), leave, run, known)
         in_time(lambda: client.unregister_worker_plugin(desk_of(run)), CLOSE_S)
     if errors:
         raise InputErrors(

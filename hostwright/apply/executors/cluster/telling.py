@@ -45,7 +45,7 @@ class Telling:
         self._host, self._attempt, self._worker = host, attempt, worker
         self._send, self._record, self._clock = send, record, clock
         self.text = text  #: masks secrets: set once they are known
-        self._lock = threading.Lock()  # guards the fields below, and the order in which messages are sent
+        self._lock = threading.Lock()  # guards the fields below, the record, and the order in which messages are sent
         self._number = 0
         self._over = False
         self._shown: dict[str, tuple[Any, float]] = {}
@@ -66,13 +66,13 @@ class Telling:
             if not self._over:
                 self._put(Done(masked(outcome, self.text), masked(error, self.text)), sync=True)
                 self._over = True
-        self._record.close()
+            self._record.close()
 
     def leave(self) -> None:
         """Say nothing more: somebody else goes on with the host, or the run is over."""
         with self._lock:
             self._over = True
-        self._record.close()
+            self._record.close()
 
     def _say(self, body: Knock | Reported, *, sync: bool = False) -> None:
         with self._lock:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hostwright.apply.events import HostEnded, Note, Observed, RoleFinished, RoleStarted, Witness
 from hostwright.apply.executors.cluster.errand import Done, Knock, Message, Reported
-from hostwright.apply.executors.merging import in_order, is_left, numbers, take_over
+from hostwright.apply.executors.merging import Heard, heard, in_order, is_left, take_over
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.reading import Runs, summary_of
@@ -147,6 +147,19 @@ def test_a_record_that_cannot_be_written_is_a_warning(tmp_path: Path, monkeypatc
     assert "No space left" in warned[0]
 
 
+def test_two_who_take_over_at_once_record_nothing_twice(tmp_path: Path):
+    left(tmp_path)
+    run = Runs(tmp_path).find(RUN)
+
+    def ask(*_: object) -> list[Message]:
+        with pytest.raises(InputError, match="still in progress"):
+            take_over(run, lambda *_: KEPT, secrets=[], warn=pytest.fail)
+        return KEPT
+
+    take_over(run, ask, secrets=[], warn=pytest.fail)
+    assert [record["witness"]["number"] for record in records(tmp_path)[1:]] == [2, 3, 4, 5]
+
+
 @pytest.mark.parametrize(
     ("error", "result", "sentence"),
     [
@@ -155,50 +168,118 @@ def test_a_record_that_cannot_be_written_is_a_warning(tmp_path: Path, monkeypatc
     ],
 )
 def test_how_a_host_failed_is_recorded(error, result, sentence):
-    ((_, event),) = in_order([message(Done(error=error), 1)], {}, ())
-    assert event == HostEnded("gpu01", result, sentence, witness=Witness(W1, "a1", 1))
+    ((_, event),) = in_order([message(Knock("w1", b""), 1), message(Done(error=error), 2)], {}, ())
+    assert event == HostEnded("gpu01", result, sentence, witness=Witness(W1, "a1", 2))
 
 
 def test_hosts_that_have_ended_in_the_journal_get_nothing_more():
     assert in_order(KEPT, {}, {"gpu01"}) == []
 
 
+# ---------------------------------------------------------------- several attempts at one host
+
+
+def attempt_of(name: str, *bodies: Any, began: int) -> list[Message]:
+    """An attempt that asked in this second, and what it told then, a second each."""
+    told = (Knock("w1", b""), *bodies)
+    return [message(body, number, attempt=name, second=began + number - 1) for number, body in enumerate(told, 1)]
+
+
+def texts(missing: list[tuple[str, Any]]) -> list[str]:
+    """What is told, in order: of notes their text, of an end its word."""
+    return [getattr(event, "text", "") or event.result for _, event in missing]
+
+
+CHANGED = Done(Outcome("gpu01", EMPTY, (RoleResult("hello", 0, 2.0),), EMPTY))
+LOCKED = Done(error=Unreachable("gpu01", "its lock is lost"))
+FIRST, SECOND = Note("gpu01", "first"), Note("gpu01", "second")
+
+
 def test_attempts_come_in_the_order_in_which_they_began():
-    later = [message(Note("gpu01", "second"), 1, attempt="a0", second=30)]
-    earlier = [message(Note("gpu01", "first"), 1, attempt="a9", second=10)]
-    assert [event.text for _, event in in_order(later + earlier, {}, ())] == ["first", "second"]  # type: ignore[attr-defined]
+    later, earlier = attempt_of("a0", SECOND, began=30), attempt_of("a9", FIRST, began=10)
+    assert texts(in_order(later + earlier, {}, ())) == ["first", "second"]
 
 
-ATTEMPTS = st.dictionaries(st.sampled_from(["a1", "a2", "a3"]), st.integers(1, 6), max_size=3)
+def test_how_a_host_ended_is_said_by_the_last_attempt_that_worked_on_it():
+    """The first hung, was given up, and failed when it woke, since another had the lock; that one brought it to its
+    end. By the time of what is missing, the first came last."""
+    hung, other = attempt_of("a1", FIRST, SECOND, LOCKED, began=50), attempt_of("a2", CHANGED, began=30)
+    known = {"a1": Heard("gpu01", 2)}
+    assert texts(in_order(hung + other, known, ())) == ["second", "changed"]
 
 
-@given(ATTEMPTS, ATTEMPTS, st.randoms())
-def test_whatever_is_known_and_in_whatever_order_it_comes_nothing_is_missing_or_twice(kept, known, random):
+def test_nothing_of_an_attempt_comes_after_a_later_one_that_the_journal_has():
+    hung, other = attempt_of("a1", FIRST, SECOND, LOCKED, began=5), attempt_of("a2", FIRST, CHANGED, began=30)
+    known = {"a1": Heard("gpu01", 2), "a2": Heard("gpu01", 2)}
+    assert texts(in_order(hung + other, known, ())) == ["changed"]
+
+
+def test_an_attempt_of_which_nothing_was_heard_is_not_put_behind_one_that_came_after_it():
+    """That its worker was lost is what the journal has of it. By the workers' clocks, it came later."""
+    lost, other = attempt_of("a0", FIRST, LOCKED, began=50), attempt_of("a1", FIRST, CHANGED, began=20)
+    known = {"a0": Heard("gpu01", 0), "a1": Heard("gpu01", 2)}
+    assert texts(in_order(lost + other, known, ())) == ["changed"]
+
+
+def test_an_attempt_that_only_asked_did_nothing_and_the_end_is_said_by_the_one_before():
+    """The operator's machine was gone when the second asked; the first had only been slow."""
+    slow, asked = attempt_of("a1", FIRST, CHANGED, began=5), attempt_of("a2", began=30)
+    assert texts(in_order(asked + slow, {}, ())) == ["first", "changed"]
+
+
+def test_what_a_worker_says_of_its_files_names_no_host_and_is_of_the_attempt():
+    told = attempt_of("a1", Note("", "cannot listen"), SECOND, CHANGED, began=5)
+    assert texts(in_order(told, {"a1": Heard("", 2)}, ())) == ["second", "changed"]
+
+
+ATTEMPTS = ("a1", "a2", "a3")
+LENGTHS = st.dictionaries(st.sampled_from(ATTEMPTS), st.integers(2, 6), max_size=3)
+
+
+@given(LENGTHS, st.data(), st.randoms())
+def test_whatever_is_known_and_in_whatever_order_it_comes_nothing_is_missing_or_twice(kept, data, random):
+    """And a taking over that is cut off itself is continued by the next."""
     told = [
-        message(Note("gpu01", f"{attempt} {number}"), number, attempt=attempt, second=10 * int(attempt[1]) + number)
-        for attempt, most in kept.items()
-        for number in range(1, most + 1)
+        message
+        for name, length in kept.items()
+        for message in attempt_of(
+            name, *(Note("gpu01", f"{name} {number}") for number in range(2, length + 1)), began=10 * int(name[1])
+        )
     ]
-    mixed = told * 2
-    random.shuffle(mixed)
-    merged = [event.text for _, event in in_order(mixed, known, ())]  # type: ignore[attr-defined]
-    expected = [
-        f"{attempt} {number}"
-        for attempt in sorted(kept)
-        for number in range(known.get(attempt, 0) + 1, kept[attempt] + 1)
-    ]
-    assert merged == expected
+    whole = [f"{name} {number}" for name in sorted(kept) for number in range(2, kept[name] + 1)]
+    known: dict[str, Heard] = {}
+    done: list[str] = []
+    while True:
+        mixed = told * 2
+        random.shuffle(mixed)
+        missing = in_order(mixed, known, ())
+        assert done + texts(missing) == whole
+        if not missing:
+            return
+        written = missing[: data.draw(st.integers(1, len(missing)))]
+        done += texts(written)
+        for _, event in written:
+            known.pop(event.witness.attempt, None)
+            known[event.witness.attempt] = Heard("gpu01", event.witness.number)
 
 
-def test_numbers_are_read_from_lines_of_any_kind(tmp_path: Path):
+def test_what_a_journal_has_is_read_from_lines_of_any_kind(tmp_path: Path):
     file = tmp_path / "journal.jsonl"
+    note = {"kind": "note", "host": "gpu01"}
     lines = [
-        {"kind": "note", "witness": {"attempt": "a1", "number": 3}},
-        {"kind": "note", "witness": {"attempt": "a1", "number": 2}},
-        {"kind": "note", "witness": {"attempt": "a2", "number": "7"}},
-        {"kind": "note", "witness": [1]},
-        {"kind": "note"},
+        {**note, "at": at(1), "witness": {"attempt": "a1", "number": 3}},
+        {**note, "at": at(2), "witness": {"attempt": "a0", "number": 2}},
+        {**note, "at": at(3), "host": "", "witness": {"attempt": "a3", "number": 2}},
+        {**note, "at": at(4), "witness": {"attempt": "a1", "number": 2}},
+        {**note, "at": at(5), "witness": {"attempt": "a3", "number": 3}},
+        {**note, "at": at(6), "witness": {"attempt": "a2", "number": "7"}},
+        {**note, "at": at(7), "witness": [1]},
+        note,
     ]
     file.write_text("\n".join(itertools.chain(map(json.dumps, lines), ['{"witness": cut'])))
-    assert numbers(file) == {"a1": 3}
-    assert numbers(tmp_path / "none") == {}
+    assert [*heard(file).items()] == [
+        ("a0", Heard("gpu01", 2)),
+        ("a1", Heard("gpu01", 3)),
+        ("a3", Heard("gpu01", 3)),
+    ]
+    assert heard(tmp_path / "none") == {}

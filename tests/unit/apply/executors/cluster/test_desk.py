@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import threading
 from collections.abc import Mapping
@@ -17,12 +18,27 @@ from hostwright.apply.events import Emit, Note
 from hostwright.apply.executors.cluster import desk as desks
 from hostwright.apply.executors.cluster.attempt import Attempt
 from hostwright.apply.executors.cluster.desk import Desk, hear
-from hostwright.apply.executors.cluster.errand import Brief, Done, Errand, Go, Knock, Reported, Word, errand, unsealed
+from hostwright.apply.executors.cluster.errand import (
+    Brief,
+    Done,
+    Errand,
+    Go,
+    Knock,
+    Message,
+    Reported,
+    Word,
+    errand,
+    unsealed,
+)
 from hostwright.apply.executors.cluster.records import kept
 from hostwright.apply.executors.cluster.sealing import letter
+from hostwright.apply.executors.merging import take_over
 from hostwright.apply.host.connection import Patience
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.host.scheduling.pastruns import PastRuns
+from hostwright.apply.journal.header import RunHeader
+from hostwright.apply.journal.reading import Runs
+from hostwright.apply.journal.writing import Journal
 from hostwright.apply.rollout.applying import Work
 from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused, Stopped, Unreachable
 from hostwright.common.places import state_root
@@ -148,6 +164,33 @@ def test_a_host_that_nobody_waits_for_is_let_go_of(tmp_path: Path, monkeypatch: 
     thread.join(WAIT_S)
     assert not thread.is_alive()
     assert worker.kinds == ["Knock"]
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_what_a_worker_did_unheard_is_in_the_journal_once_it_was_made_to_leave(tmp_path: Path, ended):
+    """Whether its work on the host had come to an end or not."""
+    header = RunHeader(
+        RUN.id, "provision", ("gpu01",), "inventory", {"scheduler": "tls://a:1"}, began="2027-01-01T00:00:00+00:00"
+    )
+    Journal.begin(state_root(), header, secrets=[], on_trouble=pytest.fail).close()
+    desk, worker, _, given, _ = at_work(tmp_path)
+    thread = carry_out(desk, given)
+    attempt, _ = asked(worker)
+    if ended:
+        desk.hear(Word(going={attempt: Go()}))
+        thread.join(WAIT_S)
+
+    def ask(run: str, known: Mapping[str, int]) -> list[Message]:
+        told = asyncio.run(desks.leave(run, known, worker))  # type: ignore[arg-type]
+        return pickle.loads(pickle.dumps(told))  # type: ignore[no-any-return]  # noqa: S301 - as it is sent
+
+    runs = Runs(state_root())
+    told = [message for message in worker.said if message.number > 1]  # what it asked is no record
+    assert take_over(runs.find(RUN.id), ask, secrets=[], warn=pytest.fail) == len(told)
+    thread.join(WAIT_S)
+    assert [host.result for host in runs.load(RUN.id).hosts] == ["unreachable" if ended else "untouched"]
+    assert take_over(runs.find(RUN.id), ask, secrets=[], warn=pytest.fail) == 0
+    assert not thread.is_alive()
 
 
 def test_words_keep_a_host_for_as_long_as_they_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -30,7 +30,7 @@ from hostwright.plan.model import Change, Plan, RolePlan, RoleResult, Step
 CHANGE = Change("file /etc/motd", "absent", "there", (Step("true"),))
 FIRST, EMPTY = Plan("gpu01", "hello", (RolePlan("hello", (), (CHANGE,)),)), Plan("gpu01", "hello")
 BASE, HELLO = RoleResult("base", 0, 1.0), RoleResult("hello", 0, 2.0)
-W1, W2 = "tls://192.0.2.1:4000", "tls://192.0.2.2:4000"
+W1, W2, W3 = "tls://192.0.2.1:4000", "tls://192.0.2.2:4000", "tls://192.0.2.3:4000"
 
 
 @dataclass
@@ -214,6 +214,7 @@ def test_what_a_lost_worker_could_not_tell_any_more_is_told_before_its_successor
     office.ask("a2", W2)
     kinds = [type(event).__name__ for event in office.seen]
     assert kinds == ["Observed", "RoleFinished", "Note"]
+    assert office.seen[-1].witness == Witness(W1, "a1", 0)  # also where nothing of this attempt was heard
     office.say(outcome(), attempt="a2", worker=W2, number=2)
     assert future.result(0).results == (HELLO,)
 
@@ -237,7 +238,6 @@ def test_a_host_that_nobody_gave_away_is_let_go_of():
     office = Office()
     office.ask(host="gpu99")
     assert office.dispatch.word(W1).leave == {"a1"}
-    assert W1 in office.dispatch.workers
 
 
 def test_a_worker_that_has_heard_is_not_told_again():
@@ -246,7 +246,6 @@ def test_a_worker_that_has_heard_is_not_told_again():
     word = office.dispatch.word(W1)
     office.dispatch.heard(W1, word)
     assert office.dispatch.word(W1).leave == frozenset()
-    assert W1 not in office.dispatch.workers
 
 
 def test_a_worker_that_let_go_of_a_host_gives_it_to_another():
@@ -312,15 +311,56 @@ def test_workers_hear_that_the_run_stops():
     assert office.dispatch.word(W1).stopping is True
 
 
-def test_hosts_whose_workers_are_all_gone_are_stranded():
+def test_hosts_whose_workers_are_all_gone_are_given_to_others():
     office = Office()
     office.give()
-    assert office.dispatch.stranded({W1}) == ()
-    assert office.dispatch.stranded({"tls://192.0.2.3:1"}) == ("gpu01",)
-    office.dispatch.give_again("gpu01")
+    office.dispatch.strand({W1})
+    assert office.sent == ["gpu01"]
+    office.dispatch.strand({W3})
     assert office.sent == ["gpu01", "gpu01"]
     assert not office.dispatch.is_current("gpu01", 1)
     assert office.dispatch.is_current("gpu01", 2)
+
+
+def lose_all(office: Office, number: int, *hosts: str) -> None:
+    """Workers that took these hosts are gone, and so are all others that they were given to."""
+    for host in hosts:
+        office.ask(f"{host}-{number}", host=host)
+    office.dispatch.strand({W3})
+
+
+def test_a_host_that_four_workers_were_lost_with_is_given_up_with_a_sentence_that_says_so():
+    office = Office()
+    future = office.give()
+    for number in range(AGAIN + 1):
+        assert not future.done()
+        lose_all(office, number, "gpu01")
+    assert str(future.exception(0)) == (
+        "gpu01: 4 workers were lost while they had it, the last of them w1: their logs say why; a job that runs on it "
+        "goes on: run again"
+    )
+
+
+def test_a_host_that_no_lost_worker_had_taken_is_not_given_up_with_those_that_they_had():
+    office = Office()
+    deadly, beside = office.give("gpu01"), office.give("gpu04")
+    lose_all(office, 0, "gpu01", "gpu04")
+    for number in range(1, AGAIN + 1):
+        lose_all(office, number, "gpu01")
+    assert "4 workers were lost while they had it" in str(deadly.exception(0))
+    assert not beside.done()
+    office.ask("last", W2, host="gpu04")
+    office.say(outcome(HELLO), attempt="last", worker=W2, number=2, host="gpu04")
+    assert beside.result(0).results == (HELLO,)
+
+
+def test_hosts_are_not_given_for_ever_to_workers_that_are_lost_before_they_take_any():
+    office = Office()
+    futures = [office.give(host) for host in ("gpu01", "gpu02")]
+    for number in range(AGAIN + 1):
+        lose_all(office, number)
+    for future in futures:
+        assert "4 workers were lost" in str(future.exception(0))
 
 
 def test_an_error_of_this_machine_ends_all():

@@ -25,6 +25,8 @@ from hostwright.common.errors import (
 )
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Answer, Change, Facts, Plan, Probe, RolePlan, RoleResult, Step, StepResult
+from tests.unit.support.gated import WAIT_S
+from tests.unit.support.hostjobs import until
 
 SECRET = "hunter22"
 RUN = "20270101t000000-abcd"
@@ -217,6 +219,51 @@ def test_what_holds_no_secret_is_the_same_afterwards():
     assert (dict(facts), facts.late) == (dict(FACTS), FACTS.late)
 
 
+def test_what_is_kept_when_an_attempt_has_left_is_all_that_there_will_be(tmp_path: Path):
+    """Whoever takes over a run reads it then, while the work on the host still tells things."""
+    voice, sent, _ = telling(tmp_path)
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            voice(Note("gpu01", "still here"))
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(sent) > 20, "it tells", WAIT_S)
+    voice.leave()
+    all_of_it = kept(RUN, {}, tmp_path)
+    over.set()
+    for thread in threads:
+        thread.join(WAIT_S)
+    voice.end(Outcome("gpu01", PLAN), None)
+    assert kept(RUN, {}, tmp_path) == all_of_it == list(sent)
+
+
+def test_an_attempt_that_ends_and_leaves_at_once_closes_its_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Closed twice, the second would be somebody else's file of this process."""
+    voice, _, _ = telling(tmp_path)
+    leaving = threading.Thread(target=voice.leave, daemon=True)
+    closing: set[threading.Thread] = set()
+    at_once: list[int] = []
+    close = AttemptRecord.close
+
+    def slow(record: AttemptRecord) -> None:
+        closing.add(threading.current_thread())
+        at_once.append(len(closing))
+        if len(at_once) == 1:
+            leaving.start()
+            leaving.join(0.2)  # it waits until this one is through
+        close(record)
+        closing.remove(threading.current_thread())
+
+    monkeypatch.setattr(AttemptRecord, "close", slow)
+    voice.end(Outcome("gpu01", PLAN), None)
+    leaving.join(WAIT_S)
+    assert at_once == [1, 1]
+
+
 # ---------------------------------------------------------------- the records
 
 
@@ -241,12 +288,27 @@ def test_a_record_whose_end_was_cut_off_is_read_up_to_there(tmp_path: Path, cut)
     assert kept(RUN, {}, tmp_path) == list(sent[:2])
 
 
-def test_a_damaged_record_is_read_up_to_the_damage(tmp_path: Path):
+@pytest.mark.parametrize("damage", [b"xx", b"cno_such_module\nThing\n.", b"\x8c\x02\xff\xff.", b"I1x\n."])
+def test_a_damaged_record_is_read_up_to_the_damage(tmp_path: Path, damage):
     voice, sent, _ = telling(tmp_path)
     voice(Note("gpu01", "0"))
     path = next(folder_of(RUN, tmp_path).iterdir())
-    path.write_bytes(path.read_bytes() + b"\x00\x00\x00\x02xx" + b"\xff\xff\xff\xff")
+    path.write_bytes(path.read_bytes() + len(damage).to_bytes(4, "big") + damage + b"\xff\xff\xff\xff")
     assert kept(RUN, {}, tmp_path) == list(sent)
+
+
+def test_after_half_a_message_nothing_is_kept_that_could_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A full disk takes part of a write, and has room again a moment later."""
+    import os
+
+    write, voice, sent = os.write, *telling(tmp_path)[:2]
+    voice(Note("gpu01", "0"))
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:9]))
+    voice(Note("gpu01", "1"))
+    monkeypatch.undo()
+    voice(Note("gpu01", "2"))
+    assert len(sent) == 3
+    assert kept(RUN, {}, tmp_path) == list(sent[:1])
 
 
 def test_a_record_that_cannot_be_kept_stops_nothing(tmp_path: Path):
