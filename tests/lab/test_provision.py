@@ -75,7 +75,6 @@ printf '#!/bin/sh\\nname=${0##*/}\\necho "$name" >>%s/told\\nexec "/usr/bin/$nam
 chmod 755 "$1/tool"
 for tool in /usr/bin/*; do ln -sf ../tool "$1/bin/${tool##*/}"; done
 : >"$1/told"
-chmod 666 "$1/told"
 """
 
 
