@@ -9,8 +9,10 @@ import pytest
 
 from hostwright.plan.model import Answer, Refusal
 from hostwright.plan.testing import facts_for
-from hostwright.resources.python.python import CONSTRAINTS, MARKER, Recipe, Venv
+from hostwright.resources.python.python import Recipe, Venv
+from hostwright.resources.python.users_files import MARKER
 from hostwright.resources.python.venv_audit import NO_PERL, Dist, audit_probe, parse_audit
+from hostwright.resources.python.venv_scripts import CONSTRAINTS
 from tests.unit.support.forks import forks
 from tests.unit.support.shell import ask, program, run
 

@@ -15,15 +15,10 @@ from hostwright.plan.model import Answer, Change, Deferred, Refusal, Resource
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.archives import ArchiveUnpacked, Part
 from hostwright.resources.python.interpreters import VenvPackage, system_interpreter
-from hostwright.resources.python.python import (
-    CONSTRAINTS,
-    HOMES,
-    MARKER,
-    Recipe,
-    Venv,
-    create_script,
-)
+from hostwright.resources.python.python import Recipe, Venv
+from hostwright.resources.python.users_files import HOMES, MARKER
 from hostwright.resources.python.venv_audit import audit_probe, parse_audit
+from hostwright.resources.python.venv_scripts import CONSTRAINTS, create_script
 from hostwright.stack.stack import Artifact
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
 from hostwright.standard.roles.tensorflow.section import Interpreter, TensorflowSection

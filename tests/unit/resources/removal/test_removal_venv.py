@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hostwright.plan.model import Answer, Change, Facts
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.originals import kept
-from hostwright.resources.python.python import HOMES, Venv
+from hostwright.resources.python.python import Venv
+from hostwright.resources.python.users_files import HOMES
 from hostwright.resources.python.venv_gone import VenvGone
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
 from tests.unit.support.facts import changes_of

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.resources.python.python import HOMES, Recipe, compile_script, install_script, mend_script
+from hostwright.resources.python.python import Recipe
+from hostwright.resources.python.users_files import HOMES
 from hostwright.resources.python.venv_audit import Drift
+from hostwright.resources.python.venv_scripts import compile_script, install_script, mend_script
 from tests.unit.support.shell import program, run
 
 RECIPE = Recipe("tf", f"{sys.version_info[0]}.{sys.version_info[1]}", "tensorflow==2.9.0", "numpy==1.26.4\n")

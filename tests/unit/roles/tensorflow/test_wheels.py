@@ -6,8 +6,9 @@ import re
 
 from hostwright.common.templates import STANDARD
 from hostwright.plan.state_identity import identity_of
-from hostwright.resources.python.python import Recipe, Venv, install_script, mend_script
+from hostwright.resources.python.python import Recipe, Venv
 from hostwright.resources.python.venv_audit import Drift
+from hostwright.resources.python.venv_scripts import install_script, mend_script
 from hostwright.standard.roles.tensorflow import _known_wheels
 from tests.unit.roles.test_role_tensorflow import AUDIT, PYTHON, WHEELS, only
 from tests.unit.support.facts import changes_of
