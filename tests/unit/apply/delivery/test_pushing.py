@@ -26,6 +26,7 @@ from hostwright.common.errors import ArtifactError, HostError, ProtocolError
 from hostwright.stack.store.hostcache import CACHE, host_path
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
+from tests.unit.support.shell import program, run
 from tests.unit.transport.test_become import SUDO
 
 CONTENT = os.urandom(300_000)
@@ -341,6 +342,19 @@ def test_one_program_probes_for_all_and_tells_what_is_free(tmp_path: Path) -> No
     assert states == ["1 part 0", "0 there", "2 part 5"]  # what is missing first; the last one was damaged
     assert re.fullmatch("free [0-9]+", free)
     assert done.stderr == ""
+
+
+def test_a_file_that_comes_while_others_are_asked_for_is_told_once(tmp_path: Path) -> None:
+    """What is missing is sent as soon as the host has said so, and many files are asked for: the first are there before
+    the last have been asked for."""
+    sums = [hashlib.sha256(text).hexdigest() for text in (b"a", b"b")]
+    for sha256 in sums:
+        (tmp_path / "cache" / sha256).mkdir(parents=True)
+    first = tmp_path / "cache" / sums[0] / "x"
+    program(tmp_path / "bin", "stat", f"printf a >{first}; exit 1")
+    done = run(missing_script([(sha256, "x") for sha256 in sums], str(tmp_path / "cache")), path=tmp_path / "bin")
+    assert done.stdout.decode().splitlines()[1:] == ["0 part 0", "1 part 0"]
+    assert first.read_bytes() == b"a"
 
 
 @pytest.mark.parametrize(
