@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from hostwright.audit.fleetaudit import FleetAudit
     from hostwright.audit.history import FleetDiff, HostHistory
     from hostwright.common.secret import Secret
-    from hostwright.plan.model import Plan, RetryRule
+    from hostwright.plan.model import Facts, Plan, RetryRule
     from hostwright.plan.planning import HostPlan
     from hostwright.plan.roles.sitecheck import SiteCheck
     from hostwright.plan.stacks.listing import ListedStack
@@ -329,14 +329,28 @@ class Fleet(Roster):
         return list_stacks(self)
 
     def mirror(
-        self, stack: str = "", source: FileSource | None = None, to: Path | None = None, *, progress: TransferProgress
+        self,
+        stack: str = "",
+        source: FileSource | None = None,
+        to: Path | None = None,
+        *,
+        pythons: Sequence[str] = (),
+        progress: TransferProgress,
     ) -> tuple[Mirrored, ...]:
         """Bring the files of a stack, or of the stacks of all hosts, to this machine: from ``source``, or from their
-        addresses; and into the directory ``to``, for a machine without a network. Raises ``ArtifactError`` with all
-        that failed, once the other files are here."""
+        addresses; and into the directory ``to``, for a machine without a network. Wheels are brought for the Pythons
+        that the last audit saw on each host, or for ``pythons``. Raises ``ArtifactError`` with all that failed, once
+        the other files are here."""
+        from hostwright.audit.history import FactStore
         from hostwright.plan.stacks.files import mirror
 
-        return mirror(self, stack, source, to, progress)
+        stored = FactStore(state_root())
+
+        def seen(host: str) -> Facts | None:
+            known = stored.load(self.path, host)
+            return known[0] if known else None
+
+        return mirror(self, stack, source, to, seen=seen, pythons=pythons, progress=progress)
 
     def power(
         self, members: Members, order: Order, *, password: Secret | None = None, audience: Audience = NOBODY

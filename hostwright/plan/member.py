@@ -24,11 +24,12 @@ from hostwright.inventory import Binder, Host, Inventory
 from hostwright.plan.desired import Desired
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host.occupancy import Occupancies
-from hostwright.plan.model import RetryRule
+from hostwright.plan.model import Facts, RetryRule
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles, named_roles
 from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers_noted
 from hostwright.plan.roles.role import Role, Wanted, discover, in_order, rules_of, sections_of
+from hostwright.plan.roles.rolefiles import files_for
 from hostwright.plan.roles.site import Site
 from hostwright.plan.roles.wants import Wants
 from hostwright.stack.rules import check_stack
@@ -101,6 +102,12 @@ class Member:
     def artifacts(self) -> tuple[Artifact, ...]:
         """The artifacts of its stack that its roles may need, also those that ``--roles`` leaves out."""
         return self.wants.artifacts
+
+    def files_for(self, facts: Facts | None) -> tuple[Artifact, ...]:
+        """These, with those that its states take on a host with these facts, where they are known. Raises
+        ``ArtifactError`` for one that nobody can bring."""
+        states = (state for role in self.desired.roles for state in role.resources)
+        return (*self.artifacts, *(files_for(states, facts) if facts is not None else ()))
 
     @property
     def stand_ins(self) -> tuple[str, ...]:

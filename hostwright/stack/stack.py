@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field, SerializeAsAny, SerializerFunctionWrapHandler, field_validator, model_serializer
@@ -35,6 +36,17 @@ class Artifact(StackPart):
     size: Annotated[int, Field(gt=0)] | None = None
     stand_in: bool = False
     private: bool = False
+
+
+class RoleFile(Artifact):
+    """A file that the states of a role name by its sha256 and no stack file names, such as one of a package index.
+
+    It is no part of what is stored of a stack, nor of its digest.
+    """
+
+    def bring(self, folder: Path) -> Path:
+        """Bring it into an empty directory of this machine, and return its path there. Raises ``ArtifactError``."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it comes")
 
 
 class Requirements(StackPart):
@@ -201,6 +213,11 @@ class Stack(StackHead):
             raise InputError(f"the stack {self.name} has no artifact {name!r}; {suggestion(name, self.artifacts)}")
         return self.artifacts[name]
 
+    def with_files(self, files: Iterable[RoleFile]) -> Stack:
+        """The same stack, which also knows these files of roles by their names; its own artifacts win."""
+        more = {file.name: file for file in files}
+        return self.model_copy(update={"artifacts": {**more, **self.artifacts}}) if more else self
+
     def used_by(self, roles: Iterable[str]) -> tuple[Artifact, ...]:
         """The artifacts that a host with these roles may need, without those of spare versions."""
         here = set(roles)
@@ -230,6 +247,8 @@ class Stack(StackHead):
     def _as_in_files(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Put sections at the top level, as in stack files; leave out a section without values of its own."""
         data: dict[str, Any] = handler(self)
+        own = {name for name, artifact in self.artifacts.items() if not isinstance(artifact, RoleFile)}
+        data["artifacts"] = {name: values for name, values in data.get("artifacts", {}).items() if name in own}
         sections = {name: section for name, section in data.pop("sections", {}).items() if section}
         return {**data, **sections}
 

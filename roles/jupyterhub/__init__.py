@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -85,6 +85,8 @@ class Jupyterhub:
     ports: Annotated[str, AfterValidator(_range)] = "30000-32767"  #: people's, on the host's loopback
     network: Annotated[str, AfterValidator(_network)] = "172.30.250.0/24"  #: of their containers, on the host alone
     port: Annotated[int, BeforeValidator(decimal), Field(ge=1024, le=65535)] = 8081  #: the hub's own, on that network
+    #: where pip takes wheels from: index (the one that the host's pip is set to) or mirror (this machine's files alone)
+    wheels_from: Literal["index", "mirror"] = "index"
 
     def __post_init__(self) -> None:
         parts = [gpu for gpu in self.gpus if is_mig(gpu)]
@@ -111,7 +113,7 @@ def jupyterhub(v: Jupyterhub, host: Wanted) -> Iterator[Resource]:
     gpus = HubCards(v.gpus)
     yield gpus
     yield VenvPackage(PYTHONS)
-    venv = Venv(HOME, tuple(_recipe(python) for python in PYTHONS))
+    venv = Venv(HOME, tuple(_recipe(python, v.wheels_from == "mirror") for python in PYTHONS))
     yield venv
     image = _image(v, host)
     yield image
@@ -174,9 +176,9 @@ def _pins(file: str) -> str:
     return (Path(__file__).parent / "pins" / file).read_text("utf-8")
 
 
-def _recipe(python: str) -> Recipe:
+def _recipe(python: str, mirrored: bool = False) -> Recipe:
     pins = _pins(f"py{python.replace('.', '')}.txt")
-    return Recipe("jupyterhub", python, f"jupyterhub=={VERSION}", pins, wheels=_pins("wheels.txt"))
+    return Recipe("jupyterhub", python, f"jupyterhub=={VERSION}", pins, wheels=_pins("wheels.txt"), mirrored=mirrored)
 
 
 def _image(v: Jupyterhub, host: Wanted) -> HubImage:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
@@ -21,6 +22,8 @@ class Tensorflow:
 
     #: the link through which the environment is used: PATH/bin/python; empty: /opt/tensorflow-2.9, by its series
     path: str = ""
+    #: where pip takes wheels from: index (the one that the host's pip is set to) or mirror (this machine's files alone)
+    wheels_from: Literal["index", "mirror"] = "index"
 
 
 @role(needs=["base"], short="tf")
@@ -45,7 +48,7 @@ def tensorflow(v: Tensorflow, host: Wanted) -> Iterator[Resource]:
         )
     else:
         yield VenvPackage(wanted.pythons)
-    yield Venv(path, tuple(_recipe(path, host, python) for python in wanted.usable))
+    yield Venv(path, tuple(_recipe(path, host, python, v.wheels_from == "mirror") for python in wanted.usable))
 
 
 @cache
@@ -53,7 +56,7 @@ def _known_wheels() -> str:
     return Path(__file__).with_name("wheels.txt").read_text("utf-8")
 
 
-def _recipe(path: str, host: Wanted, python: str) -> Recipe:
+def _recipe(path: str, host: Wanted, python: str, mirrored: bool) -> Recipe:
     wanted = host.section(TensorflowSection)
     wheels = wanted.wheelhouses.get(python)
     return Recipe(
@@ -63,5 +66,6 @@ def _recipe(path: str, host: Wanted, python: str) -> Recipe:
         constraints=wanted.constraints.get(python, ""),  # the rules refuse a stack without any
         wheelhouse=host.stack.artifact(wheels) if wheels else None,
         wheels=f"{_known_wheels()}\n{wanted.wheels}",
+        mirrored=mirrored,
         interpreter=f"{interpreter_home(python)}/bin/python{python}" if wanted.interpreter else "",
     )

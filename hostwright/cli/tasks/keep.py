@@ -14,9 +14,16 @@ TITLE = "Keep"
     from_="copy files from this directory first, and download only the missing ones",
     export="also copy all files into this directory, for a machine without a network",
     import_="take all files from a directory that --export wrote; download nothing",
+    pythons="bring wheels for these Pythons, such as 3.9,3.10 (default: those that audits saw on the hosts, and all of "
+    "the stack for a host that no audit saw)",
 )
-def mirror(given: Given, stack: str = "", from_: str = "", export: str = "", import_: str = "") -> int:
+def mirror(
+    given: Given, stack: str = "", from_: str = "", export: str = "", import_: str = "", pythons: str = ""
+) -> int:
     """Download the files of stacks to this machine once, and verify their checksums.
+
+    With them come the wheels for hosts that install Python packages without an index (wheels_from: mirror in the
+    variables of a role). This machine's pip fetches them, from the index that it is set to.
 
     hostwright mirror
     hostwright mirror --from ~/downloads
@@ -25,7 +32,7 @@ def mirror(given: Given, stack: str = "", from_: str = "", export: str = "", imp
     from hostwright.cli.verbs import inventory
 
     where = inventory.FilePlaces(from_, export, import_)
-    return inventory.mirror(given.selection, where, stack=stack, as_json=given.json)
+    return inventory.mirror(given.selection, where, stack=stack, pythons=pythons, as_json=given.json)
 
 
 @verb(JSON, called="list", default=True, limit="how many of the latest runs to show; 0 shows all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -253,15 +254,25 @@ class FilePlaces:
         return OwnFiles(expanded(self.source)) if self.source else None
 
 
-def mirror(selection: Selection, where: FilePlaces, *, stack: str, as_json: bool = False) -> int:
+def _pythons(text: str) -> tuple[str, ...]:
+    """The versions of Python in an option. Raises ``InputError``."""
+    named = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    for python in named:
+        if not re.fullmatch(r"3\.[0-9]{1,2}", python):
+            raise InputError(f"found {printable(python)!r}, expected versions of Python such as 3.9,3.10", "--pythons")
+    return named
+
+
+def mirror(selection: Selection, where: FilePlaces, *, stack: str, pythons: str = "", as_json: bool = False) -> int:
     """``invoke mirror``."""
     source, to = where.files(), expanded(where.export) if where.export else None
+    wanted = _pythons(pythons)
     fleet = open_fleet(selection)
     refuse_strangers(fleet)
     out = console.make_console(stderr=as_json)
     LEFT.set("stopped; what was downloaded is kept, and the same command again goes on from there")
     with make_progress(out) as progress:
-        done = fleet.mirror(stack, source, to, progress=progress)
+        done = fleet.mirror(stack, source, to, pythons=wanted, progress=progress)
     if as_json:
         print_document("mirror", {"files": [asdict(file) for file in done]})
     elif done:

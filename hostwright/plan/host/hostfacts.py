@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hostwright.plan.model import Facts, Probe
+from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.stack.rules import HostFacts
 
 OS_RELEASE = Probe("while IFS= read -r line; do printf '%s\\n' \"$line\"; done </etc/os-release")
@@ -80,6 +80,11 @@ def pythons(facts: Facts) -> dict[str, str]:
         if version.startswith("3."):
             versions.setdefault(version, path)
     return versions
+
+
+def with_python(python: str) -> Facts:
+    """What would be known of a host of which nothing is known but a Python (``3.9``) of its distribution."""
+    return Facts({PYTHONS: Answer(0, f"/usr/bin/python{python} {python}\n")})
 
 
 def interpreters(facts: Facts) -> tuple[str, ...]:

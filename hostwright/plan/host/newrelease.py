@@ -23,7 +23,7 @@ from hostwright.plan.host.release import (
 )
 from hostwright.plan.model import Resource
 from hostwright.plan.state_identity import identity_of
-from hostwright.stack.stack import Stack
+from hostwright.stack.stack import RoleFile, Stack
 
 STATE_DIGITS = 16  #: of a state's hash that are kept
 
@@ -68,6 +68,7 @@ def renewed(desired: Desired, before: Mapping[str, Any], run: Run) -> dict[str, 
         "artifacts": {
             name: {"file": artifact.file, "sha256": artifact.sha256, "stand_in": artifact.stand_in}
             for name, artifact in sorted(stack.artifacts.items())
+            if not isinstance(artifact, RoleFile)
         },
         "roles": dict(sorted(roles.items())),
         "desired": _whole(roles),

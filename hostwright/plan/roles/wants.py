@@ -19,6 +19,7 @@ from hostwright.plan.facts.noted import Notes
 from hostwright.plan.host.occupancy import Occupancies, occupancies_of
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.role import Role, Wanted, goes_before, rules_of
+from hostwright.plan.roles.rolefiles import role_files
 from hostwright.stack.stack import Artifact, Section, Stack
 
 _OTHERS = "variables of other roles"  #: the question of a role's function that looks at them
@@ -46,7 +47,8 @@ class Wants:
     def desired(self) -> Desired:
         """The desired states of ``roles`` on a host without a name."""
         found = desire("", self.wanted, self._bound(self.roles), self.memory)
-        return replace(found, occupancy=self.occupancy)
+        files = role_files(resource for role in found.roles for resource in role.resources)
+        return replace(found, stack=self.stack.with_files(files), occupancy=self.occupancy)
 
     @cached_property
     def occupancy(self) -> Occupancies:

@@ -2,28 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+from hostwright.common.errors import InputError, Mistakes
+from hostwright.inventory import Host
+from hostwright.plan.host.hostfacts import with_python
 from hostwright.plan.member import Roster
+from hostwright.plan.model import Facts
 from hostwright.plan.roles.hostroles import named_roles
-from hostwright.stack.stack import Artifact, Stack
+from hostwright.plan.roles.rolefiles import files_for, role_files
+from hostwright.stack.stack import Artifact, RoleFile, Stack
 from hostwright.stack.store import mirroring
 from hostwright.stack.store.exporting import export
 from hostwright.stack.store.mirroring import Mirrored, TransferProgress
 from hostwright.stack.store.sources import FileSource
 
+Seen = Callable[[str], Facts | None]  #: what was last read of a host, by its name; ``None``: nothing yet
+
 
 def mirror(
-    roster: Roster, name: str, source: FileSource | None, to: Path | None, progress: TransferProgress
+    roster: Roster,
+    name: str,
+    source: FileSource | None,
+    to: Path | None,
+    *,
+    seen: Seen,
+    pythons: Sequence[str] = (),
+    progress: TransferProgress,
 ) -> tuple[Mirrored, ...]:
     """Bring the files of a stack that hosts need to this machine; without a name, those of all stacks of hosts.
 
-    What ``source`` has is taken from there; ``to`` is a directory into which all of them are exported. Raises
-    ``ArtifactError``.
+    What ``source`` has is taken from there; ``to`` is a directory into which all of them are exported. ``pythons`` are
+    taken for those of every host, whatever was seen there. Raises ``ArtifactError``, and before anything is brought
+    where a file cannot be named; ``InputError`` for a Python for which no host takes any.
     """
     store, files, locks = roster.store, list[Mirrored](), list[Path]()
-    for stack in [roster.stack(each) for each in ([name] if name else stacks_of_hosts(roster))]:
-        lock, artifacts = store.lock_file(stack.name), artifacts_for_hosts(roster, stack)
+    stacks = [roster.stack(each) for each in ([name] if name else stacks_of_hosts(roster))]
+    further = {stack.name: files_of_roles(roster, stack, seen) for stack in stacks} if not pythons else {}
+    for python in pythons:
+        assumed = partial(_assumed, with_python(python))
+        of_python = {stack.name: files_of_roles(roster, stack, assumed) for stack in stacks}
+        if not any(of_python.values()):
+            raise InputError(_no_files(python), "--pythons")
+        further = {name: (*further.get(name, ()), *files) for name, files in of_python.items()}
+    wanted = [(stack, (*artifacts_for_hosts(roster, stack), *further[stack.name])) for stack in stacks]
+    for stack, artifacts in wanted:
+        lock = store.lock_file(stack.name)
         files += mirroring.mirror(artifacts, store, lock=lock, source=source, progress=progress)
         locks.append(lock)
     if to is not None:
@@ -36,9 +62,41 @@ def artifacts_for_hosts(roster: Roster, stack: Stack) -> tuple[Artifact, ...]:
 
     A stack that no host has yet is looked at as if all had it; without any host, its own roles count.
     """
-    hosts = tuple(roster.inventory.hosts.values())
-    having = [host for host in hosts if roster.stack_name(host) == stack.name] or hosts
+    having = hosts_having(roster, stack)
     return stack.used_by({role for host in having for role in named_roles(host, stack)} or stack.roles)
+
+
+def files_of_roles(roster: Roster, stack: Stack, seen: Seen) -> tuple[RoleFile, ...]:
+    """The files that the states of the same hosts take beside the artifacts of the stack. Raises ``ArtifactError``, and
+    ``InputErrors`` with every mistake in the variables of these hosts."""
+    files: dict[str, RoleFile] = {}
+    mistakes = Mistakes()
+    for host in hosts_having(roster, stack):
+        with mistakes:
+            member = roster.member(host, check=False)
+            roles = (member if member.stack.name == stack.name else member.having(stack)).desired.roles
+            states = [state for role in roles for state in role.resources]
+            if role_files(states):
+                files.update((file.name, file) for file in files_for(states, seen(host.name)))
+    mistakes.refuse()
+    return tuple(files.values())
+
+
+def _assumed(facts: Facts, _host: str) -> Facts:
+    return facts
+
+
+def _no_files(python: str) -> str:
+    return (
+        f"no host takes files for Python {python}: either no stack of theirs has such a Python, or their packages do "
+        "not come from this machine (`wheels_from: mirror` in the variables of a role)"
+    )
+
+
+def hosts_having(roster: Roster, stack: Stack) -> tuple[Host, ...]:
+    """The hosts with a stack; all, where none has it yet."""
+    hosts = tuple(roster.inventory.hosts.values())
+    return tuple(host for host in hosts if roster.stack_name(host) == stack.name) or hosts
 
 
 def stacks_of_hosts(roster: Roster) -> tuple[str, ...]:

@@ -179,7 +179,7 @@ class HostRebuild:
 
     def _require_files(self) -> None:
         """Before anything is taken away: all files for reprovisioning it are here. Raises ``ArtifactError``."""
-        for artifact in self._tools.member.artifacts:
+        for artifact in self._tools.member.files_for(self._looked.facts if self._looked else None):
             if self._tools.settings.files.way != "direct":
                 self._tools.settings.locate(artifact)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from hostwright.common.errors import ArtifactError
 from hostwright.common.quoting import sh, sh_file
 from hostwright.common.text import count
 from hostwright.plan.host.hostfacts import PYTHONS, pythons
@@ -39,6 +40,7 @@ from hostwright.resources.python.venv_scripts import (
     restore_script,
     write_constraints,
 )
+from hostwright.stack.stack import RoleFile
 
 __all__ = ["Recipe", "Venv"]  # what a role imports
 
@@ -85,13 +87,18 @@ class Venv:
         venvs = parse_audit(audit.text)
         venv = venvs.homes.get(recipe.home)
         if venv is None or "site-packages" in venv.lost:
-            return self._build(recipe, interpreter, venvs)
+            return self._unlisted(recipe) or self._build(recipe, interpreter, venvs)
         due = self._due(recipe, interpreter, venv, venvs.link, venvs.instead)
         if not due:
             return None
         have, want = ("; ".join(difference[column] for difference in due) for column in (0, 1))
         steps = tuple(_step(script) for _, _, script in due)
-        artifacts = _files(recipe) if any(" pip install " in step.script for step in steps) else ()
+        artifacts: tuple[str, ...] = ()
+        if any(" pip install " in step.script for step in steps):
+            if refusal := self._unlisted(recipe):
+                return refusal
+            drifts = find_drifts(recipe.pins, venv)
+            artifacts = _files(recipe, *(drift.name for drift in drifts), *(["pip"] if venv.lost else []))
         warnings = self._warnings(recipe, venvs) if venvs.link != recipe.home else ()
         return Change(f"venv {self.path}", have, want, steps, artifacts=artifacts, warnings=warnings)
 
@@ -128,9 +135,33 @@ class Venv:
         scripts = (create_script(recipe, interpreter), install_script(recipe), self._finish_script(recipe))
         have = "without its packages" if recipe.home in venvs.homes else venvs.link or venvs.instead or ABSENT
         want = f"{recipe.requirement} and {count(len(recipe.pins) - 1, 'more pinned package')}, Python {recipe.python}"
+        if wheels := recipe.from_mirror():
+            want += f", from {count(len(wheels), 'wheel')} of the mirror, without an index"
         steps = tuple(map(_step, scripts))
         warnings = self._warnings(recipe, venvs)
         return Change(f"venv {self.path}", have, want, steps, artifacts=_files(recipe), warnings=warnings)
+
+    def _unlisted(self, recipe: Recipe) -> Refusal | None:
+        """A venv whose wheels come from the mirror, which cannot have all of them."""
+        if not recipe.unlisted:
+            return None
+        want = f"{recipe.requirement} from the mirror"
+        return Refusal(f"venv {self.path}", "wheels without a known hash", want, "wheel-hash", _no_wheel(recipe))
+
+    def files(self) -> tuple[RoleFile, ...]:
+        """All wheels that come from the mirror, for whichever Python."""
+        return tuple(wheel for recipe in self.recipes for wheel in recipe.from_mirror())
+
+    def files_for(self, facts: Facts | None, /) -> tuple[RoleFile, ...]:
+        """Those for the Python that is taken; where the host has none yet or nothing is known of it, for all."""
+        recipes = tuple(recipe for recipe in self.recipes if recipe.mirrored)
+        if recipes and facts is not None and PYTHONS in facts and pythons(facts):
+            chosen = self._chosen(facts)
+            recipes = (chosen[0],) if chosen else ()
+        for recipe in recipes:
+            if recipe.unlisted:
+                raise ArtifactError(_no_wheel(recipe))
+        return tuple(wheel for recipe in recipes for wheel in recipe.from_mirror())
 
     def _warnings(self, recipe: Recipe, venvs: Venvs) -> tuple[str, ...]:
         """What a new link moves, leaves behind or removes that people put there."""
@@ -173,5 +204,13 @@ class Venv:
         return "\n".join([complete, keep_original(self.path), aside, USERS_FILES + turn])
 
 
-def _files(recipe: Recipe) -> tuple[str, ...]:
-    return (recipe.wheelhouse.name,) if recipe.wheelhouse else ()
+def _files(recipe: Recipe, *names: str) -> tuple[str, ...]:
+    """The names of the files from which these packages are installed; without any name, all."""
+    return tuple(file.name for file in ([recipe.wheelhouse] if recipe.wheelhouse else recipe.from_mirror(*names)))
+
+
+def _no_wheel(recipe: Recipe) -> str:
+    return (
+        f"the wheels of {recipe.requirement} shall come from the mirror, and no wheel for Python {recipe.python} is "
+        f"known of {few(list(recipe.unlisted))}: list it with its sha256 in the stack, or let pip ask an index"
+    )

@@ -13,7 +13,14 @@ from packaging.utils import canonicalize_name
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.python.hashes import hashed
 from hostwright.resources.python.users_files import HOMES
+from hostwright.resources.python.wheels import Wheel, choose_wheels
 from hostwright.stack.stack import Artifact
+
+#: Older ones do not know the wheel names of today (PEP 600: pip 20.3); 24.0 is the last for Python 3.7.
+PIP_MINIMUM = (20, 3)
+PIP_VERSION = "24.0"
+PIP_SHA256 = "ba0d021a166865d2265246961bec0152ff124de910c5cc39f1156ce3fa7c69dc"  # its wheel
+PIP_WHEEL = f"{PIP_SHA256}  pip-{PIP_VERSION}-py3-none-any.whl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,9 @@ class Recipe:
     wheels: str = field(
         default="", repr=False, metadata=NO_IDENTITY
     )  #: the hashes of wheels, as ``sha256sum`` writes them
+
+    #: whether its wheels come from the mirror, one by one, and no index is asked; a ``wheelhouse`` goes before it
+    mirrored: bool = field(default=False, metadata=NO_IDENTITY)
 
     @property
     def home(self) -> str:
@@ -46,6 +56,23 @@ class Recipe:
         """These pins, or all, with the hashes of their wheels for pip; empty where a wheel's is not known."""
         pins = self.pins
         return hashed(((name, pins[name]) for name in names or pins), self.wheels, self.python)
+
+    def from_mirror(self, *names: str) -> tuple[Wheel, ...]:
+        """The wheels of these packages, or of all pins and of pip, where they come from the mirror: those in the list
+        of ``wheels``."""
+        if not self.mirrored or self.wheelhouse:
+            return ()
+        wanted = {canonicalize_name(name) for name in names}
+        pins = [pin for pin in (*self.pins.items(), ("pip", PIP_VERSION)) if not names or pin[0] in wanted]
+        return choose_wheels(dict.fromkeys(pins), f"{PIP_WHEEL}\n{self.wheels}", self.python)
+
+    @property
+    def unlisted(self) -> tuple[str, ...]:
+        """The pins of which the mirror can have no wheel, since none for this Python is in the list."""
+        if not self.mirrored or self.wheelhouse:
+            return ()
+        listed = {wheel.package for wheel in self.from_mirror()}
+        return tuple(f"{name} {version}" for name, version in self.pins.items() if name not in listed)
 
 
 @lru_cache(maxsize=64)  # a fleet shares a handful of constraints, and to parse one takes a millisecond

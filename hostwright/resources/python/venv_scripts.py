@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.resources.files.paths import write_script
-from hostwright.resources.python.recipe import Recipe
+from hostwright.resources.python.recipe import PIP_MINIMUM, PIP_SHA256, PIP_VERSION, Recipe
 from hostwright.resources.python.users_files import HOMES, MARKER, USERS_FILES
 from hostwright.resources.python.venv_audit import Drift
 from hostwright.stack.store.hostcache import host_path
 
 CONSTRAINTS = "constraints.txt"  #: in the venv, so that people can ``pip install -c`` what they add
 
-#: Older ones do not know the wheel names of today (PEP 600: pip 20.3); 24.0 is the last for Python 3.7.
-PIP_MINIMUM = (20, 3)
-PIP_VERSION = "24.0"
-PIP_HASHED = (
-    f"pip=={PIP_VERSION} --hash=sha256:ba0d021a166865d2265246961bec0152ff124de910c5cc39f1156ce3fa7c69dc\n"  # its wheel
-)
+PIP_HASHED = f"pip=={PIP_VERSION} --hash=sha256:{PIP_SHA256}\n"
 #: Wheels only: nothing that is fetched runs as root while it is installed. No cache: it would keep 600 MB for nothing.
 #: pip compiles one file after another, and nothing else meanwhile: ``compile_script`` does that on several processors.
 _PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cache-dir --only-binary :all: --no-compile"
@@ -68,7 +63,7 @@ def restore_script(recipe: Recipe, interpreter: str, lost: tuple[str, ...]) -> s
 
 def _recent_pip(recipe: Recipe) -> list[str]:
     old = f"import pip, sys; sys.exit(tuple(map(int, pip.__version__.split('.')[:2])) < {PIP_MINIMUM})"
-    install = _pip(recipe, "", PIP_HASHED)
+    install = _pip(recipe, "", PIP_HASHED, "pip")
     return [sh("%s -I -c %s || {", f"{recipe.home}/bin/python", old), *install, "}"]
 
 
@@ -94,39 +89,48 @@ def install_script(recipe: Recipe) -> str:
 def mend_script(recipe: Recipe, drifts: list[Drift]) -> str:
     """The packages that differ, alone, at their pins. What pip has no record of is removed by hand before."""
     stale = tuple(f"{_site(recipe)}/{directory}" for drift in drifts for directory in drift.stale)
-    known = recipe.hashed(*(drift.name for drift in drifts))
+    names = tuple(drift.name for drift in drifts)
+    known = recipe.hashed(*names)
     pins = () if known else tuple(f"{drift.name}=={drift.version}" for drift in drifts)
     return "\n".join(
         [
             "umask 022",
             sh("rm -rf -- %s/~*", _site(recipe))
             + "".join(sh(" %s", path) for path in stale),  # ~: what a cut pip left behind
-            *_pip(recipe, f"--force-reinstall --no-deps {words(pins)}".rstrip(), known),
+            *_pip(recipe, f"--force-reinstall --no-deps {words(pins)}".rstrip(), known, *names),
             compile_script(recipe),
         ]
     )
 
 
-def _pip(recipe: Recipe, arguments: str, known: str) -> list[str]:
-    """Commands that run ``pip install`` in the venv, from the wheelhouse where there is one.
+def _pip(recipe: Recipe, arguments: str, known: str, *names: str) -> list[str]:
+    """Commands that run ``pip install`` in the venv, from a wheelhouse where there is one.
 
-    ``known`` are requirements with the hashes of their wheels: then pip takes nothing else.
+    ``known`` are requirements with the hashes of their wheels: then pip takes nothing else. ``names`` are the packages
+    that are installed; without any, all.
     """
     install = sh("%s -I -m pip install ", f"{recipe.home}/bin/python") + _PIP_FLAGS
     if known:
         install = sh("printf %s %s | ", "%s", known) + install
         arguments = f"{arguments} --require-hashes -r /dev/stdin".lstrip()
-    if recipe.wheelhouse is None:
+    if recipe.wheelhouse is None and not recipe.mirrored:
         return [install + " " + arguments]
     wheels = f"{recipe.home}.wheels"
     return [
         sh("trap %s EXIT", sh("rm -rf -- %s", wheels)),
         sh("rm -rf -- %s && mkdir -p -- %s", wheels, wheels),
-        # the directories in the archive are dropped: a wheel lands in this one, whatever its name says
-        sh("tar -xf %s -C %s --no-same-owner --transform %s", host_path(recipe.wheelhouse), wheels, "s,.*/,,")
-        + " --wildcards --wildcards-match-slash '*.whl'",
+        _fill(recipe, wheels, names),
         install + sh(" --no-index --find-links %s ", wheels) + arguments,
     ]
+
+
+def _fill(recipe: Recipe, wheels: str, names: tuple[str, ...]) -> str:
+    """Put what was delivered into the directory in which pip looks for wheels."""
+    if recipe.wheelhouse is None:
+        return sh("ln -s -t %s -- ", wheels) + words(tuple(map(host_path, recipe.from_mirror(*names))))
+    # the directories in the archive are dropped: a wheel lands in this one, whatever its name says
+    unpack = sh("tar -xf %s -C %s --no-same-owner --transform %s", host_path(recipe.wheelhouse), wheels, "s,.*/,,")
+    return unpack + " --wildcards --wildcards-match-slash '*.whl'"
 
 
 def compile_script(recipe: Recipe) -> str:

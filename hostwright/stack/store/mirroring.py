@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from hostwright.common.errors import ArtifactError
 from hostwright.common.places import refused
@@ -35,6 +36,15 @@ ANOTHER = f"set {STORE_VARIABLE} to a directory elsewhere"
 ELSEWHERE = "Files that you have are taken with `invoke mirror --from DIR`"
 Came = Literal["was there", "taken", "fetched"]  #: how a file got into the store
 _INCOMING = "incoming"  #: the folder of the store in which files arrive
+
+
+@runtime_checkable
+class BroughtFile(Protocol):
+    """An artifact that is brought by other means than an address."""
+
+    def bring(self, folder: Path, /) -> Path:
+        """Bring it into an empty directory, and return its path. Raises ``ArtifactError``."""
+        ...
 
 
 class TransferProgress(Protocol):
@@ -129,6 +139,7 @@ class _Run:
         self._source = source
         self._progress = progress
         self._session: requests.Session | None = None
+        self._away: Unreached | None = None  #: why nothing more can be brought: the next one would wait as long
 
     def obtain(self, artifact: AnyArtifact) -> Mirrored:
         """Obtain one file; only one process at a time does so."""
@@ -193,7 +204,23 @@ class _Run:
             shutil.copyfile(own, part)
         self._progress.show(artifact.file, size, size)
 
+    def _bring(self, artifact: AnyArtifact, means: BroughtFile, wanted: str | None, part: Path) -> str:
+        if self._away is not None:
+            raise self._away
+        self._progress.show(artifact.file, 0, artifact.size)
+        with TemporaryDirectory(dir=part.parent) as folder:
+            try:
+                brought = means.bring(Path(folder))
+            except Unreached as error:
+                self._away = error
+                raise
+            discard(part)
+            brought.replace(part)
+        return self._check(artifact, wanted, part, artifact.file)
+
     def _fetch(self, artifact: AnyArtifact, wanted: str | None, part: Path) -> str:
+        if isinstance(artifact, BroughtFile):
+            return self._bring(artifact, artifact, wanted, part)
         if not artifact.urls:
             raise ArtifactError(
                 f"nobody may hand out {artifact.file}: download it yourself and run invoke mirror --from DIR"

@@ -31,10 +31,11 @@ BUSY, REFUSED = ("python3 (7)",), Refusal("room", "1 GB", "9 GB", "room", "too l
 
 def member(name: str, *, direct: bool = False) -> Any:
     """A host of the lab's stack with two layers."""
+    artifacts = {"driver.run": SimpleNamespace(size=2_050_000_000, urls=("https://vendor.example/driver.run",))}
     return SimpleNamespace(
         name=name,
         host={"artifacts": "direct"} if direct else {},
-        stack=SimpleNamespace(artifacts={"driver.run": SimpleNamespace(size=2_050_000_000)}),
+        desired=SimpleNamespace(stack=SimpleNamespace(artifacts=artifacts)),
         roles=(SimpleNamespace(name="base"), SimpleNamespace(name="driver")),
         stand_ins=("driver.run", f"cudnn-of-{name}.tgz"),
     )

@@ -108,11 +108,10 @@ def _altogether(members: Sequence[Member], results: Results[HostPlan], store: St
 
 
 def _sent_bytes(member: Member, plan: Plan, store: Store | None) -> int:
-    """The files that a plan takes. A host that fetches them itself is sent none, and one that has some, fewer."""
-    if member.host.get(ARTIFACTS) == DIRECT:
-        return 0
-    artifacts = member.stack.artifacts
+    """The files that a plan takes. A host that fetches some itself is not sent those, and one that has some, fewer."""
+    artifacts, direct = member.desired.stack.artifacts, member.host.get(ARTIFACTS) == DIRECT
     wanted = [artifacts[name] for name in plan.artifacts if name in artifacts]
+    wanted = [artifact for artifact in wanted if not (direct and artifact.urls)]
     return sum(store.size_of(artifact) if store else artifact.size or 0 for artifact in wanted)
 
 

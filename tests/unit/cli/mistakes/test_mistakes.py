@@ -131,6 +131,8 @@ TYPED = {
         "remove gpu01", ("`remove` takes layers off", "nobody can be asked", "--yes"), "remove gpu01 --yes", 1
     ),
     "a cycle where there is no terminal": Mistake("power cycle gpu01", ("`power cycle` ends all", "--yes")),
+    "a Python that is none": Mistake("mirror --pythons 3.9.2", ("--pythons", "'3.9.2'", "3.9,3.10")),
+    "a Python that no host takes wheels for": Mistake("mirror --pythons 3.9", ("Python 3.9", "wheels_from: mirror")),
     "a mirror that is no directory": Mistake("mirror --from nowhere", ("nowhere", "directory")),
     "an option in hostwright.toml": Mistake(
         "hosts",

@@ -1,0 +1,181 @@
+"""The wheels of a venv, each as a file by its sha256: which ones a Python takes, and how this machine gets them.
+
+They are chosen from a list of wheels with their hashes before any index is asked, so that a plan can name them. This
+machine's own pip brings them: index, proxy and certificates are those that its settings (``pip config list``) name.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from hostwright.common.errors import ArtifactError
+from hostwright.common.text import one_line, printable
+from hostwright.stack.stack import RoleFile
+from hostwright.stack.store.fetching import Unreached
+
+INDEX = "pip's package index"
+#: glibc's minor versions that wheels are built for. Hosts have 2.17 at least (Ubuntu 18.04: 2.27), so that what a wheel
+#: asks beyond it counts: of several, the one that runs on the older distribution is taken.
+_GLIBC_OLDEST, _GLIBC_COMMON, _GLIBC_NEWEST = 5, 17, 45
+_LEGACY = {5: "manylinux1", 12: "manylinux2010", 17: "manylinux2014"}  #: the names before PEP 600
+_MACHINE = "x86_64"
+_BRING_TIMEOUT_S = 3600.0  #: our estimate: half a gigabyte at 0.15 MB/s; pip itself gives up a server that is silent
+_AWAY = re.compile(r"Retrying \(Retry\(|Could not fetch URL|Connection(?:Reset)?Error|Read ?[Tt]imed out|ReadTimeout")
+_CAUSE = re.compile(r"\[Errno -?\d+\] [^'\")\[\]]{1,200}|[Tt]imed out|ProxyError|SSLError")
+_OTHER = re.compile(r"^\s*Got\s+([0-9a-f]{64})\b", re.MULTILINE)
+_CREDENTIALS = re.compile(r"//[^/@\s]{1,500}@")
+
+
+class Wheel(RoleFile):
+    """A wheel that an index has: of which package and version, for which Python (``3.9``)."""
+
+    package: str
+    version: str
+    python: str
+
+    def bring(self, folder: Path) -> Path:
+        """Let pip download this wheel and no other into an empty directory. Raises ``ArtifactError``."""
+        pinned = f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n"
+        try:
+            done = subprocess.run(
+                [*_pip(), *_target(self.file, self.python), "--dest", str(folder)],
+                input=pinned,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_BRING_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise Unreached(INDEX, f"did not hand out {self.file} within {_BRING_TIMEOUT_S:.0f} s", _CURE) from None
+        brought = next(iter(sorted(folder.glob("*.whl"))), None)
+        if done.returncode != 0 or brought is None:
+            raise self._failure(done.stderr)
+        return brought
+
+    def _failure(self, said: str) -> ArtifactError:
+        """Why pip did not bring it, from what it wrote to standard error."""
+        if other := _OTHER.search(said):
+            return ArtifactError(
+                f"{INDEX} has another file of {self.package} {self.version}: its sha256 is {other[1]}, and the pinned "
+                f"wheel {self.file} has {self.sha256}; nothing was kept of it"
+            )
+        if _AWAY.search(said):
+            why = _CAUSE.search(said)
+            reason = printable(one_line(why[0].partition("] ")[2] or why[0])) if why else "no connection"
+            return Unreached(INDEX, f"cannot be reached ({reason})", _CURE)
+        errors = [line for line in said.splitlines() if line.startswith("ERROR: ")] or said.splitlines()[-1:]
+        line = printable(_CREDENTIALS.sub("//", one_line(errors[-1].removeprefix("ERROR: "))))[:300] if errors else ""
+        return ArtifactError(
+            f"{INDEX} does not hand out {self.package} {self.version} for Python {self.python} ({self.file}); pip "
+            f"says: {line or 'nothing'}"
+        )
+
+
+_CURE = "is this machine online, and does `pip config list` name the right index?"
+
+
+def _pip() -> list[str]:
+    """The pip of this machine: the one beside us, else that of the PATH. Raises ``Unreached``."""
+    if importlib.util.find_spec("pip"):
+        return [sys.executable, "-m", "pip"]
+    found = shutil.which("pip3") or shutil.which("pip")
+    if found is None:
+        raise Unreached("pip", "is not on this machine", f"install it, as with `{sys.executable} -m ensurepip`;")
+    return [found]
+
+
+def _target(file: str, python: str) -> list[str]:
+    """The words by which pip downloads exactly this wheel, whatever it runs on itself.
+
+    An index need not tell the hashes of its files beforehand. With no other ABI and platform than this wheel's, pip
+    does not take another one of the same version.
+    """
+    tags = parse_wheel_filename(file)[3]
+    return [
+        *("download", "--quiet", "--no-input", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"),
+        *("--implementation=cp", f"--python-version={python}", "--ignore-requires-python"),
+        *(f"--abi={abi}" for abi in sorted({tag.abi for tag in tags})),
+        *(f"--platform={platform}" for platform in sorted({tag.platform for tag in tags})),
+        *("--require-hashes", "--requirement", "/dev/stdin"),
+    ]
+
+
+def choose_wheels(pins: Iterable[tuple[str, str]], listed: str, python: str) -> tuple[Wheel, ...]:
+    r"""The wheel of each pin that has one in the list: of several, the one for the oldest C library.
+
+    ``listed`` is text in the form of ``sha256sum``; of two of the same name the last counts.
+
+    >>> stem = "science-2.9-cp39-cp39-manylinux"
+    >>> text = f"{'5' * 64}  {stem}_2_28_x86_64.whl\n{'6' * 64}  {stem}2014_x86_64.whl\n"
+    >>> [(wheel.name, wheel.file) for wheel in choose_wheels([("science", "2.9")], text, "3.9")]
+    [('science-2.9-cp39-cp39', 'science-2.9-cp39-cp39-manylinux2014_x86_64.whl')]
+    >>> choose_wheels([("science", "2.9")], text, "3.10")
+    ()
+    """
+    known = _best(listed, python)
+    return tuple(known[pin] for pin in pins if pin in known)
+
+
+@lru_cache(maxsize=64)  # a fleet shares a handful of lists, and to read one takes milliseconds
+def _best(listed: str, python: str) -> Mapping[tuple[str, str], Wheel]:
+    places = _places(python)
+    best: dict[tuple[str, str], tuple[tuple[int, int], Wheel]] = {}
+    for line in listed.splitlines():
+        sha256, _, file = line.strip().partition("  ")
+        try:
+            name, version, _, tags = parse_wheel_filename(file)
+        except InvalidWheelFilename:  # a comment
+            continue
+        fitting = [places[tag] for tag in tags if tag in places]
+        pin = (canonicalize_name(name), str(version))
+        if fitting and (pin not in best or min(fitting) <= best[pin][0]):
+            best[pin] = (min(fitting), _wheel(file, sha256, pin, python))
+    return {pin: wheel for pin, (_, wheel) in best.items()}
+
+
+def _wheel(file: str, sha256: str, pin: tuple[str, str], python: str) -> Wheel:
+    """Named without its platform, since a stack has one of each; names of artifacts are in small letters."""
+    tags = "-".join(file.removesuffix(".whl").split("-")[-3:-1])
+    name = f"{pin[0]}-{pin[1]}-{tags}".lower().replace("_", "-")
+    return Wheel(name=name, file=file, sha256=sha256, package=pin[0], version=pin[1], python=python)
+
+
+@lru_cache(maxsize=16)
+def _places(python: str) -> Mapping[Tag, tuple[int, int]]:
+    """Every tag that this Python takes → how new a C library it asks, and its place in Python's own order."""
+    series = tuple(map(int, python.split(".")))
+    platforms = list(_platforms())
+    tags = [
+        *cpython_tags(series, _abis(python), platforms),
+        *compatible_tags(series, f"cp{series[0]}{series[1]}", platforms),
+    ]
+    return {tag: (_glibc(tag.platform), place) for place, tag in enumerate(tags)}
+
+
+def _abis(python: str) -> list[str]:
+    series = python.replace(".", "")
+    return [f"cp{series}m" if python == "3.7" else f"cp{series}"]
+
+
+def _platforms() -> Iterator[str]:
+    yield f"linux_{_MACHINE}"
+    for minor in range(_GLIBC_OLDEST, _GLIBC_NEWEST + 1):
+        yield f"manylinux_2_{minor}_{_MACHINE}"
+        if minor in _LEGACY:
+            yield f"{_LEGACY[minor]}_{_MACHINE}"
+
+
+def _glibc(platform: str) -> int:
+    found = re.fullmatch(rf"manylinux_2_([0-9]{{1,3}})_{_MACHINE}", platform)
+    return max(int(found[1]), _GLIBC_COMMON) if found else _GLIBC_COMMON
