@@ -26,8 +26,13 @@ class AuditStore:
 
     def __init__(self, roster: Roster, members: Members, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
-        self._redactor = Redactor({*secrets_in(roster.inventory.hosts.values(), members), *secrets})
+        self._secrets, self._hosts, self._members = secrets, roster.inventory.hosts, members
         self._attempt = BestEffort(warn, "the history of audits", "The audit continues")
+
+    @cached_property
+    def _redactor(self) -> Redactor:
+        """Made when something is written: who looks through all variables of a fleet for secrets takes a while."""
+        return Redactor({*secrets_in(self._hosts.values(), self._members), *self._secrets})
 
     @cached_property
     def _history(self) -> History:

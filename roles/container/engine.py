@@ -127,7 +127,8 @@ class DockerEngine:
                 have="the snap",
                 want=wanted,
             )
-        present = {name for name, row in dpkg_table(facts).items() if row.present}
+        table = dpkg_table(facts)
+        present = {name for name in (SHIM, wanted) if (row := table.get(name)) and row.present}
         if SHIM in present and wanted not in present:
             return _refused(
                 f"the command docker is podman's here ({SHIM}), and {wanted} would take its place: containers that "

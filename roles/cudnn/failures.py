@@ -91,16 +91,17 @@ def _major(look: Look) -> str:
 
 def _ours(look: Look) -> tuple[LibraryFile, ...]:
     """The contents of the toolkit's directory for cuDNN."""
-    home = PurePosixPath(look.section(CudaSection).prefix) / LIBRARIES
-    return tuple(file for file in library_files(look).values() if PurePosixPath(file.path).parent == home)
+    home = str(PurePosixPath(look.section(CudaSection).prefix) / LIBRARIES)
+    return tuple(file for file in library_files(look).values() if file.path.rpartition("/")[0] == home)
 
 
 def _versions(look: Look) -> dict[str, list[str]]:
     """The versions of the real files in the toolkit with the stack's major version, and the files of each."""
     by_version: dict[str, list[str]] = {}
+    major = _major(look)
     for file in _ours(look):
-        match = _REAL.fullmatch(file.name)
-        if match and match[2] == _major(look) and file.is_file:
+        match = _REAL.fullmatch(file.name) if file.is_file else None
+        if match and match[2] == major:
             by_version.setdefault(match[1], []).append(file.path)
     return by_version
 

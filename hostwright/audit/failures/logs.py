@@ -67,7 +67,7 @@ def told(look: Look, role: str, texts: Texts = last_job) -> tuple[str, str]:
 
     Raises ``Unread``, also while a job is running on the host.
     """
-    look.answer(jobs.RUNNING)
+    look.require(jobs.RUNNING)
     if jobs.running(look.facts):
         raise Unread("a job is running on the host")
     if not look.differs(role):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from hostwright.apply.journal.factfiles import load_facts, write_facts
+from hostwright.apply.journal.factfiles import Parsed, load_facts, write_facts
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.common.errors import HostwrightError
 from hostwright.common.places import ANOTHER_STATE, PRIVATE_DIR, facts_file, place_of, refused
@@ -19,6 +19,8 @@ class FactStore:
 
     def __init__(self, root: Path):
         self._root = root / FOLDER
+        self._parsed = Parsed()
+        self._places: dict[str | Path, Path] = {}
 
     def keep(self, inventory: str | Path, host: str, at: datetime, facts: Facts, redactor: Redactor) -> None:
         """Store the facts of a host, read ``at`` that time, without secrets, in place of its earlier ones.
@@ -34,14 +36,15 @@ class FactStore:
             raise HostwrightError(f"{path}: cannot be written: {refused(error, ANOTHER_STATE)}") from error
 
     def load(self, inventory: str | Path, host: str) -> tuple[Facts, datetime] | None:
-        """A host's facts and when they were read (UTC); ``None`` for a host that was never read.
+        """A host's facts and when they were read (UTC); ``None`` for a host that was never read. Those of hosts that
+        answered alike are the same object.
 
         Raises ``InputError`` for a file that is damaged.
         """
         path = self._path(inventory, host)
-        if not path.exists():
-            return None
-        return load_facts(path)
+        return load_facts(path, self._parsed) if path.exists() else None
 
     def _path(self, inventory: str | Path, host: str) -> Path:
-        return self._root / place_of(inventory) / facts_file(host, LAST)
+        if inventory not in self._places:
+            self._places[inventory] = self._root / place_of(inventory)
+        return self._places[inventory] / facts_file(host, LAST)

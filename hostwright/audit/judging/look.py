@@ -17,10 +17,8 @@ from hostwright.common.errors import NotAnswered
 from hostwright.plan.desired import Desired
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.facts.noted import NotedFacts, Notes
-from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.model import Answer, Facts, Planned, Probe
-from hostwright.resources.packages.packages import DPKG, Installed, dpkg_table
-from hostwright.stack.rules import HostFacts
+from hostwright.resources.packages.packages import DPKG, Installed, dpkg_rows, dpkg_table
 from hostwright.stack.stack import Section, Stack
 
 T = TypeVar("T")
@@ -67,12 +65,16 @@ class Look:
         """The stack's section of that kind: the role's own, or that of a role that it needs."""
         return self.stack.section(kind)
 
-    def answer(self, probe: Probe) -> Answer:
-        """The answer to a probe, whatever its status. Raises ``Unread`` where the probe was not run, or hung."""
+    def require(self, probe: Probe) -> None:
+        """Raise ``Unread`` where a probe was not run, or hung."""
         if probe in self.facts.late:
             raise Unread(NotAnswered(probe.script, self.facts.late[probe].late_s).sentence)
         if probe not in self.facts:
             raise Unread(NOT_PROBED)
+
+    def answer(self, probe: Probe) -> Answer:
+        """The answer to a probe, whatever its status. Raises ``Unread`` where the probe was not run, or hung."""
+        self.require(probe)
         return self.facts[probe]
 
     def text(self, probe: Probe) -> str:
@@ -91,12 +93,13 @@ class Look:
     @property
     def packages(self) -> Mapping[str, Installed]:
         """dpkg's database by package name. Raises ``Unread``."""
-        return self.judged("packages", _packages)
+        self.require(DPKG)
+        return dpkg_table(self.facts)
 
-    @property
-    def facts_of_host(self) -> HostFacts:
-        """Distribution, kernel, cards on the PCI bus, processor, Python versions."""
-        return self.judged("facts of the host", lambda look: read_host(look.facts))
+    def packages_where(self, wanted: Callable[[Installed], bool]) -> tuple[Installed, ...]:
+        """``dpkg_rows`` of the host. Raises ``Unread``."""
+        self.require(DPKG)
+        return dpkg_rows(self.facts, wanted)
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
@@ -112,8 +115,16 @@ class Look:
         """``work(look)``, made once for all hosts that look alike to it; likewise ``Unread``, where it raises that."""
         return self.memory.judged(key, self, work, (Unread, NotAnswered))
 
+    def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
+        """``work(look.facts)``. Who asks depends on what comes of it, and not on all that it reads: hosts with more and
+        less memory, which both have enough. The ``repr`` of a result must hold all of it."""
+        return self.memory.judged(key, self.facts, work)
+
     def token(self, question: Hashable) -> Hashable:
-        """What is known, as ``plan.facts.memory`` asks for it: the answer to a probe, or a part of this."""
+        """What is known, as ``plan.facts.memory`` asks for it: the answer to a probe, what comes of the facts, or a
+        part of this."""
+        if isinstance(question, Settled):
+            return question.token(self)
         if not isinstance(question, tuple):
             return self.facts.token(question)
         place, name = question
@@ -131,6 +142,21 @@ class Look:
 _WHOLE = ""  #: a part itself; of one by role, its names
 NOW = ("now", _WHOLE)  #: the question of what depends on the time
 _VALUES = ("now", "named")  #: parts that are compared by their value; others are, by being the same object
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The question of who reads what comes of the facts of a host."""
+
+    key: Hashable
+    work: Callable[[Facts], object] = field(compare=False)
+
+    def token(self, look: Look) -> Hashable:
+        """The result as a key, or why there is none."""
+        try:
+            return repr(look.settled(self.key, self.work))
+        except NotAnswered as error:
+            return (NotAnswered, str(error))
 
 
 class NotedLook(Look):
@@ -155,6 +181,12 @@ class NotedLook(Look):
             case "now" | "cards" | "named":
                 self.token((name, _WHOLE))
         return part
+
+    def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
+        """As of every ``Look``; what comes of it is noted, and not what it reads."""
+        self.token(Settled(key, work))
+        whole: Look = self._whole
+        return whole.settled(key, work)
 
     def token(self, question: Hashable) -> Hashable:
         """As of every ``Look``; it is noted."""
@@ -205,11 +237,6 @@ class _NotedDesired(Desired):
 
 
 _OF_DESIRED = tuple(part.name for part in fields(Desired))
-
-
-def _packages(look: Look) -> Mapping[str, Installed]:
-    look.answer(DPKG)
-    return dpkg_table(look.facts)
 
 
 def _of_cards(look: Look, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:

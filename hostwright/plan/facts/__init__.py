@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.state_identity import NO_IDENTITY
@@ -86,6 +86,26 @@ class Answer:
         return self.text.strip()
 
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The question of who reads one entry of a table that an answer holds, and nothing else of that answer."""
+
+    probe: Probe
+    read: Callable[[str], Mapping[Any, Any]]
+    key: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class There:
+    """The question of who asks only whether there is an answer to a probe."""
+
+    probe: Probe
+
+
 ALL = "all facts"  #: the question of who reads all facts, and not the answers to certain probes
 _ABSENT: Hashable = ()  #: the token of a probe that was not asked
 _SHORT = 64  #: our choice: characters of an answer that is part of its token; of a longer one its hash is
@@ -129,14 +149,29 @@ class Facts(Mapping[Probe, Answer]):
     def __len__(self) -> int:
         return len(self._answers)
 
+    def table(self, probe: Probe, read: Callable[[str], Mapping[K, V]]) -> Mapping[K, V]:
+        """What ``read``, which is pure, makes of an answer's text. Where it is noted what is read of facts, only those
+        entries are noted that are asked for by their key, and the whole answer only where somebody goes through all.
+
+        An entry's ``repr`` must hold all of it.
+        """
+        return read(self[probe].text)
+
     def token(self, question: Hashable) -> Hashable:
-        """A key for what is known of a probe, or of ``ALL``: the same for equal answers, and for no others."""
+        """A key for what is known of a probe, of a ``Row``, of ``There`` or of ``ALL``: the same for equal answers, and
+        for no others."""
         token = self._tokens.get(question)
         if token is None:
             token = self._tokens[question] = self._token(question)
         return token
 
     def _token(self, question: Hashable) -> Hashable:
+        if isinstance(question, There):
+            late = self._late.get(question.probe)
+            return ("late", late.late_s) if late else question.probe in self._answers
+        if isinstance(question, Row):
+            answer = self._answers.get(question.probe)
+            return self.token(question.probe) if answer is None else _entry(question, answer.text)
         if not isinstance(question, Probe):
             return tuple((probe, self.token(probe)) for probe in (*self._answers, *self._late))
         answer = self._answers.get(question) or self._late.get(question)
@@ -146,3 +181,10 @@ class Facts(Mapping[Probe, Answer]):
         if len(answer.text) > _SHORT:
             known = blake2b(answer.text.encode("utf-8", "surrogatepass"), digest_size=32).digest()
         return (answer.status, answer.truncated, answer.late_s, known)
+
+
+def _entry(row: Row, text: str) -> Hashable:
+    try:
+        return repr(row.read(text)[row.key])
+    except KeyError:
+        return _ABSENT

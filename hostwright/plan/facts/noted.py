@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 
-from hostwright.plan.facts import ALL, Answer, Facts, Probe
+from hostwright.plan.facts import ALL, Answer, Facts, K, Probe, Row, There, V
 
 Notes = dict[Hashable, Hashable]  #: what was read, in order: each question, and a token of what was there
 
@@ -27,7 +27,7 @@ class NotedFacts(Facts):
         return self._read[probe]
 
     def __contains__(self, probe: object) -> bool:
-        self.token(probe)
+        self.there(probe)
         return probe in self._read
 
     def __iter__(self) -> Iterator[Probe]:
@@ -37,6 +37,16 @@ class NotedFacts(Facts):
     def __len__(self) -> int:
         self.token(ALL)
         return len(self._read)
+
+    def table(self, probe: Probe, read: Callable[[str], Mapping[K, V]]) -> Mapping[K, V]:
+        """As of all facts; each entry that is asked for is noted."""
+        self.there(probe)
+        return _NotedTable(probe, read, self, self._read.table(probe, read))
+
+    def there(self, probe: object) -> None:
+        """Note that only the probe's having an answer was asked for."""
+        if isinstance(probe, Probe) and probe not in self._notes:
+            self.token(There(probe))
 
     def token(self, question: Hashable) -> Hashable:
         """As of all facts; it is noted."""
@@ -57,7 +67,7 @@ class _NotedLate(Mapping[Probe, Answer]):
         return self._late[probe]
 
     def __contains__(self, probe: object) -> bool:
-        self._facts.token(probe)
+        self._facts.there(probe)
         return probe in self._late
 
     def __iter__(self) -> Iterator[Probe]:
@@ -67,3 +77,26 @@ class _NotedLate(Mapping[Probe, Answer]):
     def __len__(self) -> int:
         self._facts.token(ALL)
         return len(self._late)
+
+
+class _NotedTable(Mapping[K, V]):
+    """A table in an answer of noted facts."""
+
+    def __init__(self, probe: Probe, read: Callable[[str], Mapping[K, V]], facts: NotedFacts, entries: Mapping[K, V]):
+        self._probe, self._read, self._facts, self._entries = probe, read, facts, entries
+
+    def __getitem__(self, key: K) -> V:
+        self._facts.token(Row(self._probe, self._read, key))
+        return self._entries[key]
+
+    def __contains__(self, key: object) -> bool:
+        self._facts.token(Row(self._probe, self._read, key))
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[K]:
+        self._facts.token(self._probe)
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        self._facts.token(self._probe)
+        return len(self._entries)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import repeat
+from operator import attrgetter
 
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Facts, Probe
@@ -70,6 +72,9 @@ def mending(leaving: tuple[str, ...] = ()) -> Probe:
     return Probe(script, root=True)
 
 
+MOST_ROWS = 8192  #: our choice, of rows that are kept for further hosts: a host has some hundred
+
+
 @dataclass(frozen=True, slots=True)
 class Installed:
     """One row of dpkg's database."""
@@ -107,8 +112,58 @@ class Installed:
 
 
 def dpkg_table(facts: Facts) -> Mapping[str, Installed]:
-    """dpkg's database by package name."""
-    return parse_dpkg(facts[DPKG].text)
+    """dpkg's database by package name. Who looks for names reads these rows alone (``Facts.table``)."""
+    return facts.table(DPKG, parse_dpkg)
+
+
+def dpkg_rows(facts: Facts, wanted: Callable[[Installed], bool]) -> tuple[Installed, ...]:
+    """The rows of dpkg's database that are wanted, by name; of the others nothing is read. ``wanted`` is pure, and is
+    recognised when it comes again: a function of a module, or a value with a hash."""
+    return facts.table(DPKG, _by_choice)[wanted]
+
+
+def is_broken(row: Installed) -> bool:
+    """For ``dpkg_rows``: dpkg was interrupted while working on it."""
+    return row.broken
+
+
+class _Chosen(dict[Callable[[Installed], bool], tuple[Installed, ...]]):
+    """The rows of one database by what is wanted of them, made when they are asked for."""
+
+    def __init__(self, rows: Iterable[Installed]):
+        super().__init__()
+        self._rows = tuple(rows)
+
+    def __missing__(self, wanted: Callable[[Installed], bool]) -> tuple[Installed, ...]:
+        decision = _decision(wanted)
+        found = self[wanted] = tuple(sorted(filter(decision.is_wanted, self._rows), key=attrgetter("name")))
+        return found
+
+
+class _Decision:
+    """What is decided of each row, once: hosts have most of their rows in common, and then they are the same object."""
+
+    def __init__(self, wanted: Callable[[Installed], bool]):
+        self._wanted = wanted
+        self._known: dict[int, tuple[bool, Installed]] = {}  # with the row: its number is its own as long as it is held
+
+    def is_wanted(self, row: Installed) -> bool:
+        known = self._known.get(id(row))
+        if known is None:
+            if len(self._known) >= MOST_ROWS:
+                self._known = {}
+            known = self._known[id(row)] = (self._wanted(row), row)
+        return known[0]
+
+
+@lru_cache(maxsize=32)
+def _decision(wanted: Callable[[Installed], bool]) -> _Decision:
+    return _Decision(wanted)
+
+
+@lru_cache(maxsize=64)
+def _by_choice(text: str) -> Mapping[Callable[[Installed], bool], tuple[Installed, ...]]:
+    return _Chosen(parse_dpkg(text).values())
 
 
 @lru_cache(maxsize=64)
@@ -117,11 +172,24 @@ def parse_dpkg(text: str) -> Mapping[str, Installed]:
 
     One of another architecture than the host's own has that in its name (``libc6:i386``): it is another package.
     """
-    rows = [row for row in (line.split("\t") for line in text.splitlines()) if len(row) in (3, 5)]
-    kinds = {row[0].partition(":")[0]: row[3] for row in rows if len(row) == 5 and row[3] not in {"", "all"}}
+    lines = text.splitlines()
+    kinds = dict(filter(None, map(_kind, lines)))
     own = kinds.get("dpkg", next(iter(kinds.values())) if len(set(kinds.values())) == 1 else "")
-    found = (Installed(_named(row[0], own), *row[1:]) for row in rows)
-    return {row.name: row for row in found}
+    return {row.name: row for row in map(_row, lines, repeat(own)) if row is not None}
+
+
+@lru_cache(maxsize=MOST_ROWS)
+def _kind(line: str) -> tuple[str, str] | None:
+    """The name and the architecture of a row that tells one."""
+    row = line.split("\t")
+    return (row[0].partition(":")[0], row[3]) if len(row) == 5 and row[3] not in {"", "all"} else None
+
+
+@lru_cache(maxsize=MOST_ROWS)
+def _row(line: str, own: str) -> Installed | None:
+    """A row of a host of this architecture; ``None`` for a line that is none."""
+    row = line.split("\t")
+    return Installed(_named(row[0], own), *row[1:]) if len(row) in (3, 5) else None
 
 
 def _named(qualified: str, own: str) -> str:

@@ -28,7 +28,9 @@ from hostwright.resources.packages.dpkg import (
     PATIENTLY,
     Installed,
     deb_software,
+    dpkg_rows,
     dpkg_table,
+    is_broken,
     mend_script,
     mending,
     parse_dpkg,
@@ -37,13 +39,27 @@ from hostwright.resources.packages.others import Others, others_below
 
 __all__ = [
     "APT_GET", "DPKG", "DPKG_LOCK", "MIRROR_TRIES", "PATIENTLY", "Debs", "DebsAbsent", "DpkgInOrder", "Installed",
-    "dpkg_table", "hold_script", "install_script", "named_like", "parse_dpkg",
+    "NamedLike", "dpkg_rows", "dpkg_table", "hold_script", "install_script", "is_broken", "named_like", "parse_dpkg",
 ]  # fmt: skip
 
 
 def named_like(name: str, patterns: tuple[str, ...]) -> bool:
     """Whether a name matches one of these shell patterns."""
     return _any_of(patterns).match(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLike:
+    """For ``dpkg_rows``: packages that are present (or ``broken``), and whose name without an architecture matches one
+    of these shell patterns and none of ``unless``."""
+
+    patterns: tuple[str, ...]
+    unless: tuple[str, ...] = ()
+    broken: bool = False
+
+    def __call__(self, row: Installed) -> bool:
+        here = row.present or (self.broken and row.broken)
+        return here and named_like(row.base, self.patterns) and not named_like(row.base, self.unless)
 
 
 @lru_cache(maxsize=64)
@@ -173,13 +189,7 @@ class DebsAbsent:
         return (DPKG,)
 
     def plan(self, facts: Facts) -> Change | None:
-        unwanted = [
-            row
-            for _, row in sorted(dpkg_table(facts).items())
-            if (row.present or row.broken)
-            and named_like(row.base, self.patterns)
-            and not named_like(row.base, self.keep)
-        ]
+        unwanted = dpkg_rows(facts, NamedLike(self.patterns, self.keep, broken=True))
         if not unwanted:
             return None
         names = tuple(row.name for row in unwanted)
@@ -238,7 +248,7 @@ class DpkgInOrder:
         return (DPKG, JOURNAL, mending(self.leaving))
 
     def plan(self, facts: Facts) -> Change | None:
-        broken = [row.name for row in dpkg_table(facts).values() if row.broken]
+        broken = [row.name for row in dpkg_rows(facts, is_broken)]
         journal = facts[self.probes()[1]].strip()
         if not broken and not journal:
             return None

@@ -23,6 +23,8 @@ from hostwright.resources.packages.packages import (
     DPKG_LOCK,
     MIRROR_TRIES,
     PATIENTLY,
+    Installed,
+    dpkg_rows,
     dpkg_table,
     install_script,
     named_like,
@@ -98,11 +100,7 @@ class KernelPackages:
     def _plan(self, facts: Facts) -> Change | None:
         headers = f"linux-headers-{facts[UNAME].strip().split(' ')[0]}"
         has_headers = facts[HEADERS].ok
-        loose = tuple(
-            name
-            for name, row in sorted(dpkg_table(facts).items())
-            if row.present and not row.held and named_like(name, KERNEL_PACKAGES)
-        )
+        loose = tuple(row.name for row in dpkg_rows(facts, is_loose_kernel))
         if has_headers and not loose:
             return None
         lacking = [] if has_headers else [f"{headers} {ABSENT}"]
@@ -121,6 +119,11 @@ class KernelPackages:
 
     def removal(self) -> tuple[Resource, ...]:
         return (KernelsAsBefore(),)
+
+
+def is_loose_kernel(row: Installed) -> bool:
+    """For ``dpkg_rows``: a kernel's package that apt may move."""
+    return row.present and not row.held and named_like(row.name, KERNEL_PACKAGES)
 
 
 def _headers_again(package: str) -> str:

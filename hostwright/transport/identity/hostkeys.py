@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import fcntl
-import hmac
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from hostwright.common.errors import Unreachable
 from hostwright.transport.identity import certificates
+from hostwright.transport.identity.hashednames import HashedName, hashed_name, named
 from hostwright.transport.identity.keys import HostKey, fingerprint
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 SSH_PORT = 22
 ANOTHER_KNOWN_HOSTS = "name another file (hostwright_known_hosts in the inventory)"
 REVOKED, AUTHORITY = _MARKERS = ("@revoked", "@cert-authority")
-_SALT_BYTES = 20  #: as in ssh-keygen -H
 _LONGEST_PATTERN = 1022  #: bytes; OpenSSH takes a list with a longer one for no match
 _IGNORED = dict.fromkeys(map(ord, "\r\v\f"))  #: in base64
 _PLAIN_TYPES = {"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa"}
@@ -101,11 +100,13 @@ class HostKeyMismatch(Unreachable):
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """The lines of one file, indexed by the ways of looking up their names."""
+    """The lines of one file, indexed by the ways of looking up their names. ``found`` are the hashed lines of names
+    that were looked for: each connection asks twice, and each time costs an HMAC a line."""
 
     plain: dict[str, list[KnownHost]] = field(default_factory=dict)
     patterns: list[KnownHost] = field(default_factory=list)
-    hashed: list[tuple[bytes, bytes, KnownHost]] = field(default_factory=list)
+    hashed: list[tuple[HashedName, KnownHost]] = field(default_factory=list)
+    found: dict[str, tuple[KnownHost, ...]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> KnownHosts:
@@ -124,9 +125,9 @@ class KnownHosts:
 
     def _add(self, entry: KnownHost) -> None:
         if entry.names.startswith("|"):
-            salted = _salted(entry.names)
-            if salted:
-                self.hashed.append((*salted, entry))
+            hashed = HashedName.parse(entry.names)
+            if hashed:
+                self.hashed.append((hashed, entry))
         elif max(map(len, entry.names.encode().split(b","))) > _LONGEST_PATTERN:
             return
         elif any(sign in entry.names for sign in "*?!"):
@@ -139,10 +140,9 @@ class KnownHosts:
         """The lines for a name in the form of these files (``host``, or ``[host]:port``), in lower case."""
         yield from self.plain.get(name, ())
         yield from (entry for entry in self.patterns if _matches(entry.names.lower(), name))
-        data = name.encode()
-        for salt, digest, entry in self.hashed:
-            if hmac.digest(salt, data, "sha1") == digest:
-                yield entry
+        if name not in self.found:
+            self.found[name] = named(name, self.hashed)
+        yield from self.found[name]
 
 
 def _entry(path: Path, number: int, line: str) -> KnownHost | None:
@@ -151,15 +151,6 @@ def _entry(path: Path, number: int, line: str) -> KnownHost | None:
     if len(fields) < 3 or fields[0].startswith(("#", "@")):
         return None
     return KnownHost(path, number, marker, fields[0], fields[1], fields[2])
-
-
-def _salted(names: str) -> tuple[bytes, bytes] | None:
-    try:
-        _, kind, salt, digest = names.split("|")
-        decoded = base64.b64decode(salt, validate=True), base64.b64decode(digest, validate=True)
-        return decoded if kind == "1" else None
-    except ValueError:
-        return None
 
 
 def _matches(patterns: str, name: str) -> bool:
@@ -285,10 +276,3 @@ def remember(path: Path, name: str, key_type: str, blob: bytes, *, hashed: bool 
         os.write(file.fileno(), line if not content or content.endswith(b"\n") else b"\n" + line)
         os.fsync(file.fileno())
         return None
-
-
-def hashed_name(name: str) -> str:
-    """The name so that nobody reads it, as ``ssh-keygen -H`` writes it."""
-    salt = os.urandom(_SALT_BYTES)
-    digest = hmac.digest(salt, name.encode(), "sha1")
-    return f"|1|{base64.b64encode(salt).decode()}|{base64.b64encode(digest).decode()}"

@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hostwright.transport.identity.hostkeys import KnownHost, KnownHosts, hashed_name
+from hostwright.transport.identity.hashednames import hashed_name
+from hostwright.transport.identity.hostkeys import KnownHost, KnownHosts
 from hostwright.transport.identity.keys import HostKey
 
 _NAMES = re.compile(r"(\s*)(\S+)(.*)", re.DOTALL)

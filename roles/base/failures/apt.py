@@ -11,7 +11,7 @@ from hostwright.common.quoting import sh_file
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
-from hostwright.resources.packages.packages import DPKG, DpkgInOrder
+from hostwright.resources.packages.packages import DPKG, DpkgInOrder, is_broken
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
@@ -45,13 +45,13 @@ _HELD = Pattern(r"(/\S+) (\d{1,10}) (\d{1,10}) (.*)")
 
 def interrupted(look: Look) -> Iterator[str]:
     """A package is half-installed or half-configured, or dpkg's journal is not empty, while nobody runs dpkg."""
-    look.answer(IN_ORDER.probes()[1])
+    look.require(IN_ORDER.probes()[1])
     working = [name for path, _, _, name in _holders(look) if path in DPKG_LOCKS]
     if working:
         raise Unread(f"dpkg is at work ({working[0]})")
     if IN_ORDER.plan(look.facts) is None:
         return
-    yield from (f"{row.name} {row.version}: {row.state.strip()}" for row in look.packages.values() if row.broken)
+    yield from (f"{row.name} {row.version}: {row.state.strip()}" for row in look.packages_where(is_broken))
     journal = look.answer(IN_ORDER.probes()[1]).strip().splitlines()
     yield from (f"/var/lib/dpkg/updates/{name}" for name in journal)
 
@@ -60,7 +60,7 @@ def overwrites(look: Look) -> Iterator[str]:
     """A package is not in order, and in apt's last run of dpkg another did not come in, for a file of one that is
     still there.
     """
-    if not any(row.broken for row in look.packages.values()):
+    if not look.packages_where(is_broken):
         return
     for line in look.text(CONFLICTS).splitlines():
         match = _OVERWRITES.fullmatch(line)
@@ -71,7 +71,7 @@ def overwrites(look: Look) -> Iterator[str]:
 
 def locked(look: Look) -> Iterator[str]:
     """A process that runs for over ten minutes, and is no run of ours, holds a lock of apt or dpkg (/proc/locks)."""
-    look.answer(jobs.RUNNING)
+    look.require(jobs.RUNNING)
     if jobs.running(look.facts):
         return
     for path, pid, age_s, name in _holders(look):

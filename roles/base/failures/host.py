@@ -40,7 +40,7 @@ def record_lost(look: Look) -> Iterator[str]:
 
 def job_failed(look: Look) -> Iterator[str]:
     """The last job of a role ended with an error or was cut off, and that role's layer still differs from the stack."""
-    look.answer(jobs.RUNNING)
+    look.require(jobs.RUNNING)
     at_work = {job.id for job in jobs.running(look.facts)}
     for job in ended(look.text(LAST_JOBS)):
         if job.status != 0 and job.id not in at_work and look.differs(job.role):

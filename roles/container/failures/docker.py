@@ -43,7 +43,7 @@ def snap(look: Look) -> Iterator[str]:
 
 def gone(look: Look) -> Iterator[str]:
     """The release record says that the host had Docker, and dpkg knows no package of it, nor is it the snap."""
-    look.answer(RELEASE)
+    look.require(RELEASE)
     role = release.read(look.facts).get("roles", {}).get("container")
     if role and not engine_package(look) and not look.answer(SNAP_DOCKER).ok:
         yield "no package of Docker is installed"
@@ -128,7 +128,7 @@ def _failed(look: Look) -> Iterator[str]:
 
 def links_missing(look: Look) -> Iterator[str]:
     """An NVIDIA device file has no link in /dev/char, and Docker (docker info) lets systemd make its cgroups."""
-    look.answer(LINKS.probes()[0])
+    look.require(LINKS.probes()[0])
     if (change := LINKS.plan(look.facts)) and engine(look).cgroup_driver == "systemd":
         yield f"{change.what}: {change.have}"
 

@@ -67,7 +67,7 @@ def former_names(look: Look) -> Iterator[str]:
     rows = (look.packages.get(name) for name in OLD_PACKAGES)
     yield from (f"{row.name} {row.version} is installed" for row in rows if row and (row.present or row.broken))
     keep = look.section(ContainerSection).toolkit.repository.list_file
-    look.answer(FORMER_SOURCES)
+    look.require(FORMER_SOURCES)
     change = SourcesDisabled(OLD_SOURCES, "", keep).plan(look.facts)
     yield from change.have.split("; ") if change else ()
 

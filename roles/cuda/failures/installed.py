@@ -25,7 +25,7 @@ UPDATES = {"V11.2.67": "11.2.0", "V11.2.142": "11.2.1", "V11.2.152": "11.2.2"}
 
 def brought_driver(look: Look) -> Iterator[str]:
     """``cuda-drivers`` is installed, by itself or as what ``cuda``, ``cuda-X-Y`` or ``cuda-runtime-X-Y`` depend on."""
-    packages = [row for row in _present(look) if META_PACKAGES.fullmatch(row.name)]
+    packages = look.packages_where(is_meta_package)
     if any(row.name.startswith("cuda-drivers") for row in packages):
         yield from (f"{row.name} {row.version} is installed" for row in packages)
 
@@ -82,8 +82,9 @@ def from_runfile(look: Look) -> Iterator[str]:
         yield f"{cuda.prefix}/{UNINSTALLER} is there, and {cuda.package} is not installed"
 
 
-def _present(look: Look) -> tuple[Installed, ...]:
-    return tuple(row for _, row in sorted(look.packages.items()) if row.present)
+def is_meta_package(row: Installed) -> bool:
+    """A package of CUDA that is only there to bring others, and is present."""
+    return row.present and META_PACKAGES.fullmatch(row.name) is not None
 
 
 def _is_own(look: Look, toolkit: Toolkit) -> bool:

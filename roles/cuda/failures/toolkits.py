@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -82,7 +83,7 @@ class LibraryFile:
     @property
     def name(self) -> str:
         """Its name without the directory."""
-        return PurePosixPath(self.path).name
+        return self.path.rpartition("/")[2]
 
     @property
     def is_file(self) -> bool:
@@ -95,7 +96,13 @@ def library_files(look: Look) -> Mapping[str, LibraryFile]:
     answer = look.answer(wanted(look, "cuda", PackagedTree).probes()[1])
     if answer.truncated:
         raise Unread("the list of the toolkit's libraries is too long")
-    rows = (line.split(" ") for line in answer.text.splitlines() if line.startswith("found "))
+    return _library_files(answer.text)
+
+
+@lru_cache(maxsize=8)
+def _library_files(text: str) -> Mapping[str, LibraryFile]:
+    """Read once for all rules: a toolkit has some hundred."""
+    rows = (line.split(" ") for line in text.splitlines() if line.startswith("found "))
     files = (LibraryFile(row[3], row[1], int(row[2]), row[4]) for row in rows if len(row) == 5 and _is_size(row[2]))
     return {file.path: file for file in files}
 

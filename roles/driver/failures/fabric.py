@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.audit.failures.rule import Sign
 from hostwright.plan.host.hostfacts import PCI
-from hostwright.resources.packages.packages import DPKG, named_like
+from hostwright.resources.packages.packages import DPKG, Installed, named_like
 from hostwright.standard.roles.driver.failures.state import driver_of
 from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, UNITS
 from hostwright.standard.roles.driver.states.gpu_use import nvswitches
@@ -50,13 +50,18 @@ def nothing_to_do(look: Look) -> Iterator[str]:
 
 
 def _switches(look: Look) -> int:
-    look.answer(PCI)
+    look.require(PCI)
     return nvswitches(look.facts)
+
+
+def is_of_fabric(row: Installed) -> bool:
+    """Fabric Manager's packages that are present."""
+    return row.present and named_like(row.name, PACKAGES)
 
 
 def _others(look: Look, driver: str) -> list[tuple[str, str]]:
     """Fabric Manager's packages with another version than the driver's."""
-    rows = (row for name, row in sorted(look.packages.items()) if row.present and named_like(name, PACKAGES))
+    rows = look.packages_where(is_of_fabric)
     return [(row.name, row.version) for row in rows if row.version.partition("-")[0] != driver]
 
 

@@ -43,7 +43,7 @@ def x_server(look: Look) -> Iterator[str]:
     """The installer is due, a display manager or an X server runs, and driver_force does not allow to end it."""
     runfile = wanted(look, "driver", NvidiaRunfile)
     for probe in runfile.probes():
-        look.answer(probe)
+        look.require(probe)
     change = runfile.plan(look.facts)
     if isinstance(change, Refusal) and not unsigned_refused(look.facts):
         yield from display(look.facts).split(", ")
@@ -83,7 +83,7 @@ def mixed(look: Look) -> Iterator[str]:
 
 def cut(look: Look) -> Iterator[str]:
     """/var/lib/hostwright/driver.installing is there, no job runs, and no log tells why the installer ended."""
-    look.answer(jobs.RUNNING)
+    look.require(jobs.RUNNING)
     if jobs.running(look.facts) or not driver_of(look).cut or foreign(look):
         return
     if why_unbuilt(look) in {"", MISSING} and told(look)[0] not in LOGGED:

@@ -13,9 +13,8 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Change, Probe
 from hostwright.resources.files.paths import content_probe, stat_probe
-from hostwright.resources.packages.packages import DPKG, named_like
-from hostwright.resources.system.kernel import KERNEL_GONE, Initramfs, KernelThere
-from hostwright.resources.system.kernel_gone import KERNEL_PACKAGES
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.system.kernel import KERNEL_GONE, Initramfs, KernelThere, is_loose_kernel
 from hostwright.stack.versions import kernel_version
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,
@@ -68,7 +67,7 @@ _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
 def removed(look: Look) -> Iterator[str]:
     """Neither ``/lib/modules/KERNEL`` nor ``/boot/vmlinuz-KERNEL`` of the running kernel is there, and others are."""
     for probe in KernelThere().probes():
-        look.answer(probe)
+        look.require(probe)
     change = KernelThere().plan(look.facts)
     if change is not None:
         yield f"running: {change.have}; to be booted: {change.want}"
@@ -103,7 +102,7 @@ def nouveau_not_blocked(look: Look) -> Iterator[str]:
     """
     initramfs = wanted(look, "driver", Initramfs)
     for probe in initramfs.probes():
-        look.answer(probe)
+        look.require(probe)
     lines = look.text(OPEN_DRIVERS).splitlines()
     if ours(look) is None or look.text(NOUVEAU).strip():
         return
@@ -117,9 +116,7 @@ def nouveau_not_blocked(look: Look) -> Iterator[str]:
 def not_held(look: Look) -> Iterator[str]:
     """dpkg does not say of every installed kernel package that it is held."""
     if ours(look) is not None:
-        for name, row in sorted(look.packages.items()):
-            if row.present and not row.held and named_like(name, KERNEL_PACKAGES):
-                yield f"{name} {row.version}: not held"
+        yield from (f"{row.name} {row.version}: not held" for row in look.packages_where(is_loose_kernel))
 
 
 def not_fenced(look: Look) -> Iterator[str]:
@@ -141,7 +138,7 @@ def not_fenced(look: Look) -> Iterator[str]:
 def not_pinned(look: Look) -> Iterator[str]:
     """/etc/apt/preferences.d/hostwright-no-other-driver is missing, or has another text than the driver role's."""
     for probe in (stat_probe(PREFERENCES), content_probe(PREFERENCES)):
-        look.answer(probe)
+        look.require(probe)
     if ours(look) is not None:
         changes = (change for change in look.changes.get("driver", ()) if isinstance(change, Change) and change.diff)
         yield from (f"{PREFERENCES}: {change.have}" for change in changes if change.what == f"file {PREFERENCES}")

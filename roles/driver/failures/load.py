@@ -65,7 +65,7 @@ LOAD_PROBES = (NOUVEAU, SECURE_BOOT, NVIDIA_SMI, BOOTED, PCI, DPKG, KERNEL_GONE,
 
 def nouveau_in_use(look: Look) -> Iterator[str]:
     """An NVIDIA card's driver in ``/sys/bus/pci`` is nouveau or nova."""
-    look.answer(NOUVEAU)
+    look.require(NOUVEAU)
     change = NouveauGone().plan(look.facts)
     if change is not None:
         yield from change.have.split(", ")
@@ -77,7 +77,7 @@ def not_signed(look: Look) -> Iterator[str]:
     """
     if driver_of(look).loaded:
         return
-    look.answer(SECURE_BOOT)
+    look.require(SECURE_BOOT)
     if unsigned_refused(look.facts):
         yield "Secure Boot is on, and no key with which DKMS signs modules is enrolled"
     if driver_of(look).module:
@@ -162,7 +162,7 @@ def _explained(look: Look) -> bool:
 
 
 def _cards(look: Look) -> int:
-    look.answer(PCI)
+    look.require(PCI)
     return len(gpu_ids(look.facts))
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import partial
 
 from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.judging.look import Look, Unread, once
+from hostwright.common.canonical import Same
 from hostwright.common.quoting import sh_file
 from hostwright.common.untrusted import Pattern
-from hostwright.plan.host.hostfacts import HOST_PROBES, UNAME
-from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.plan.host.hostfacts import HOST_PROBES, UNAME, read_host
+from hostwright.plan.model import Facts, Probe
 from hostwright.resources.packages.packages import DPKG
+from hostwright.stack.fitting import Misfit, RoleRules
 from hostwright.stack.rules import check_host
+from hostwright.stack.stack import Stack
 from hostwright.standard.roles.driver.gpus import kernel_log
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile, driver_packages
@@ -82,13 +85,8 @@ def running_kernel(look: Look) -> str:
 
 def foreign(look: Look) -> tuple[str, ...]:
     """Packages of another driver, which explain any other problem of this one. Raises ``Unread``."""
-    return _foreign(look.answer(DPKG).text)
-
-
-@lru_cache(maxsize=64)
-def _foreign(dpkg: str) -> tuple[str, ...]:
-    """Cached: a dozen rules use it, and a host has hundreds of packages."""
-    return driver_packages(Facts({DPKG: Answer(0, dpkg)}))
+    look.require(DPKG)
+    return driver_packages(look.facts)
 
 
 def ours(look: Look) -> DriverState | None:
@@ -121,12 +119,16 @@ def build_errors(look: Look) -> tuple[str, ...]:
 def unfit(look: Look, rule: str) -> tuple[str, ...]:
     """Why stack and host are incompatible, by one of the rules that refuse a host; empty if they are compatible."""
     for probe in HOST_PROBES:
-        look.answer(probe)
+        look.require(probe)
     running_kernel(look)  # raises Unread if it is unknown
-    misfits = [
-        misfit for misfit in check_host(look.stack, look.facts_of_host, look.desired.rules) if misfit.rule == rule
-    ]
+    stack, rules = look.stack, look.desired.rules
+    fits = look.settled(("misfits", Same(stack), Same(rules)), partial(_misfits, stack, rules))
+    misfits = (misfit for misfit in fits if misfit.rule == rule)
     return tuple(line for misfit in misfits for line in (misfit.sentence, f"what works: {misfit.nearest}"))
+
+
+def _misfits(stack: Stack, rules: tuple[RoleRules, ...], facts: Facts) -> tuple[Misfit, ...]:
+    return tuple(check_host(stack, read_host(facts), rules))
 
 
 def since_boot(look: Look) -> Iterator[KernelLine]:

@@ -17,7 +17,7 @@ UNITS = Units((PERSISTENCED, FABRIC_MANAGER))
 
 def driver_units_failed(look: Look) -> Iterator[str]:
     """nvidia-persistenced is failed, or Fabric Manager on a host with NVSwitches."""
-    look.answer(PCI)
+    look.require(PCI)
     try:
         switches = nvswitches(look.facts)
     except ValueError:

@@ -16,7 +16,7 @@ from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboo
 from hostwright.plan.roles.software import Software, software_of
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
-from hostwright.resources.packages.packages import DPKG, dpkg_table, named_like
+from hostwright.resources.packages.packages import DPKG, NamedLike, dpkg_rows
 from hostwright.resources.system.kernel import KERNEL_GONE
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
@@ -244,11 +244,7 @@ class NvidiaRunfile:
 
 def driver_packages(facts: Facts) -> tuple[str, ...]:
     """The installed packages of another driver."""
-    return tuple(
-        name
-        for name, row in sorted(dpkg_table(facts).items())
-        if row.present and named_like(row.base, DRIVER_PACKAGES) and not named_like(row.base, NOT_DRIVER)
-    )
+    return tuple(row.name for row in dpkg_rows(facts, NamedLike(DRIVER_PACKAGES, NOT_DRIVER)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Sign, Tangled
@@ -58,7 +57,7 @@ def another_library(look: Look) -> Iterator[str]:
 
 def _differ(path: str, target: str) -> bool:
     """Whether two names are of different libraries or major versions; a name that is not a library's never differs."""
-    name, other = (_LIBRARY.fullmatch(PurePosixPath(file).name) for file in (path, target))
+    name, other = (_LIBRARY.fullmatch(file.rpartition("/")[2]) for file in (path, target))
     if name is None or other is None:
         return False
     majors = {name[2], other[2]} - {None}

@@ -92,7 +92,7 @@ def outside_venv(look: Look) -> Iterator[str]:
 
 def no_python(look: Look) -> Iterator[str]:
     """None of the host's Pythons is one that the stack names, and the stack brings none."""
-    look.answer(PYTHONS)
+    look.require(PYTHONS)
     versions, section = pythons(look.facts), look.section(TensorflowSection)
     if versions and not section.interpreter and not set(versions) & set(section.pythons):
         yield f"the host has Python {', '.join(interpreters(look.facts))}"

@@ -20,7 +20,7 @@ CARDS_INSIDE = Probe(sh_file(__file__, "cards.sh"), root=True)
 
 def _workspaces(look: Look) -> WorkspaceFacts:
     """What the host has of workspaces. Raises ``Unread`` where Docker does not answer."""
-    look.answer(LOOK)
+    look.require(LOOK)
     facts = read_look(look.facts)
     if facts.docker:
         raise Unread(f"Docker is {facts.docker}")

@@ -22,7 +22,7 @@ from hostwright.fleet import Fleet, Member
 from hostwright.plan.desired import DesiredRole
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.model import Answer, Facts, Planned, Probe, Resource
-from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.packages.packages import DPKG, is_broken
 
 AT = datetime(2026, 11, 24, 12, tzinfo=UTC)
 SEEN, OTHER = Probe("seen"), Probe("other")
@@ -61,19 +61,22 @@ def counted(kind: type, planned: Counter[int]) -> Callable[[Resource, Facts], Pl
 
 
 def test_equal_hosts_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the real roles: after the first host no state is planned again, and for hosts whose packages differ, only
-    those states that read them, once."""
+    """Of the real roles: after the first host no state is planned again, also for a host with another package that no
+    state reads, and for hosts that differ in one that some read, only those, once."""
     hosts, planned = members(tmp_path, 60), Counter[int]()
     states = [state for role in hosts[0].desired.roles for state in role.resources]
     for kind in {base for state in states for base in type(state).__mro__ if "plan" in vars(base)}:
         monkeypatch.setattr(kind, "plan", counted(kind, planned))
     usual = dict.fromkeys(audit_probes(hosts[0]), Answer(1, ""))
-    other = {**usual, DPKG: Answer(0, "bash\tinstall ok installed\t5.0\tamd64\n")}
+    unread = {**usual, DPKG: Answer(1, "tzdata\t2024a\tii \tall\ttzdata\n")}
+    other = {**usual, DPKG: Answer(1, "docker.io\t20.10\tii \tamd64\tdocker.io\n")}
     first = judge(hosts[0], Facts(usual), AT)
     assert set(planned) >= set(map(id, states))
     planned.clear()
     for member in hosts[1:50]:
         assert judge(member, Facts(usual), AT) == replace(first, host=member.name)
+    assert not planned
+    assert judge(hosts[49], Facts(unread), AT) == replace(first, host=hosts[49].name)
     assert not planned
     judge(hosts[50], Facts(other), AT)
     assert 0 < len(set(planned) & set(map(id, states))) < len(states) / 2
@@ -100,6 +103,41 @@ def test_a_sign_is_looked_for_once_and_again_where_an_answer_differs(
         audit = judge(member, Facts({**usual, SEEN: Answer(0, text), OTHER: Answer(0, member.name)}), AT)
         assert [finding.evidence for finding in audit.findings] == ([("broken",)] if number == 70 else [])
     assert asked == ["fine", "broken"]
+
+
+def test_who_reads_a_package_or_what_comes_of_the_facts_depends_on_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred hosts, no two of which answer alike: each rule is judged as often as what it reads differs."""
+    asked = Counter[str]()
+
+    def package(look: Look) -> Iterator[str]:
+        asked["package"] += 1
+        yield from (row.version for row in [look.packages.get("make")] if row and row.version != "4.3")
+
+    def chosen(look: Look) -> Iterator[str]:
+        asked["chosen"] += 1
+        yield from (row.name for row in look.packages_where(is_broken))
+
+    def enough(look: Look) -> Iterator[str]:
+        asked["enough"] += 1
+        if not look.settled("enough", lambda facts: int(facts[SEEN].text) >= 1000):
+            yield "too little"
+
+    with_rules(monkeypatch, rule("package", package), rule("chosen", chosen), rule("enough", enough))
+    hosts = members(tmp_path, 100)
+    usual = dict.fromkeys(audit_probes(hosts[0]), Answer(1, ""))
+    for number, member in enumerate(hosts):
+        make = "make\t4.4\tii \n" if number % 10 == 9 else "make\t4.3\tii \n"
+        tzdata = "tzdata\t2024a\tiU \n" if number % 4 == 3 else f"tzdata\t{number}\tii \n"
+        amount = Answer(0, str(number if number % 50 == 49 else 1000 + number))
+        audit = judge(member, Facts({**usual, DPKG: Answer(0, make + tzdata), SEEN: amount}), AT)
+        assert [(finding.rule, finding.evidence) for finding in audit.findings] == [
+            *([("package", ("4.4",))] if number % 10 == 9 else []),
+            *([("chosen", ("tzdata",))] if number % 4 == 3 else []),
+            *([("enough", ("too little",))] if number % 50 == 49 else []),
+        ]
+    assert asked == Counter(package=2, chosen=2, enough=2)
 
 
 def test_what_looks_at_the_time_is_judged_for_each_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from hostwright.audit.bills.bill import Bill, bill_of
+from hostwright.plan.facts import K, V
 from hostwright.plan.host.hostfacts import OS_RELEASE, PYTHONS, UNAME
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import RELEASE, Run
@@ -70,6 +71,9 @@ class Nothing(dict):
 
     def __contains__(self, probe: object) -> bool:
         return True
+
+    def table(self, probe: Probe, read: Callable[[str], Mapping[K, V]]) -> Mapping[K, V]:
+        return read(self[probe].text)
 
 
 def dists(member: Member, **versions: str) -> str:

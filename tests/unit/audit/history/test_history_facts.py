@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostwright.apply.journal import factfiles
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.audit.history import FactStore
 from hostwright.common.errors import HostwrightError, InputError
@@ -54,6 +55,43 @@ def test_hosts_and_inventories_are_apart(tmp_path: Path):
     assert store.load("inventory", "gpu02") is None
     assert store.load("elsewhere", "gpu01") is None
     assert store.load(tmp_path.cwd() / "inventory", "gpu01") is not None
+
+
+def test_hosts_that_answer_alike_share_what_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    other = Facts({**FACTS, Probe("cat /x"): Answer(0, "y")})
+    for number in range(20):
+        FactStore(tmp_path).keep(
+            "inventory", f"gpu{number:02}", AT + timedelta(seconds=number), other if number == 7 else FACTS, OPEN
+        )
+    read: list[object] = []
+    real = factfiles._parsed
+    monkeypatch.setattr(factfiles, "_parsed", lambda rows: read.append(rows) or real(rows))
+    store = FactStore(tmp_path)
+    found = [store.load("inventory", f"gpu{number:02}") for number in range(20)]
+    assert [one and (dict(one[0]), one[1]) for one in found] == [
+        (dict(other if number == 7 else FACTS), AT + timedelta(seconds=number)) for number in range(20)
+    ]
+    assert len({id(one[0]) for one in found if one}) == len(read) == 2
+
+
+def test_no_more_than_so_many_different_answers_are_kept_for_other_hosts(tmp_path: Path):
+    for number in range(factfiles.MOST_PARSED + 5):
+        FactStore(tmp_path).keep("inventory", f"h{number}", AT, Facts({Probe("x"): Answer(0, str(number))}), OPEN)
+    store = FactStore(tmp_path)
+    for number in range(factfiles.MOST_PARSED + 5):
+        found = store.load("inventory", f"h{number}")
+        assert found is not None and found[0][Probe("x")].text == str(number)
+    assert len(store._parsed._facts) == factfiles.MOST_PARSED
+
+
+def test_a_file_is_one_document_for_whoever_unpacks_it_and_one_of_an_earlier_version_is_read(tmp_path: Path):
+    store = FactStore(tmp_path)
+    store.keep("inventory", "gpu01", AT, FACTS, OPEN)
+    document = json.loads(gzip.decompress(the_file(tmp_path).read_bytes()))
+    assert (document["host"], len(document["facts"])) == ("gpu01", 2)
+    the_file(tmp_path).write_bytes(gzip.compress(json.dumps(document).encode()))
+    found = store.load("inventory", "gpu01")
+    assert found is not None and (dict(found[0]), found[1]) == (dict(FACTS), AT)
 
 
 def test_stored_facts_are_private(tmp_path: Path):

@@ -36,6 +36,52 @@ class Counted:
         return self._work(facts)
 
 
+def entries(text: str) -> Mapping[str, str]:
+    return dict(line.partition("=")[::2] for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("read", "same"),
+    [
+        (lambda table: table.get("x"), True),
+        (lambda table: "x" in table, True),
+        (lambda table: table.get("none"), True),
+        (lambda table: "z" in table, False),
+        (lambda table: table.get("y"), False),
+        (sorted, False),
+        (len, False),
+    ],
+)
+def test_of_a_table_only_what_is_asked_for_is_read(read: Callable[[Mapping[str, str]], Any], same: bool) -> None:
+    work, memory = Counted(lambda facts: read(facts.table(A, entries))), Memory()
+    for text in ("x=1\ny=2", "x=1\ny=3\nz=4"):
+        assert memory.judged("work", host(a=text), work) == read(entries(text))
+    assert work.calls == (1 if same else 2)
+
+
+@pytest.mark.parametrize(
+    ("facts", "error"), [(host(b="x"), KeyError), (Facts({A: Answer(137, "", late_s=30)}), NotAnswered)]
+)
+def test_a_table_in_an_answer_that_is_not_there_is_no_empty_table(facts: Facts, error: type[Exception]) -> None:
+    def reads(facts: Facts) -> str | None:
+        return facts.table(A, entries).get("x")
+
+    memory = Memory()
+    for _ in range(2):
+        with pytest.raises(error):
+            memory.judged("reads", facts, reads)
+    assert memory.judged("reads", host(a="x=1"), reads) == "1"
+
+
+def test_who_asks_whether_a_probe_was_answered_does_not_read_the_answer() -> None:
+    work, memory = Counted(lambda facts: (A in facts, A in facts.late)), Memory()
+    assert [memory.judged("work", host(a=text), work) for text in "xy"] == [(True, False)] * 2
+    assert work.calls == 1
+    late = Facts({A: Answer(137, "", late_s=30)})
+    assert [memory.judged("work", facts, work) for facts in (host(b="x"), late)] == [(False, False), (False, True)]
+    assert work.calls == 3
+
+
 def first(facts: Facts) -> str:
     return facts[A].text
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostwright.transport.identity import hashednames
 from hostwright.transport.identity.hostkeys import (
     HostKeyMismatch,
     Known,
@@ -159,6 +160,19 @@ def test_ten_thousand_hashed_lines_are_split_once_and_no_key_is_decoded(
     assert len(decoded) == 1
 
 
+def test_a_name_is_compared_with_each_hashed_line_once_however_often_it_is_looked_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    content = "".join(f"{hashed(f'h{n}', n.to_bytes(20, 'big'))} ssh-ed25519 {b64(KEY)}\n" for n in range(50))
+    known_hosts = KnownHosts.parse(Path("known_hosts"), content.encode())
+    hashes: list[bytes] = []
+    real = hashednames._sha1
+    monkeypatch.setattr(hashednames, "_sha1", lambda data: hashes.append(data) or real(data))
+    for name in ("h7", "h7", "h8", "h7", "h8"):
+        assert [entry.number for entry in known_hosts.lookup(name)] == [int(name[1:]) + 1]
+    assert len(hashes) == 2 * 2 * 50  # an HMAC has an inner and an outer hash
+
+
 def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     files = FileCache(KnownHosts.read)
     file = tmp_path / "known_hosts"
@@ -199,6 +213,32 @@ def test_any_bytes_are_read_without_an_error(tmp_path_factory: pytest.TempPathFa
     file = tmp_path_factory.mktemp("any") / "known_hosts"
     file.write_bytes(content + b"\ngpu01 ssh-ed25519 " + b64(KEY).encode() + b"\n")
     assert accepts(find("gpu01", 22, [file], FileCache(KnownHosts.read)), KEY)
+
+
+_PARTS = st.sampled_from(["a", "b", "7", ".", "-", "example"])
+_FEW_NAMES = st.lists(_PARTS, min_size=1, max_size=3).map(lambda parts: "x" + "".join(parts))
+
+
+@st.composite
+def _hashed_names(draw: st.DrawFn) -> str:
+    """Hashed names, some of them damaged: salts of another length, text that is no base64 or not as it is written."""
+    salt = draw(st.binary(min_size=20, max_size=20) | st.binary(max_size=70))
+    digest = hmac.digest(salt, draw(_FEW_NAMES).encode(), "sha1")
+    text = f"|{draw(st.sampled_from('1112'))}|{b64(salt)}|{b64(digest[: draw(st.sampled_from([20, 20, 20, 19]))])}"
+    at = draw(st.none() | st.integers(0, len(text) - 1))
+    return text if at is None else text[:at] + draw(st.sampled_from("|=A/+B9 ")) + text[at + 1 :]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(_hashed_names(), min_size=1, max_size=20), _FEW_NAMES)
+def test_hashed_lines_are_those_that_ssh_keygen_finds(names: list[str], name: str) -> None:
+    content = "".join(f"{one} ssh-ed25519 {b64(KEY)}\n" for one in names)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "known_hosts"
+        file.write_text(content)
+        printed = subprocess.run(["ssh-keygen", "-F", name, "-f", file], check=False, capture_output=True, text=True)
+        numbers = [entry.number for entry in KnownHosts.read(file).lookup(name)]
+    assert numbers == [int(line.split()[-1]) for line in printed.stdout.splitlines() if line.startswith("#")]
 
 
 _NAMES = st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters="-."), min_size=1, max_size=30)
