@@ -100,7 +100,6 @@ SERVING = Image(
     below=TENSORFLOW,
     files=(
         ("usr/local/bin/tensorflow_model_server", "lab/serving/tensorflow_model_server"),
-        ("usr/local/lib/hostwright-lab/lab/__init__.py", "lab/__init__.py"),
         *_SERVING,
     ),
 )

@@ -6,6 +6,7 @@ not needed: what computes is a function.
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import threading
@@ -16,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from lab import images
+from lab.config import CHECKOUT
 from lab.serving import rest
 from lab.serving.config import Model, checked, read_config
 from lab.serving.flags import read_flags
@@ -366,3 +369,19 @@ def test_flags() -> None:
     for wrong in ("--no_such_flag=1", "rest_api_port=1", "--rest_api_port=x"):
         with pytest.raises(ValueError, match=r"unknown argument|Couldn't interpret"):
             read_flags([wrong])
+
+
+def test_the_image_has_all_that_its_server_imports() -> None:
+    """Hostwright itself is not in it, and the lab's own package asks for that."""
+    inside = {path.removesuffix(".py") for path, _ in images.SERVING.files if path.endswith(".py")}
+    wanted = set()
+    for _, source in images.SERVING.files:
+        for node in ast.walk(ast.parse((CHECKOUT / source).read_text())):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            wanted |= {name for name in names if name.partition(".")[0] in {"lab", "hostwright"}}
+            if isinstance(node, ast.ImportFrom) and node.module == "lab.serving":
+                wanted |= {f"lab.serving.{alias.name}" for alias in node.names}
+    modules = {path.removeprefix("usr/local/lib/hostwright-lab/").replace("/", ".") for path in inside}
+    assert wanted - {"lab.serving"} <= modules
+    assert "lab.serving.server" in wanted
