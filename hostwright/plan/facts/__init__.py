@@ -91,7 +91,7 @@ V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """The question of who reads one entry of a table that an answer holds, and nothing else of that answer."""
 
     probe: Probe
@@ -158,8 +158,8 @@ class Facts(Mapping[Probe, Answer]):
         return read(self[probe].text)
 
     def token(self, question: Hashable) -> Hashable:
-        """A key for what is known of a probe, of a ``Row``, of ``There`` or of ``ALL``: the same for equal answers, and
-        for no others."""
+        """A key for what is known of a probe, of a ``TableRow``, of ``There`` or of ``ALL``: one for equal answers,
+        and for no others."""
         token = self._tokens.get(question)
         if token is None:
             token = self._tokens[question] = self._token(question)
@@ -169,7 +169,7 @@ class Facts(Mapping[Probe, Answer]):
         if isinstance(question, There):
             late = self._late.get(question.probe)
             return ("late", late.late_s) if late else question.probe in self._answers
-        if isinstance(question, Row):
+        if isinstance(question, TableRow):
             answer = self._answers.get(question.probe)
             return self.token(question.probe) if answer is None else _entry(question, answer.text)
         if not isinstance(question, Probe):
@@ -183,7 +183,7 @@ class Facts(Mapping[Probe, Answer]):
         return (answer.status, answer.truncated, answer.late_s, known)
 
 
-def _entry(row: Row, text: str) -> Hashable:
+def _entry(row: TableRow, text: str) -> Hashable:
     try:
         return repr(row.read(text)[row.key])
     except KeyError:

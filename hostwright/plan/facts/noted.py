@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 
-from hostwright.plan.facts import ALL, Answer, Facts, K, Probe, Row, There, V
+from hostwright.plan.facts import ALL, Answer, Facts, K, Probe, TableRow, There, V
 
 Notes = dict[Hashable, Hashable]  #: what was read, in order: each question, and a token of what was there
 
@@ -86,11 +86,11 @@ class _NotedTable(Mapping[K, V]):
         self._probe, self._read, self._facts, self._entries = probe, read, facts, entries
 
     def __getitem__(self, key: K) -> V:
-        self._facts.token(Row(self._probe, self._read, key))
+        self._facts.token(TableRow(self._probe, self._read, key))
         return self._entries[key]
 
     def __contains__(self, key: object) -> bool:
-        self._facts.token(Row(self._probe, self._read, key))
+        self._facts.token(TableRow(self._probe, self._read, key))
         return key in self._entries
 
     def __iter__(self) -> Iterator[K]:

@@ -7,7 +7,6 @@ machine's own pip brings them: index, proxy and certificates are those that its 
 from __future__ import annotations
 
 import importlib.util
-import re
 import shutil
 import subprocess
 import sys
@@ -17,9 +16,11 @@ from pathlib import Path
 
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import Version
 
 from hostwright.common.errors import ArtifactError
 from hostwright.common.text import one_line, printable
+from hostwright.common.untrusted import Pattern, whole
 from hostwright.stack.stack import RoleFile
 from hostwright.stack.store.fetching import Unreached
 
@@ -30,10 +31,10 @@ _GLIBC_OLDEST, _GLIBC_COMMON, _GLIBC_NEWEST = 5, 17, 45
 _LEGACY = {5: "manylinux1", 12: "manylinux2010", 17: "manylinux2014"}  #: the names before PEP 600
 _MACHINE = "x86_64"
 _BRING_TIMEOUT_S = 3600.0  #: our estimate: half a gigabyte at 0.15 MB/s; pip itself gives up a server that is silent
-_AWAY = re.compile(r"Retrying \(Retry\(|Could not fetch URL|Connection(?:Reset)?Error|Read ?[Tt]imed out|ReadTimeout")
-_CAUSE = re.compile(r"\[Errno -?\d+\] [^'\")\[\]]{1,200}|[Tt]imed out|ProxyError|SSLError")
-_OTHER = re.compile(r"^\s*Got\s+([0-9a-f]{64})\b", re.MULTILINE)
-_CREDENTIALS = re.compile(r"//[^/@\s]{1,500}@")
+_AWAY = Pattern(r"Retrying \(Retry\(|Could not fetch URL|Connection(?:Reset)?Error|Read ?[Tt]imed out|ReadTimeout")
+_CAUSE = Pattern(r"\[Errno -?\d+\] [^'\")\[\]]{1,200}|[Tt]imed out|ProxyError|SSLError")
+_OTHER = Pattern(r"(?m)^\s*Got\s+([0-9a-f]{64})\b")
+_CREDENTIALS = Pattern(r"//[^/@\s]{1,500}@")
 
 
 class Wheel(RoleFile):
@@ -154,7 +155,7 @@ def _wheel(file: str, sha256: str, pin: tuple[str, str], python: str) -> Wheel:
 @lru_cache(maxsize=16)
 def _places(python: str) -> Mapping[Tag, tuple[int, int]]:
     """Every tag that this Python takes → how new a C library it asks, and its place in Python's own order."""
-    series = tuple(map(int, python.split(".")))
+    series = Version(python).release
     platforms = list(_platforms())
     tags = [
         *cpython_tags(series, _abis(python), platforms),
@@ -177,5 +178,5 @@ def _platforms() -> Iterator[str]:
 
 
 def _glibc(platform: str) -> int:
-    found = re.fullmatch(rf"manylinux_2_([0-9]{{1,3}})_{_MACHINE}", platform)
-    return max(int(found[1]), _GLIBC_COMMON) if found else _GLIBC_COMMON
+    minor = whole(platform.removeprefix("manylinux_2_").removesuffix(f"_{_MACHINE}"))
+    return max(minor or 0, _GLIBC_COMMON)
