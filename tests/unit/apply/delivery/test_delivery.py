@@ -384,15 +384,17 @@ def test_what_a_role_waits_for_comes_first(fleet: LoopFleet) -> None:
     names = ["first", "second", "third", "last"]
     for name in names:
         fleet.add(os.urandom(SMALL_BYTES), name)
-    host, going = fleet.hosts[0], threading.Event()
+    host, begun, going = fleet.hosts[0], threading.Event(), threading.Event()
 
     def hold(event: events.Event) -> None:
         if isinstance(event, events.Delivering) and event.artifact == "first.deb":
+            begun.set()
             going.wait(PATIENCE_S)
 
     host.heard = hold
     delivery = fleet.deliver(host, None, FileSettings(way="push"))
     waiting = threading.Thread(target=delivery.wait, args=([fleet.files["last"][0]],))
+    assert begun.wait(PATIENCE_S)
     waiting.start()
     until(lambda: delivery._batch and delivery._batch._files["last"].urgent, "the last is waited for", PATIENCE_S)
     until(lambda: delivery._batch and not delivery._batch._looking, "all are looked for", PATIENCE_S)
