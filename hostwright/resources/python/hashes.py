@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -35,16 +36,30 @@ def hashed(pins: Iterable[tuple[str, str]], wheels: str, python: str) -> str:
 def wheel_hashes(wheels: str, python: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
     """Package and version → the sha256 of its wheels that this Python can take."""
     known: dict[tuple[str, str], tuple[str, ...]] = {}
+    for wheel in listed_wheels(wheels):
+        if any(_fits(tag, python) for tag in wheel.tags):
+            known[wheel.pin] = (*known.get(wheel.pin, ()), wheel.sha256)
+    return known
+
+
+class ListedWheel(NamedTuple):
+    """A wheel of a list: ``pin`` is its package and version."""
+
+    sha256: str
+    file: str
+    pin: tuple[str, str]
+    tags: frozenset[Tag]
+
+
+def listed_wheels(wheels: str) -> Iterator[ListedWheel]:
+    """The wheels in text in the form of ``sha256sum``; other lines are comments."""
     for line in wheels.splitlines():
-        digest, _, file = line.strip().partition("  ")
+        sha256, _, file = line.strip().partition("  ")
         try:
             name, version, _, tags = parse_wheel_filename(file)
-        except InvalidWheelFilename:  # a comment
+        except InvalidWheelFilename:
             continue
-        if any(_fits(tag, python) for tag in tags):
-            pin = canonicalize_name(name), str(version)
-            known[pin] = (*known.get(pin, ()), digest)
-    return known
+        yield ListedWheel(sha256, file, (canonicalize_name(name), str(version)), tags)
 
 
 def _fits(tag: Tag, python: str) -> bool:

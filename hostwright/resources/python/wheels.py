@@ -15,12 +15,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from packaging.tags import Tag, compatible_tags, cpython_tags
-from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from hostwright.common.errors import ArtifactError
 from hostwright.common.text import one_line, printable
 from hostwright.common.untrusted import Pattern, whole
+from hostwright.resources.python.hashes import listed_wheels
 from hostwright.stack.stack import RoleFile
 from hostwright.stack.store.fetching import Unreached
 
@@ -132,14 +133,8 @@ def choose_wheels(pins: Iterable[tuple[str, str]], listed: str, python: str) -> 
 def _best(listed: str, python: str) -> Mapping[tuple[str, str], Wheel]:
     places = _places(python)
     best: dict[tuple[str, str], tuple[tuple[int, int], Wheel]] = {}
-    for line in listed.splitlines():
-        sha256, _, file = line.strip().partition("  ")
-        try:
-            name, version, _, tags = parse_wheel_filename(file)
-        except InvalidWheelFilename:  # a comment
-            continue
+    for sha256, file, pin, tags in listed_wheels(listed):
         fitting = [places[tag] for tag in tags if tag in places]
-        pin = (canonicalize_name(name), str(version))
         if fitting and (pin not in best or min(fitting) <= best[pin][0]):
             best[pin] = (min(fitting), _wheel(file, sha256, pin, python))
     return {pin: wheel for pin, (_, wheel) in best.items()}
