@@ -7,6 +7,7 @@ mistake in the files at once. Compatibility is decided in ``hostwright.stack.rul
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,9 +45,9 @@ class RoleFile(Artifact):
     It is no part of what is stored of a stack, nor of its digest.
     """
 
+    @abstractmethod
     def bring(self, folder: Path) -> Path:
         """Bring it into an empty directory of this machine, and return its path there. Raises ``ArtifactError``."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how it comes")
 
 
 class Requirements(StackPart):
