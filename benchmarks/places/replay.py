@@ -35,10 +35,10 @@ PYTHON = "/usr/bin/python3"  #: the distribution's: other users may run it
 #: In the answers, which may be compressed: a package's version in the list of packages, and the memory in kB.
 _VARYING = (rb"\btzdata\t([^\t\n]{7,})\t", rb"\n([0-9]{8,})\n")
 _HUNG = """
-import socket, sys, time
+import signal, socket, sys
 server = socket.create_server(("0.0.0.0", int(sys.argv[1])), backlog=128)
 print(flush=True)
-time.sleep(1e9)
+signal.pause()
 """
 #: Waits until a port accepts connections.
 _ASK = """
@@ -51,7 +51,7 @@ while True:
     except OSError:
         if time.monotonic() > end_s:
             raise
-        time.sleep(0.02)
+        time.sleep(0.02)  # nothing tells when a port accepts but asking it
 """
 _SETTINGS = """\
 Port {port}

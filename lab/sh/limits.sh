@@ -12,7 +12,7 @@ for place in "$groups"/*/; do
     case ${place##*/} in systemd | unified) continue ;; esac
     # A link is another name of two controllers that are mounted together (cpu,cpuacct).
     if [ -e "$groups/cgroup.controllers" ] || [ -L "$place" ]; then continue; fi
-    mount -o remount,bind,rw,nosuid,nodev,noexec "$place" || true
+    mount -o remount,bind,rw,nosuid,nodev,noexec "$place" || true # what stays read-only is told of below
 done
 
 missing=
