@@ -31,6 +31,7 @@ from hostwright.stack.store.hostcache import host_path
 from hostwright.transport.exchange import Ends
 from hostwright.transport.local import LocalSession
 from hostwright.transport.root.rootshell import RootShell
+from tests.unit.support.hostjobs import until
 from tests.unit.transport.test_become import stand_in
 
 HERE = "127.0.0.1"
@@ -160,4 +161,10 @@ def fleet_of(number: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopFleet
     try:
         yield LoopFleet(folder, hosts)
     finally:
-        shutil.rmtree(folder)
+        # A shell that was cut off runs to the end of its script, and may make a file meanwhile.
+        until(lambda: _removed(folder), "the hosts' folder is removed")
+
+
+def _removed(folder: Path) -> bool:
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
