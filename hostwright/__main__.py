@@ -11,7 +11,8 @@ def main() -> None:
         print("stopped; nothing was changed", file=sys.stderr)
         raise SystemExit(130) from None
     except ModuleNotFoundError as error:
-        from hostwright.cli.door.libraries import BAD_INPUT, lacking
+        from hostwright.cli.door.libraries import lacking
+        from hostwright.common.statuses import BAD_INPUT
 
         if not lacking(error):
             raise

@@ -12,11 +12,11 @@ from typing import TextIO
 
 from rich.console import Group
 
-from hostwright.apply.host.outcome import FAILED, INTERRUPTED
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.console import Hanging
 from hostwright.common.errors import HostwrightError, InputError
+from hostwright.common.statuses import FAILED, INTERRUPTED
 from hostwright.common.text import count, one_line
 from hostwright.inventory.patterns import counted
 from hostwright.plan.planning import HostPlan

@@ -17,13 +17,13 @@ from typing import TypeVar
 
 from rich.text import Text
 
-from hostwright.apply.host.outcome import FAILED, INTERRUPTED
 from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED, Interrupted
 from hostwright.cli import console
-from hostwright.cli.door.libraries import BAD_INPUT, lacking
+from hostwright.cli.door.libraries import lacking
 from hostwright.cli.door.unforeseen import sentence_of
 from hostwright.cli.views.shared import show_errors
 from hostwright.common.errors import HostwrightError
+from hostwright.common.statuses import BAD_INPUT, FAILED, INTERRUPTED
 from hostwright.common.text import printable
 
 T = TypeVar("T")

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Self
 
 from hostwright.apply.events import HostEnded, Note
-from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections
@@ -23,6 +22,7 @@ from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Resul
 from hostwright.common.errors import Acceptance, HostError, InputError, Locked, NotAccepted, Stopped
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.places import state_root
+from hostwright.common.statuses import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED
 from hostwright.plan.host import locks
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.prove.fleetproof import FleetProof, HostProof

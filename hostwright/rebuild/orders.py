@@ -9,7 +9,6 @@ from typing import Any
 
 from hostwright.apply.disturb import usage
 from hostwright.apply.events import HostEnded
-from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
@@ -17,6 +16,7 @@ from hostwright.apply.rollout.rollout import Interrupted, Results, on_each, resu
 from hostwright.common.errors import HostError, InputError, Locked, Mistakes, Refused, Unreachable
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.operator import operator
+from hostwright.common.statuses import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.plan.host import locks
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.member import Member, Members, Roster

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.events import Emit, Event, HostEnded, Note
-from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.applying import LEFT_RUNNING, THE_SAME, Accept, Work, handout_for, stop_gently
 from hostwright.apply.rollout.connections import Connections
@@ -29,6 +28,7 @@ from hostwright.apply.rollout.rollout import (
 from hostwright.common.durations import Clock
 from hostwright.common.errors import HostError, HostwrightError, Locked
 from hostwright.common.places import state_root
+from hostwright.common.statuses import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.prove.model import Level

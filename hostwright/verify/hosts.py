@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from hostwright.apply.events import Explained, HostEnded
 from hostwright.apply.host.explaining import units_named
-from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, on_each, result_of
 from hostwright.common.errors import Examination, HostError, HostwrightError, Stopped
+from hostwright.common.statuses import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.common.untrusted import guarded
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.verify.checking import Checks

@@ -18,7 +18,6 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.host.outcome import AS_DESIRED, FAILED
 from hostwright.apply.locking import hostlocks, operatorlock, runlock
 from hostwright.apply.locking.runlock import HostLock
 from hostwright.apply.rollout.connections import Connections
@@ -26,6 +25,7 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import locks as verbs
 from hostwright.common.errors import HostError, Locked
 from hostwright.common.secret import Secret
+from hostwright.common.statuses import AS_DESIRED, FAILED
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder, OperatorLock

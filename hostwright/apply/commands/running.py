@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 
 from hostwright.apply.commands.remote import CommandResult, Lifeline, RemoteCommand, run_command
 from hostwright.apply.events import Emit, HostEnded, Note, RoleFinished, RoleStarted, Waiting
-from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.apply.journal import records
 from hostwright.apply.locking.operatorlock import probe_locks
 from hostwright.apply.locking.runlock import HostLock
@@ -20,6 +19,7 @@ from hostwright.apply.rollout.options import RolloutOptions, RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import Results, roll_out
 from hostwright.common.errors import Locked, Stopped
+from hostwright.common.statuses import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.common.text import short
 from hostwright.plan.host import locks
 from hostwright.plan.member import Member, Members, Roster

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,17 +23,6 @@ if TYPE_CHECKING:
     from hostwright.plan.model import Plan, RetryRule, RoleResult
     from hostwright.stack.stack import Artifact, Stack
     from hostwright.transport.root.rootshell import RootShell
-
-AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses
-
-
-def worst(statuses: Iterable[int]) -> int:
-    """The exit status of several together: 1 before 3, and 0 where all are 0.
-
-    >>> worst([0, 3, 1]), worst([0, 3]), worst([])
-    (1, 3, 0)
-    """
-    return min((status for status in statuses if status != AS_DESIRED), default=AS_DESIRED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from hostwright.apply.delivery.sources.settings import FileSettings, read_file_s
 from hostwright.apply.events import Emit, HostEnded, Note
 from hostwright.apply.executors.crew import Crew
 from hostwright.apply.host.applying import HostApply
-from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Outcome, Settings, worst
+from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.host.scheduling.durations import Durations
 from hostwright.apply.host.scheduling.pastruns import PastRuns
 from hostwright.apply.host.variables import read_apply_variables
@@ -28,6 +28,7 @@ from hostwright.apply.rollout.recording import Audience, RunResults, recorded
 from hostwright.apply.rollout.rollout import Interrupted, Results, roll_out
 from hostwright.common.errors import Acceptance, Locked
 from hostwright.common.places import state_root
+from hostwright.common.statuses import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, worst
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder
 from hostwright.plan.host.release import Run

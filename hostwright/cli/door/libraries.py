@@ -7,8 +7,9 @@ import traceback
 from importlib.util import find_spec
 from pathlib import Path
 
+from hostwright.common.statuses import BAD_INPUT
+
 _PACKAGE = Path(__file__).resolve().parents[1]
-BAD_INPUT = 2  #: the exit status
 
 
 def lacking(error: Exception) -> str:

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from invoke import Context, Exit, Task
 
 from hostwright.cli.arguments import CALL, NOTIFY, STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
-from hostwright.cli.door.libraries import BAD_INPUT, lacking
+from hostwright.cli.door.libraries import lacking
 from hostwright.cli.tasks import settings
 from hostwright.common.errors import InputError, Mistakes
+from hostwright.common.statuses import BAD_INPUT
 
 if TYPE_CHECKING:
     from hostwright.apply.rollout.options import ChangeOptions

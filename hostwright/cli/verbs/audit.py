@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.console import Console, Group, RenderableType
 
-from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
 from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.cli import console
@@ -18,6 +17,7 @@ from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import audit_audience, watch
 from hostwright.cli.views.reports import Outputs
 from hostwright.cli.views.shared import print_document, show_next
+from hostwright.common.statuses import AS_DESIRED, DIFFERS, FAILED
 
 EVERY_HOST = "all"
 

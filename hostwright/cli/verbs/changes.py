@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, worst
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import ChangeOptions, RunOptions
 from hostwright.cli import console
@@ -23,6 +22,7 @@ from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.errors import Unanswered
 from hostwright.common.quoting import sh
 from hostwright.common.secret import Secret
+from hostwright.common.statuses import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, worst
 from hostwright.common.text import count, printable
 from hostwright.fleet import Fleet, Members
 from hostwright.inventory.patterns import counted

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
-from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.audit.auditing import now
 from hostwright.cli import console
 from hostwright.cli.arguments import Selection
@@ -14,6 +13,7 @@ from hostwright.cli.views.history import changes, timelines
 from hostwright.cli.views.shared import print_document
 from hostwright.common import durations
 from hostwright.common.errors import InputError
+from hostwright.common.statuses import AS_DESIRED
 
 
 def history(selection: Selection, *, since: str = "", as_json: bool = False) -> int:

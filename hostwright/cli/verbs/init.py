@@ -10,12 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from hostwright import __version__
-from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.common.errors import InputError
-from hostwright.common.places import refused
-from hostwright.common.userpaths import expanded
+from hostwright.common.places import expanded, refused
+from hostwright.common.statuses import AS_DESIRED
 
 NEXT = """\
 {place} is now a site. Next steps:

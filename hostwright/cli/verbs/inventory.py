@@ -11,7 +11,6 @@ import yaml
 from rich.console import Group
 from rich.text import Text
 
-from hostwright.apply.host.outcome import AS_DESIRED, BAD_INPUT, FAILED
 from hostwright.apply.journal.redaction import MIN_INLINE, Redactor, secrets_in
 from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
@@ -22,10 +21,11 @@ from hostwright.cli.opening import members_of, open_fleet, refuse_strangers, ref
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import print_document, warn
 from hostwright.common.errors import InputError, InputErrors, Mistakes
+from hostwright.common.places import expanded
 from hostwright.common.quoting import sh
 from hostwright.common.secret import MASK, Secret
+from hostwright.common.statuses import AS_DESIRED, BAD_INPUT, FAILED
 from hostwright.common.text import count, printable, shown_bytes
-from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Member
 from hostwright.inventory import Host, definitions, fold, own_variables
 from hostwright.inventory.model import ALL

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hostwright.apply.host.outcome import AS_DESIRED, FAILED
 from hostwright.apply.locking.hostlocks import HostLocks, read_reason
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.locks import show_locks
+from hostwright.common.statuses import AS_DESIRED, FAILED
 from hostwright.plan.host.locks import DEFAULT_FOR, read_duration
 
 

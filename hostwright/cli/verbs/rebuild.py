@@ -6,7 +6,6 @@ import time
 from datetime import UTC, datetime
 from typing import cast
 
-from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
@@ -19,6 +18,7 @@ from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, s
 from hostwright.cli.views.rebuilding.times import times_table
 from hostwright.cli.views.shared import print_document
 from hostwright.common.errors import InputError
+from hostwright.common.statuses import AS_DESIRED, DIFFERS, FAILED
 from hostwright.inventory.patterns import counted
 from hostwright.plan.host.locks import read_duration
 from hostwright.rebuild import report

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from hostwright.apply.host.outcome import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.apply.journal.reading import LAST, Runs, RunSummary, short_ids, summary_of
 from hostwright.apply.journal.runs import RecordedRun
 from hostwright.apply.journal.selecting import sets_in
@@ -23,6 +22,7 @@ from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.errors import InputError
 from hostwright.common.places import state_root
 from hostwright.common.quoting import sh
+from hostwright.common.statuses import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.common.text import printable
 from hostwright.inventory import Host, Inventory, select
 from hostwright.inventory.model import ALL, Group

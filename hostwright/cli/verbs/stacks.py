@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hostwright.apply.host.outcome import AS_DESIRED, BAD_INPUT
 from hostwright.cli.arguments import Selection
 from hostwright.cli.opening import open_fleet, refuse_strangers
 from hostwright.cli.views.stacks import show_stacks
+from hostwright.common.statuses import AS_DESIRED, BAD_INPUT
 
 
 def stacks(selection: Selection, *, as_json: bool = False) -> int:

@@ -6,7 +6,6 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.apply.host.outcome import worst
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import shown
@@ -15,6 +14,7 @@ from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import STDOUT, check_files, put
 from hostwright.cli.views.shared import print_document, show_next
 from hostwright.cli.views.verdicts import conclude, show_verdicts
+from hostwright.common.statuses import worst
 
 if TYPE_CHECKING:
     from hostwright.fleet import Fleet, Members, RunResults

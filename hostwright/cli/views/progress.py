@@ -16,7 +16,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from hostwright.apply.events import Emit, Event
-from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.apply.rollout.recording import Audience
 from hostwright.audit.auditing import HostAudited
 from hostwright.cli import console
@@ -26,6 +25,7 @@ from hostwright.cli.live.table import LiveTable
 from hostwright.cli.views.shared import warn
 from hostwright.common import durations
 from hostwright.common.errors import InputError
+from hostwright.common.statuses import AS_DESIRED
 from hostwright.common.text import shown_limit
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold

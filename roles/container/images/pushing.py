@@ -7,7 +7,6 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import OnlyStates
 from hostwright.apply.rollout.options import ChangeOptions
@@ -16,8 +15,9 @@ from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import HostError, InputError
+from hostwright.common.places import expanded
 from hostwright.common.quoting import sh
-from hostwright.common.userpaths import expanded
+from hostwright.common.statuses import AS_DESIRED, DIFFERS
 from hostwright.fleet import Fleet, Member, Members
 from hostwright.plan.model import Resource
 from hostwright.plan.observing import ask

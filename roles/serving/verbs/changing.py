@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import OnlyStates
 from hostwright.apply.rollout.options import ChangeOptions
@@ -18,7 +17,8 @@ from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
-from hostwright.common.userpaths import expanded
+from hostwright.common.places import expanded
+from hostwright.common.statuses import AS_DESIRED
 from hostwright.fleet import Fleet
 from hostwright.standard.roles.serving.models.archive import pack
 from hostwright.standard.roles.serving.models.directory import SavedModel, called_like_a_version, read_model

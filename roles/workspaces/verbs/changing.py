@@ -10,7 +10,6 @@ from typing import Any
 
 from rich.text import Text
 
-from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
@@ -20,6 +19,7 @@ from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import HostError, InputError
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.statuses import AS_DESIRED
 from hostwright.common.text import count, printable, short
 from hostwright.standard.roles.workspaces.verbs.edit import (
     ROLE,

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.host.outcome import INTERRUPTED
 from hostwright.apply.rollout.rollout import LEFT, UNENDED, Interrupted, Results
 from hostwright.cli.exits import run, shown
 from hostwright.cli.views.shared import show_errors
 from hostwright.common.errors import HostError, Stopped
+from hostwright.common.statuses import INTERRUPTED
 from tests.lab.liars import sshliar
 from tests.lab.liars.quietsite import write_site
 from tests.lab.sshd import make_key

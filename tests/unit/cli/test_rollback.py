@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.apply.host.outcome import FAILED, Outcome
+from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout import rollback as ways
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.apply.rollout.recording import RunResults
@@ -22,6 +22,7 @@ from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, InputError, Refused, Unreachable
+from hostwright.common.statuses import FAILED
 from hostwright.common.text import local_time
 from hostwright.fleet import Fleet, Member, Members
 from hostwright.plan.host.newrelease import renewed

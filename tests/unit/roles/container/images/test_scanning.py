@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.host.outcome import INTERRUPTED
 from hostwright.apply.rollout.rollout import Interrupted, Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import run
 from hostwright.common.errors import Stopped, Unreachable
+from hostwright.common.statuses import INTERRUPTED
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.container.images import scanning, verbs
 from hostwright.standard.roles.container.images.reports import NoReport, Vulnerabilities, read_report
