@@ -27,6 +27,7 @@ from hostwright.common.statuses import INTERRUPTED
 from tests.lab.liars import sshliar
 from tests.lab.liars.quietsite import write_site
 from tests.lab.sshd import make_key
+from tests.unit.support.heard import heard
 
 EVERYTHING = "HOSTWRIGHT_FUZZ" in os.environ
 ROOT = Path(__file__).parents[3]
@@ -204,10 +205,8 @@ def test_ctrl_c_ends_a_verb_that_asks_no_host(verb: str, tmp_path: Path) -> None
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Python's own handler, whatever the tests were started from."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+    with heard(signal.SIGINT):
+        yield
 
 
 STOPPED_EARLY: Results[str] = Results(

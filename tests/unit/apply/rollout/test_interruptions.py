@@ -21,6 +21,7 @@ from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, Limits
 from hostwright.apply.rollout.rollout import CUT_OFF, UNENDED, Interrupted, on_each, roll_out
 from hostwright.common.errors import HostError, Stopped, Unreachable
 from tests.unit.support.gated import NAMES, WAIT_S, nothing
+from tests.unit.support.heard import heard
 
 FREE = Limits(canary=0, batch=12, max_fail=12)
 PROJECT = Path(__file__).parents[4]
@@ -28,15 +29,8 @@ PROJECT = Path(__file__).parents[4]
 
 @pytest.fixture
 def handlers() -> Iterator[dict[int, object]]:
-    """Python's own handlers, whatever the tests were started from; they must stand again afterwards."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    ours = {number: signal.getsignal(number) for number in SIGNALS}
-    yield ours
-    assert {number: signal.getsignal(number) for number in SIGNALS} == ours
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    with heard(*SIGNALS) as ours:
+        yield ours
 
 
 def interrupt(number: int = signal.SIGINT) -> None:
