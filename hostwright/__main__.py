@@ -12,7 +12,7 @@ def main() -> None:
         raise SystemExit(130) from None
     except ModuleNotFoundError as error:
         from hostwright.cli.door.libraries import lacking
-        from hostwright.common.statuses import BAD_INPUT
+        from hostwright.common.errors import BAD_INPUT
 
         if not lacking(error):
             raise

@@ -15,8 +15,7 @@ from rich.console import Group
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.console import Hanging
-from hostwright.common.errors import HostwrightError, InputError
-from hostwright.common.statuses import FAILED, INTERRUPTED
+from hostwright.common.errors import FAILED, INTERRUPTED, HostwrightError, InputError
 from hostwright.common.text import count, one_line
 from hostwright.inventory.patterns import counted
 from hostwright.plan.planning import HostPlan

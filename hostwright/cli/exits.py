@@ -22,8 +22,7 @@ from hostwright.cli import console
 from hostwright.cli.door.libraries import lacking
 from hostwright.cli.door.unforeseen import sentence_of
 from hostwright.cli.views.shared import show_errors
-from hostwright.common.errors import HostwrightError
-from hostwright.common.statuses import BAD_INPUT, FAILED, INTERRUPTED
+from hostwright.common.errors import BAD_INPUT, FAILED, INTERRUPTED, HostwrightError
 from hostwright.common.text import printable
 
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from hostwright.cli.door.unforeseen import FLEET, TYPED
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError, Mistakes
 from hostwright.common.input.vault import Vault, password_of
-from hostwright.common.places import expanded
 from hostwright.common.secret import Secret
+from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Members
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """All errors that Hostwright raises on purpose, in one hierarchy.
 
 ``str(error)`` is the sentence for the operator: where, what happened, and what to do now. ``exit_status`` is that of
-the command: 1 something failed, 2 bad input. An ``InputError`` ends the command before any host is touched; a
-``HostError`` ends the work on its host and on no other.
+the command. An ``InputError`` ends the command before any host is touched; a ``HostError`` ends the work on its host and
+on no other.
 
 >>> error = InputError("found 'ten', expected a number of seconds such as 10", "hosts.yml:4")
 >>> print(error)
@@ -16,13 +16,24 @@ gpu01: gpu01:22 refuses the connection: is sshd running there?
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses of commands
+
 NOT_IN_TIME = "a probe did not answer"  #: how the sentence of a ``NotAnswered`` begins
 _SCRIPT_CHARACTERS = 80  #: of a script, to tell which it is
+
+
+def worst(statuses: Iterable[int]) -> int:
+    """The exit status of several together: 1 before 3, and 0 where all are 0.
+
+    >>> worst([0, 3, 1]), worst([0, 3]), worst([])
+    (1, 3, 0)
+    """
+    return min((status for status in statuses if status != AS_DESIRED), default=AS_DESIRED)
 
 
 class HostwrightError(Exception):
@@ -31,7 +42,7 @@ class HostwrightError(Exception):
     It can be pickled with all that it carries, for work that is done in another process.
     """
 
-    exit_status = 1
+    exit_status = FAILED
 
     def __reduce__(self) -> tuple[Callable[..., HostwrightError], tuple[Any, ...]]:
         return _remade, (type(self), self.args, dict(self.__dict__))
@@ -51,7 +62,7 @@ class InputError(HostwrightError):
     ``where`` is ``file:line`` or the option's name; it is printed before the ``sentence``.
     """
 
-    exit_status = 2
+    exit_status = BAD_INPUT
 
     def __init__(self, message: str, where: str | None = None):
         super().__init__(f"{where}: {message}" if where else message)
@@ -292,7 +303,7 @@ class NotAccepted(HostError):
     ``exit_status`` is 3 where something was tried and failed, and 1 where something could not be tried.
     """
 
-    def __init__(self, host: str, message: str, acceptance: tuple[Acceptance, ...] = (), *, exit_status: int = 1):
+    def __init__(self, host: str, message: str, acceptance: tuple[Acceptance, ...] = (), *, exit_status: int = FAILED):
         super().__init__(host, f"it is as desired, but {message}")
         self.acceptance = acceptance
         self.exit_status = exit_status

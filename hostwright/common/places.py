@@ -1,5 +1,5 @@
-"""Files of this machine: paths as people write them, where runs are kept and how their files are named, how a file is
-written, and what to do where it cannot be."""
+"""Where runs are kept on this machine, their file names, how a file is written there, and what to do where it cannot
+be."""
 
 from __future__ import annotations
 
@@ -38,13 +38,6 @@ _CURES: dict[int, tuple[str, bool]] = {
 }
 ANOTHER_STATE = f"set {STATE_VARIABLE} to a directory elsewhere"  #: what mends it for all that is kept there
 ANOTHER_FILE = "name another file"
-
-
-def expanded(text: str | Path) -> Path:
-    """A path with ``~`` and ``~user`` expanded. With an unknown user it stays as it is, where pathlib would raise
-    ``RuntimeError``: the code that opens it then reports a missing file.
-    """
-    return Path(os.path.expanduser(text))  # noqa: PTH111 - see above
 
 
 def state_root() -> Path:

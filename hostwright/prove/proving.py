@@ -19,10 +19,20 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, on_each, result_of
-from hostwright.common.errors import Acceptance, HostError, InputError, Locked, NotAccepted, Stopped
+from hostwright.common.errors import (
+    AS_DESIRED,
+    DIFFERS,
+    FAILED,
+    INTERRUPTED,
+    Acceptance,
+    HostError,
+    InputError,
+    Locked,
+    NotAccepted,
+    Stopped,
+)
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.places import state_root
-from hostwright.common.statuses import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED
 from hostwright.plan.host import locks
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.prove.fleetproof import FleetProof, HostProof

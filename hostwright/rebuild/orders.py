@@ -13,10 +13,19 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import Interrupted, Results, on_each, result_of
-from hostwright.common.errors import HostError, InputError, Locked, Mistakes, Refused, Unreachable
+from hostwright.common.errors import (
+    AS_DESIRED,
+    FAILED,
+    INTERRUPTED,
+    HostError,
+    InputError,
+    Locked,
+    Mistakes,
+    Refused,
+    Unreachable,
+)
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.operator import operator
-from hostwright.common.statuses import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.plan.host import locks
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.member import Member, Members, Roster

@@ -26,9 +26,8 @@ from hostwright.apply.rollout.rollout import (
     roll_out,
 )
 from hostwright.common.durations import Clock
-from hostwright.common.errors import HostError, HostwrightError, Locked
+from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, HostError, HostwrightError, Locked
 from hostwright.common.places import state_root
-from hostwright.common.statuses import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.prove.model import Level

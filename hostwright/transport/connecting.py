@@ -14,7 +14,7 @@ import paramiko
 from paramiko.ssh_exception import IncompatiblePeer
 
 from hostwright.common.errors import HostError, ProtocolError, Unreachable
-from hostwright.common.places import expanded
+from hostwright.common.userpaths import expanded
 from hostwright.transport.exchange import Allowance, Deadline, Ends, Target
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.negotiating import make_transport, wanted

@@ -11,8 +11,7 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, on_each, result_of
-from hostwright.common.errors import Examination, HostError, HostwrightError, Stopped
-from hostwright.common.statuses import AS_DESIRED, FAILED, INTERRUPTED
+from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, Examination, HostError, HostwrightError, Stopped
 from hostwright.common.untrusted import guarded
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.verify.checking import Checks

@@ -23,9 +23,8 @@ from hostwright.apply.locking.runlock import HostLock
 from hostwright.apply.rollout.connections import Connections
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import locks as verbs
-from hostwright.common.errors import HostError, Locked
+from hostwright.common.errors import AS_DESIRED, FAILED, HostError, Locked
 from hostwright.common.secret import Secret
-from hostwright.common.statuses import AS_DESIRED, FAILED
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder, OperatorLock

@@ -18,8 +18,7 @@ from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR
 from hostwright.apply.rollout.options import RolloutOptions, RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import Results, roll_out
-from hostwright.common.errors import Locked, Stopped
-from hostwright.common.statuses import AS_DESIRED, FAILED, INTERRUPTED
+from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, Locked, Stopped
 from hostwright.common.text import short
 from hostwright.plan.host import locks
 from hostwright.plan.member import Member, Members, Roster

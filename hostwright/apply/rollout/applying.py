@@ -26,9 +26,8 @@ from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RunOptions
 from hostwright.apply.rollout.recording import Audience, RunResults, recorded
 from hostwright.apply.rollout.rollout import Interrupted, Results, roll_out
-from hostwright.common.errors import Acceptance, Locked
+from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Acceptance, Locked, worst
 from hostwright.common.places import state_root
-from hostwright.common.statuses import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, worst
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder
 from hostwright.plan.host.release import Run

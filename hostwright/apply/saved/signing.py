@@ -13,8 +13,8 @@ from pathlib import Path
 
 from hostwright.common.errors import InputError
 from hostwright.common.input.validation import describe, unknown_name
-from hostwright.common.places import expanded
 from hostwright.common.text import printable, shown_limit
+from hostwright.common.userpaths import expanded
 from hostwright.inventory import Host
 
 KEY, SIGNERS = "hostwright_plan_key", "hostwright_plan_signers"

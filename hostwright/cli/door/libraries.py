@@ -7,7 +7,7 @@ import traceback
 from importlib.util import find_spec
 from pathlib import Path
 
-from hostwright.common.statuses import BAD_INPUT
+from hostwright.common.errors import BAD_INPUT
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 

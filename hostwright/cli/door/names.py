@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import nearest
-from hostwright.common.places import PRIVATE_DIR, expanded, state_root, write_whole
+from hostwright.common.places import PRIVATE_DIR, state_root, write_whole
+from hostwright.common.userpaths import expanded
 from hostwright.plan.roles.site import STANDARD, Site
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from invoke import Context, Exit, Task
 from hostwright.cli.arguments import CALL, NOTIFY, STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
 from hostwright.cli.door.libraries import lacking
 from hostwright.cli.tasks import settings
-from hostwright.common.errors import InputError, Mistakes
-from hostwright.common.statuses import BAD_INPUT
+from hostwright.common.errors import BAD_INPUT, InputError, Mistakes
 
 if TYPE_CHECKING:
     from hostwright.apply.rollout.options import ChangeOptions

@@ -17,7 +17,7 @@ from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import audit_audience, watch
 from hostwright.cli.views.reports import Outputs
 from hostwright.cli.views.shared import print_document, show_next
-from hostwright.common.statuses import AS_DESIRED, DIFFERS, FAILED
+from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED
 
 EVERY_HOST = "all"
 

@@ -19,10 +19,9 @@ from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
 from hostwright.cli.views.changing.outcomes import intents, show_outcomes, show_plans
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next, warn
-from hostwright.common.errors import Unanswered
+from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Unanswered, worst
 from hostwright.common.quoting import sh
 from hostwright.common.secret import Secret
-from hostwright.common.statuses import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, worst
 from hostwright.common.text import count, printable
 from hostwright.fleet import Fleet, Members
 from hostwright.inventory.patterns import counted

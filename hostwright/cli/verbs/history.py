@@ -12,8 +12,7 @@ from hostwright.cli.opening import members_of, open_fleet
 from hostwright.cli.views.history import changes, timelines
 from hostwright.cli.views.shared import print_document
 from hostwright.common import durations
-from hostwright.common.errors import InputError
-from hostwright.common.statuses import AS_DESIRED
+from hostwright.common.errors import AS_DESIRED, InputError
 
 
 def history(selection: Selection, *, since: str = "", as_json: bool = False) -> int:

@@ -12,9 +12,9 @@ from rich.text import Text
 from hostwright import __version__
 from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
-from hostwright.common.errors import InputError
-from hostwright.common.places import expanded, refused
-from hostwright.common.statuses import AS_DESIRED
+from hostwright.common.errors import AS_DESIRED, InputError
+from hostwright.common.places import refused
+from hostwright.common.userpaths import expanded
 
 NEXT = """\
 {place} is now a site. Next steps:

@@ -20,12 +20,11 @@ from hostwright.cli.live.transfers import make_progress, summary
 from hostwright.cli.opening import members_of, open_fleet, refuse_strangers, refuse_unnamed
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import print_document, warn
-from hostwright.common.errors import InputError, InputErrors, Mistakes
-from hostwright.common.places import expanded
+from hostwright.common.errors import AS_DESIRED, BAD_INPUT, FAILED, InputError, InputErrors, Mistakes
 from hostwright.common.quoting import sh
 from hostwright.common.secret import MASK, Secret
-from hostwright.common.statuses import AS_DESIRED, BAD_INPUT, FAILED
 from hostwright.common.text import count, printable, shown_bytes
+from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Member
 from hostwright.inventory import Host, definitions, fold, own_variables
 from hostwright.inventory.model import ALL

@@ -10,7 +10,7 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.locks import show_locks
-from hostwright.common.statuses import AS_DESIRED, FAILED
+from hostwright.common.errors import AS_DESIRED, FAILED
 from hostwright.plan.host.locks import DEFAULT_FOR, read_duration
 
 

@@ -17,8 +17,7 @@ from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt
 from hostwright.cli.views.rebuilding.times import times_table
 from hostwright.cli.views.shared import print_document
-from hostwright.common.errors import InputError
-from hostwright.common.statuses import AS_DESIRED, DIFFERS, FAILED
+from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, InputError
 from hostwright.inventory.patterns import counted
 from hostwright.plan.host.locks import read_duration
 from hostwright.rebuild import report

@@ -19,10 +19,9 @@ from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import STDOUT, check_files, put
 from hostwright.cli.views.runs import record_line, runs_table, show_run
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
-from hostwright.common.errors import InputError
+from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, InputError
 from hostwright.common.places import state_root
 from hostwright.common.quoting import sh
-from hostwright.common.statuses import AS_DESIRED, FAILED, INTERRUPTED
 from hostwright.common.text import printable
 from hostwright.inventory import Host, Inventory, select
 from hostwright.inventory.model import ALL, Group

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hostwright.cli.arguments import Selection
 from hostwright.cli.opening import open_fleet, refuse_strangers
 from hostwright.cli.views.stacks import show_stacks
-from hostwright.common.statuses import AS_DESIRED, BAD_INPUT
+from hostwright.common.errors import AS_DESIRED, BAD_INPUT
 
 
 def stacks(selection: Selection, *, as_json: bool = False) -> int:

@@ -14,7 +14,7 @@ from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import STDOUT, check_files, put
 from hostwright.cli.views.shared import print_document, show_next
 from hostwright.cli.views.verdicts import conclude, show_verdicts
-from hostwright.common.statuses import worst
+from hostwright.common.errors import worst
 
 if TYPE_CHECKING:
     from hostwright.fleet import Fleet, Members, RunResults

@@ -24,8 +24,7 @@ from hostwright.cli.live.plain import Plain
 from hostwright.cli.live.table import LiveTable
 from hostwright.cli.views.shared import warn
 from hostwright.common import durations
-from hostwright.common.errors import InputError
-from hostwright.common.statuses import AS_DESIRED
+from hostwright.common.errors import AS_DESIRED, InputError
 from hostwright.common.text import shown_limit
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import hostwright
 from hostwright.common.errors import InputError
-from hostwright.common.places import expanded
+from hostwright.common.userpaths import expanded
 
 VARIABLE = "HOSTWRIGHT_SITE"
 STANDARD_ROLES = "hostwright.standard.roles"

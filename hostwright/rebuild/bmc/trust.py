@@ -10,7 +10,7 @@ from typing import Any
 
 from requests.adapters import HTTPAdapter
 
-from hostwright.common.places import expanded
+from hostwright.common.userpaths import expanded
 from hostwright.rebuild.bmc.errors import BmcError
 from hostwright.rebuild.bmc.settings import CA, Bmc
 

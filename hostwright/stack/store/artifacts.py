@@ -18,8 +18,9 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from hostwright.common.errors import ArtifactError, InputError
-from hostwright.common.places import expanded, refused, sync, write_whole
+from hostwright.common.places import refused, sync, write_whole
 from hostwright.common.text import count
+from hostwright.common.userpaths import expanded
 
 if TYPE_CHECKING:
     from hostwright.stack.stack import Stack

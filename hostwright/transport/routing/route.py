@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hostwright.common.errors import InputError, Unreachable
-from hostwright.common.places import expanded
+from hostwright.common.userpaths import expanded
 from hostwright.transport.exchange import Target
 from hostwright.transport.options import Options
 from hostwright.transport.routing import sshconfig

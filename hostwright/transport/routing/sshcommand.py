@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hostwright.common.errors import InputError, Unreachable
-from hostwright.common.places import expanded
 from hostwright.common.quoting import words
+from hostwright.common.userpaths import expanded
 from hostwright.transport.exchange import Target
 from hostwright.transport.options import Options
 from hostwright.transport.routing import route, sshconfig

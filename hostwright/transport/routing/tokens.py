@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.common.errors import InputError
-from hostwright.common.places import expanded
+from hostwright.common.userpaths import expanded
 
 _TOKEN = re.compile(r"%(.?)|\$\{([^}]*)\}", re.DOTALL)
 

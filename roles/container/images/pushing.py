@@ -14,10 +14,9 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import warn
-from hostwright.common.errors import HostError, InputError
-from hostwright.common.places import expanded
+from hostwright.common.errors import AS_DESIRED, DIFFERS, HostError, InputError
 from hostwright.common.quoting import sh
-from hostwright.common.statuses import AS_DESIRED, DIFFERS
+from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Member, Members
 from hostwright.plan.model import Resource
 from hostwright.plan.observing import ask

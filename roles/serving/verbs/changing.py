@@ -15,10 +15,9 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import agree, answered
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.verbs import changes
-from hostwright.common.errors import InputError
+from hostwright.common.errors import AS_DESIRED, InputError
 from hostwright.common.input.nearest import suggestion
-from hostwright.common.places import expanded
-from hostwright.common.statuses import AS_DESIRED
+from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet
 from hostwright.standard.roles.serving.models.archive import pack
 from hostwright.standard.roles.serving.models.directory import SavedModel, called_like_a_version, read_model

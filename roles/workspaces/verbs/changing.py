@@ -17,9 +17,8 @@ from hostwright.cli.asking import agree, answered
 from hostwright.cli.opening import open_fleet
 from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import warn
-from hostwright.common.errors import HostError, InputError
+from hostwright.common.errors import AS_DESIRED, HostError, InputError
 from hostwright.common.input.nearest import suggestion
-from hostwright.common.statuses import AS_DESIRED
 from hostwright.common.text import count, printable, short
 from hostwright.standard.roles.workspaces.verbs.edit import (
     ROLE,

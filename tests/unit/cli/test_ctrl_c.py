@@ -22,8 +22,7 @@ import pytest
 from hostwright.apply.rollout.rollout import LEFT, UNENDED, Interrupted, Results
 from hostwright.cli.exits import run, shown
 from hostwright.cli.views.shared import show_errors
-from hostwright.common.errors import HostError, Stopped
-from hostwright.common.statuses import INTERRUPTED
+from hostwright.common.errors import INTERRUPTED, HostError, Stopped
 from tests.lab.liars import sshliar
 from tests.lab.liars.quietsite import write_site
 from tests.lab.sshd import make_key

@@ -21,8 +21,7 @@ from hostwright.apply.rollout.rollback import WayBack, way_back
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
-from hostwright.common.errors import HostError, InputError, Refused, Unreachable
-from hostwright.common.statuses import FAILED
+from hostwright.common.errors import FAILED, HostError, InputError, Refused, Unreachable
 from hostwright.common.text import local_time
 from hostwright.fleet import Fleet, Member, Members
 from hostwright.plan.host.newrelease import renewed

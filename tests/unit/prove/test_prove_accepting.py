@@ -13,9 +13,8 @@ from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.rollout import applying
 from hostwright.cli.views.changing.outcomes import show_outcomes
-from hostwright.common.errors import Acceptance, HostError, InputError, NotAccepted, Stopped, Unreachable
+from hostwright.common.errors import Acceptance, HostError, InputError, NotAccepted, Stopped, Unreachable, worst
 from hostwright.common.places import state_root
-from hostwright.common.statuses import worst
 from hostwright.fleet import Audience, ChangeOptions, Fleet, RolloutOptions, RunResults
 from hostwright.plan.model import Plan
 from hostwright.prove import proving

@@ -8,8 +8,7 @@ from hostwright.cli.arguments import Selection
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import members_of, open_fleet
 from hostwright.cli.views.reaching.keys import show_keys, tell
-from hostwright.common.errors import InputError
-from hostwright.common.statuses import AS_DESIRED, FAILED
+from hostwright.common.errors import AS_DESIRED, FAILED, InputError
 from hostwright.common.text import printable
 from hostwright.rebuild.install.sources import read_fingerprint
 from hostwright.rebuild.newkeys import KeyResults, Told

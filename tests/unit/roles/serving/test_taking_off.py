@@ -11,8 +11,7 @@ import pytest
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import Declined
-from hostwright.common.errors import InputError
-from hostwright.common.statuses import AS_DESIRED
+from hostwright.common.errors import AS_DESIRED, InputError
 from hostwright.standard.roles.serving.verbs import changing
 from tests.unit.cli.test_answers import Terminal
 

@@ -14,8 +14,7 @@ import pytest
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import Declined
-from hostwright.common.errors import InputError, Unreachable
-from hostwright.common.statuses import AS_DESIRED
+from hostwright.common.errors import AS_DESIRED, InputError, Unreachable
 from hostwright.fleet import Fleet, Member
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.verbs import changing, hostkeys, looking

@@ -20,8 +20,7 @@ import pytest
 from hostwright.apply.rollout.rollout import Interrupted, Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import run
-from hostwright.common.errors import Stopped, Unreachable
-from hostwright.common.statuses import INTERRUPTED
+from hostwright.common.errors import INTERRUPTED, Stopped, Unreachable
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.container.images import scanning, verbs
 from hostwright.standard.roles.container.images.reports import NoReport, Vulnerabilities, read_report
