@@ -15,7 +15,7 @@ from tests.lab.sshd import Sshd, free_port, running
 
 #: what makes a login of root, who runs the tests, one of somebody who may nothing
 NOBODY = ('ForceCommand exec setpriv --reuid=65534 --regid=65534 --clear-groups /bin/sh -c "$SSH_ORIGINAL_COMMAND"',)
-SOON_S = 30.0
+SOON_S = 120.0  #: a verb takes 20 s for its first words on a machine under load
 
 
 @contextmanager

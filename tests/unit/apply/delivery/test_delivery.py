@@ -31,7 +31,7 @@ from tests.unit.apply.delivery.oddserver import honest, odd_server
 from tests.unit.support.hostjobs import until
 
 N = len(CONTENT)
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -307,7 +307,7 @@ def test_the_end_of_a_run_ends_what_is_under_way(fleet: LoopFleet) -> None:
 
 def test_a_host_that_is_done_stays_connected_while_others_fetch_from_it(fleet: LoopFleet) -> None:
     fleet.add()
-    slow = {host.name: FileSettings(rate=2_000_000) for host in fleet.hosts}
+    slow = {host.name: FileSettings(rate=500_000) for host in fleet.hosts}
     with fleet.handout(slow) as handout:
         deliveries = {host.name: fleet.deliver(host, handout) for host in fleet.hosts}
         until(lambda: from_peers(fleet), "a host fetches from another", PATIENCE_S)
@@ -345,7 +345,9 @@ def test_a_connection_that_is_lost_is_opened_again_and_goes_on(fleet: LoopFleet)
 
     def cut(event: events.Event) -> None:
         if isinstance(event, events.Delivering) and len(host.sessions) == 1 and event.done_bytes > 0:
-            threading.Thread(target=host.sessions[0].close, daemon=True).start()
+            closing = threading.Thread(target=host.sessions[0].close, daemon=True)
+            closing.start()
+            closing.join(PATIENCE_S)  # or all of it has arrived before
 
     host.heard = cut
     big = os.urandom(20_000_000)

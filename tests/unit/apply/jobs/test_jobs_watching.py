@@ -13,7 +13,18 @@ from hostwright.apply.jobs import jobs
 from hostwright.apply.jobs.scripting import LogReader
 from hostwright.common.quoting import sh
 from tests.unit.support.hostjobs import (
-    altered, ask, entry, lay, make, outputs, processes, shell, start, until, waiting, watch,
+    altered,
+    ask,
+    entry,
+    lay,
+    make,
+    outputs,
+    processes,
+    shell,
+    start,
+    until,
+    waiting,
+    watch,
 )  # fmt: skip
 
 
