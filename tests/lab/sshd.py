@@ -24,6 +24,9 @@ from hostwright.common.secret import Secret
 from hostwright.transport import Options
 
 SSHD = "/usr/sbin/sshd"
+#: for what ends at a limit of a second or two, on a machine that stands still for seconds: what waits for anything else
+#: takes 10 s (paramiko's threads), 60 s (a login by these options), or for ever
+PROMPT_S = 9.0
 _START_S = 60.0  #: a machine under load takes its time
 
 
@@ -149,7 +152,7 @@ def options(**changes: object) -> Options:
     values: dict[str, object] = {
         "ssh_config": Path(os.devnull),
         "use_agent": False,
-        "connect_timeout_s": 20.0,
+        "connect_timeout_s": 60.0,
         **changes,
     }
     return Options(**values)  # type: ignore[arg-type]

@@ -382,7 +382,7 @@ def test_nobody_wants_it_any_more(fleet: LoopFleet, host: LoopHost, artifact: Ar
 
     item = StoredFile.of(artifact, fleet.locate(artifact))
     with odd_server(begins) as server, host.connect() as shell:
-        shell.run(":", timeout_s=10, failure="no root")
+        shell.run(":", timeout_s=60, failure="no root")
         pulled = pull(shell, item, server.grant, lifeline, progress=lambda _: None, cache=host.cache)
     assert pulled.verdict == "called off"
     assert not host.file(artifact).exists()
