@@ -148,9 +148,9 @@ def test_the_agent_is_asked(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None
     address = sshd.folder / "agent"
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(address)], stdout=subprocess.DEVNULL)
     try:
-        while not address.exists():
-            time.sleep(0.01)
         monkeypatch.setenv("SSH_AUTH_SOCK", str(address))
+        asked = ["ssh-add", "-l"]  # 2: there is no agent
+        until(lambda: subprocess.run(asked, capture_output=True, check=False).returncode != 2, "the agent answers")
         for number in range(8):
             subprocess.run(["ssh-add", "-q", make_key(sshd.folder / f"many{number}")], check=True)
         subprocess.run(["ssh-add", "-q", sshd.key], check=True)
