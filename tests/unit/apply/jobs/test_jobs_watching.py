@@ -76,7 +76,8 @@ def test_a_job_that_is_not_there_is_lost(place):
     assert watch(make("true")) == (b"", None)
 
 
-def test_a_job_that_died_before_its_process_was_known_is_lost(place):
+def test_a_job_that_died_before_its_process_was_known_is_lost(place, monkeypatch):
+    altered(monkeypatch, "watch_script", "-le 100", "-le 5")
     entry(place, "run1-cuda-aa", begun="", log="")
     assert watch(make("true")) == (b"", None)
 
