@@ -266,7 +266,9 @@ def test_peers_that_lie_are_left_and_all_get_the_file(
     monkeypatch.setattr(peers, "program", lambda: honest_text.replace(old, new))
     with fleet.handout() as handout:
         bring(fleet, fleet.hosts, handout)
-    assert sources(fleet)["peer"] <= (8 if lie == "nothing after half" else 0)
+    of_peers = [size for host in fleet.hosts for came in host.came for source, size in came.items() if PEER in source]
+    assert lie == "nothing after half" or of_peers == []
+    assert N not in of_peers, "nobody has all of it from one that lies"
     assert all(host.file(artifact).exists() for host in fleet.hosts)
 
 

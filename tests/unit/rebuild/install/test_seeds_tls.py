@@ -159,7 +159,9 @@ def test_a_seed_that_nobody_reads_is_cut_and_never_in_the_clear(
                 break
             except ssl.SSLWantReadError:
                 slow.sendall(leaving.read())
-                arriving.write(slow.recv(65536))
+                answer = slow.recv(65536)
+                assert answer, "the server has closed the connection"
+                arriving.write(answer)
         tls.write(b"GET /gpu07/user-data HTTP/1.0\r\n\r\n")
         slow.sendall(leaving.read())
         until(lambda: taken(server) == (0, 0))  # cut in the middle, for nobody reads
