@@ -98,7 +98,7 @@ class Browser:
 
     def until(self, so: Callable[[], bool]) -> None:
         """Wait until something is so, as after a click that a page answers later."""
-        WebDriverWait(self.driver, 10).until(lambda _: so())
+        WebDriverWait(self.driver, 60).until(lambda _: so())
 
     def complaints(self) -> list[str]:
         """What the console said that is worth a look: errors, and refusals of the page's own policy."""

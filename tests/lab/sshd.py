@@ -6,6 +6,7 @@ Use the fixture by importing it in a test module or conftest: ``from tests.lab.s
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -13,7 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,10 @@ from hostwright.common.secret import Secret
 from hostwright.transport import Options
 
 SSHD = "/usr/sbin/sshd"
-_START_S = 10.0
+#: for what ends at a limit of a second or two, on a machine that stands still for seconds: what waits for anything else
+#: takes 10 s (paramiko's threads), 60 s (a login by these options), or for ever
+PROMPT_S = 9.0
+_START_S = 60.0  #: a machine under load takes its time
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ def options(**changes: object) -> Options:
     values: dict[str, object] = {
         "ssh_config": Path(os.devnull),
         "use_agent": False,
-        "connect_timeout_s": 20.0,
+        "connect_timeout_s": 60.0,
         **changes,
     }
     return Options(**values)  # type: ignore[arg-type]
@@ -161,12 +165,16 @@ def make_key(path: Path, *arguments: str) -> Path:
     return path
 
 
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
+def free_port(*addresses: str) -> int:
+    """A port of these addresses, by default 127.0.0.1, on which nobody listens now, and which nobody is given meanwhile
+    who asks for any port, as other tests do: the kernel gives those of ``ip_local_port_range`` alone."""
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = lowest // 2 + secrets.randbelow(lowest // 2)
+        with suppress(OSError), ExitStack() as stack:
+            for address in addresses or ("127.0.0.1",):
+                stack.enter_context(socket.create_server((address, port)))
+            return port
 
 
 def _lines(path: str) -> list[str]:

@@ -99,7 +99,7 @@ def test_who_does_not_know_the_password_gets_nothing(gpu: Machine) -> None:
             system(gpu.lab, session=session, password="wrong")
     url = f"{gpu.lab.bmc_url}/redfish/v1/Systems/gpu01/Actions/ComputerSystem.Reset"
     ca = str(Credentials.read(gpu.lab).ca)
-    assert requests.post(url, json={"ResetType": "ForceOff"}, verify=ca, timeout=10).status_code == 401
+    assert requests.post(url, json={"ResetType": "ForceOff"}, verify=ca, timeout=60).status_code == 401
     assert machine.running(gpu)
 
 

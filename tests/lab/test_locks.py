@@ -77,7 +77,7 @@ def held(member: Member) -> Holder | None:
         return locks.run_lock(operatorlock.probe_locks(shell))
 
 
-def eventually(condition: Callable[[], bool], within_s: float = 20.0) -> float:
+def eventually(condition: Callable[[], bool], within_s: float = 60.0) -> float:
     """Seconds until a condition held."""
     begun = time.monotonic()
     while not condition():
@@ -103,7 +103,7 @@ def test_the_second_operator_is_told_who_works_on_the_host_since_when(member: Me
         lock.check()
         assert on(gpu01, "stat -c '%a %U' /run/hostwright/run.lock /run/hostwright/run.json") == "600 root\n644 root\n"
     with ExitStack() as stack:
-        take(stack, member, ELSEWHERE).check()
+        take(stack, member, ELSEWHERE, wait_s=60).check()
 
 
 def test_no_other_user_of_the_host_can_keep_runs_out(member: Member, gpu01: Machine) -> None:
@@ -120,7 +120,7 @@ def test_a_connection_that_is_closed_gives_the_lock_back(member: Member) -> None
         lock = HostLock.acquire(shell, ours())
         shell.close()
         eventually(lambda: lock.lost)
-        take(stack, member, ELSEWHERE, wait_s=5).check()
+        take(stack, member, ELSEWHERE, wait_s=60).check()
 
 
 def test_a_controller_that_is_killed_keeps_nobody_waiting(lab: Lab, member: Member) -> None:
@@ -143,7 +143,7 @@ def test_a_controller_that_is_stopped_loses_the_lock(lab: Lab, member: Member, g
         assert controller.stdout is not None
         assert controller.stdout.readline() == b"held\n"
         os.kill(controller.pid, signal.SIGSTOP)
-        waited_s = eventually(lambda: record_is_gone(gpu01), within_s=30)
+        waited_s = eventually(lambda: record_is_gone(gpu01))
         assert waited_s > locks.LAPSES_S - 2 * runlock.BEAT_S
         take(stack, member, ELSEWHERE).check()
         controller.kill()
@@ -154,9 +154,11 @@ def test_run_retakes_its_lock_after_a_network_cut(member: Member, gpu01: Machine
         lock = take(stack, member, ours())
         cut_network(gpu01)
         try:
-            eventually(lambda: lock.lost, within_s=25)
-            assert not record_is_gone(gpu01), "we knew before the host let others in"
-            eventually(lambda: record_is_gone(gpu01), within_s=10)
+            eventually(lambda: lock.lost)
+            known = lock._keeper._heard_s + locks.LAPSES_S - runlock.MARGIN_S + time.time() - runlock.now_s()
+            eventually(lambda: record_is_gone(gpu01))
+            let_in = float(on(gpu01, "stat -c %.Y /run/hostwright"))
+            assert known < let_in, "we knew before the host let others in"
         finally:
             restore_network(gpu01)
         with pytest.raises(HostError, match="its lock was lost"):
@@ -192,7 +194,7 @@ def test_a_keeper_that_is_killed_on_the_host_is_noticed(member: Member, gpu01: M
         eventually(lambda: lock.lost)
         assert not record_is_gone(gpu01)
         assert held(member) is None, "what it left says nothing"
-        take(stack, member, ELSEWHERE).check()
+        take(stack, member, ELSEWHERE, wait_s=60).check()
 
 
 def test_sudo_with_a_password_and_a_terminal_of_its_own(lab: Lab, guest: Guest) -> None:
@@ -207,7 +209,7 @@ def test_sudo_with_a_password_and_a_terminal_of_its_own(lab: Lab, guest: Guest) 
             assert options.sudo_password not in on(
                 machine, "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ | tr '\\0' ' '"
             )
-        assert record_is_gone(machine)
+        eventually(lambda: record_is_gone(machine))
         lock = HostLock.acquire(shell, ours(host="locks01"))
     eventually(lambda: record_is_gone(machine))
     assert lock.lost
@@ -293,7 +295,7 @@ def test_operators_lock_survives_a_power_cut(lab: Lab, guest: Guest) -> None:
         run = HostLock.acquire(shell, ours(host="locks02"))
         operatorlock.put_lock(shell, lock)
         power_off(machine)
-        eventually(lambda: run.lost, within_s=30)
+        eventually(lambda: run.lost)
     start(machine)
     wait_for_ssh(machine)
     with member.connect() as shell:

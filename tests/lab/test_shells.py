@@ -85,10 +85,10 @@ def test_a_command_prints_byte_for_byte_what_it_prints(session: Session, case: C
 def test_a_shell_that_runs_no_command_is_told_with_what_it_says(
     session: Session, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "START_S", 1.0)
+    monkeypatch.setattr(streams, "START_S", 6.0)  # time for what it says
     begun = time.monotonic()
     with pytest.raises(Unreachable) as caught:
         session.run(EXACT, timeout_s=30)
     assert case.error in str(caught.value)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 25, "not at the end of the command's time"
     assert WAITS in str(caught.value) or not caught.value.passing, "it is not tried again"

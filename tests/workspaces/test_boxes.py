@@ -8,7 +8,6 @@ ca-certificates) and in the public server-setup.sh of open-remote-ssh; the serve
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import pytest
 
 from hostwright.common.quoting import sh
 from tests.lab.conftest import on
+from tests.lab.sshd import free_port
 from tests.workspaces.site import HELLO, STATE, USER, WORDS, Site
 from tests.workspaces.tunnels import answers, eventually
 
@@ -82,11 +82,6 @@ def ssh(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Client:
     known.write_text("".join(lines))
     (folder / "config").write_text(config)
     return Client(folder / "config", keys)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
 
 
 class TestKeys:

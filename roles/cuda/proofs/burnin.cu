@@ -185,6 +185,7 @@ int main(int count, char **words) {
     });
   std::map<std::string, Seen> seen;
   const char *reasons = ask(REASONS[0], seen) ? REASONS[0] : REASONS[1];
+  if (seen.empty()) ask(reasons, seen);  // at once: a short run may be over when that is answered
   for (double next = now_s(); running > 0;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     if (now_s() < next) continue;

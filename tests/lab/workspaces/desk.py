@@ -141,10 +141,10 @@ class Desk:
         """The HTTP status with which a Jupyter answers on the host's loopback."""
         user = DECLARED[name]["user"]
         url = f"http://127.0.0.1:{self.port(name)}/{user}/{name}/api/contents"
-        ask = "curl -q -s -o /dev/null -m 20 --noproxy '*' -w '%{http_code}'"
+        ask = "curl -q -s -o /dev/null -m 60 --noproxy '*' -w '%{http_code}'"
         return self.on(f"{ask} -H 'Authorization: token {token}' {url} || true").strip()
 
-    def await_(self, condition: str, why: str, seconds: int = 60) -> None:
+    def await_(self, condition: str, why: str, seconds: int = 180) -> None:
         """Wait on the host until a shell condition holds."""
         loop = f"n=0; until {{ {condition}; }}; do n=$((n + 1)); [ $n -le {seconds * 10} ] || exit 1; sleep 0.1; done"
         ended = exec_in(self.machine, ["sh", "-c", loop])
@@ -155,7 +155,7 @@ class Desk:
         for name in names:
             path = f"127.0.0.1:{self.port(name)}/{DECLARED[name]['user']}/{name}/api"
             asked = f"curl -q -s -f -o /dev/null -m 5 --noproxy '*' http://{path}"
-            self.await_(asked, f"{name} does not answer", 120)
+            self.await_(asked, f"{name} does not answer", 300)
 
     def ssh(self, *words: str) -> subprocess.CompletedProcess[str]:
         """The machine's own ssh to alice's box through its host, without anything of the machine's configuration."""

@@ -210,7 +210,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_the_command_on_every_host_and_shows_what_there_is(site: Path, number: int) -> None:
-    mark = f"4200{int(number)}.5"
+    mark = f"4200{int(number)}.{os.getpid()}"  # no other test's process has it
     line = f"echo begun; (trap '' TERM; sleep {mark}; sleep {mark}) & sleep {mark}"
     with started(site, "run", "--hosts", "gpu01,gpu02", "--", line) as process:
         assert until(lambda: len(processes(mark)) == 4)

@@ -243,7 +243,7 @@ def test_an_order_ends_a_graceful_restart_that_still_waits(
 
     def shut_down(machine: Machine) -> None:
         asked.set()
-        assert ended.wait(10)
+        assert ended.wait(60)
         switches.discard(machine.name)
 
     class Watched(threading.Thread):
@@ -258,11 +258,11 @@ def test_an_order_ends_a_graceful_restart_that_still_waits(
         for event in (asked, ended, done):
             event.clear()
         hosts.reset("gpu01", "GracefulRestart")
-        assert asked.wait(10)
+        assert asked.wait(60)
         if later:
             hosts.reset("gpu01", later)
         ended.set()
-        assert done.wait(10)
+        assert done.wait(60)
         assert hosts.power("gpu01") == state
 
 

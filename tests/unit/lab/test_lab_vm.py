@@ -100,7 +100,7 @@ def test_qemu_is_answered_until_it_ends() -> None:
     assert ask(CONFIG_READ, struct.pack("<IIi", ADDRESS, 0, 4)) == 0xFF000000
     assert ask(MEMORY_READ, bytes(24)) == 0  # no chip's number
     theirs.close()
-    server.join(timeout=10)
+    server.join(timeout=60)
     assert not server.is_alive()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,14 +15,13 @@ from hostwright.rebuild.bmc import BmcError
 from hostwright.rebuild.install import installing, pending
 from hostwright.rebuild.install.seeds.debian import FETCHED
 from hostwright.transport.identity.keys import HostKey
+from tests.lab.sshd import free_port
 from tests.unit.support.installations import INSTALLERS, OLD, OTHER, SEEDED, Bmc, World
 
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
 
     def make(shows: list[HostKey | str | None], settings: str = "") -> World:
         install = settings or (

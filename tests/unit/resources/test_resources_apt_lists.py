@@ -6,7 +6,6 @@ Each case is one that other people met: the messages are apt's, the right answer
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -14,6 +13,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from hostwright.resources.packages.packages import install_script
+from tests.lab.sshd import free_port
 from tests.unit.support.aptroot import AptRoot, Key, deb, in_days, installed, repository, served
 from tests.unit.support.shell import program, run
 
@@ -320,9 +320,3 @@ def test_a_package_that_no_list_has_is_not_passed_over_when_it_is_reinstalled(ap
     apt.status(installed("tool"))
     stranger(apt, f"file:{tmp_path}/none")
     refused(install(apt, "tool=1", reinstall=True), "does not have a Release file")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -24,13 +24,14 @@ from hostwright.resources.python.venv_scripts import CONSTRAINTS, create_script
 from tests.unit.support.shell import ask, run
 
 KEY = "0123456789ab"
+DAY = "%Y-%m-%d"
 
 
 class Disk:
     """A venv as the role builds it, with one pinned package, and what people added."""
 
     def __init__(self, root: Path):
-        self.root = root
+        self.root, self.today = root, time.strftime(DAY)
         self.homes = root / "opt/hostwright/venvs"
         self.home = self.homes / f"tf-py3.9-{KEY}"
         self.link = root / "opt/tf"
@@ -67,7 +68,9 @@ class Disk:
 
     @property
     def aside(self) -> Path:
-        return self.root / "opt/hostwright/set-aside" / time.strftime("%Y-%m-%d") / self.home.name
+        (day,) = (self.root / "opt/hostwright/set-aside").iterdir()
+        assert self.today <= day.name <= time.strftime(DAY)
+        return day / self.home.name
 
     def gone(self) -> tuple[VenvGone, Change | None]:
         state = VenvGone(str(self.link), str(self.homes), "tf")

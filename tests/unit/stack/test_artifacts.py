@@ -174,10 +174,10 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path: Path) -> None:
     with locked(folder):
         thread = threading.Thread(target=second)
         thread.start()
-        assert waits.wait(10)
+        assert waits.wait(60)
         thread.join(0.2)
         order.append("first")
-    thread.join(10)
+    thread.join(60)
     assert order == ["first", "second"]
 
 

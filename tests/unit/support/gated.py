@@ -13,7 +13,7 @@ from hostwright.apply.executors.crew import Crew
 from hostwright.apply.rollout.limits import Limits
 from hostwright.apply.rollout.rollout import Results, roll_out
 
-WAIT_S = 30  #: for what comes at once unless something is broken
+WAIT_S = 60  #: for what comes at once unless something is broken
 NAMES = tuple(f"gpu{number:02}" for number in range(12))
 
 

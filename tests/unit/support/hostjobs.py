@@ -20,12 +20,17 @@ from tests.unit.support.known import KNOWN
 
 
 def lay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Jobs and locks below ``tmp_path``, no systemd, and a shorter patience with what does not start."""
+    """Jobs, where they work, and locks below ``tmp_path``; and no systemd."""
     monkeypatch.setattr(hostjobs, "JOBS_DIR", str(tmp_path / "jobs"))
+    monkeypatch.setattr(hostjobs, "WORK_DIRS", (str(work_dir(tmp_path)),))
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
     altered(monkeypatch, "start_script", "/run/systemd/system", str(tmp_path / "no-systemd"))
-    altered(monkeypatch, "watch_script", "-le 100", "-le 5")
     return tmp_path / "jobs"
+
+
+def work_dir(tmp_path: Path) -> Path:
+    """Where jobs work that ``lay`` has laid: other tests' jobs may not have ended yet."""
+    return tmp_path / "hostwright" / "work"
 
 
 def altered(monkeypatch: pytest.MonkeyPatch, name: str, old: str, new: str, before: str = "") -> None:
@@ -87,7 +92,7 @@ def outputs(log: bytes) -> list[str]:
     return [step.output for step in reader.results]
 
 
-def until(condition: Callable[[], object], what: str, seconds: float = 20) -> None:
+def until(condition: Callable[[], object], what: str, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"never happened: {what}"

@@ -133,7 +133,7 @@ class World:
 
     def fetch(self, *names: str) -> None:
         for name in names or ("preseed.cfg", *FETCHED):
-            answer = requests.get(self.url(name), timeout=10)
+            answer = requests.get(self.url(name), timeout=60)
             if answer.ok:
                 self.fetched[name] = answer.content
                 self._await_record(name)
@@ -142,7 +142,7 @@ class World:
         """Wait until the server, whose threads are real, has written down that a file was fetched."""
         assert self.servers is not None
         ((server, _),) = self.servers._servers.values()
-        assert server.wait_fetched("gpu07", 10, name=name)
+        assert server.wait_fetched("gpu07", 60, name=name)
 
     def url(self, name: str) -> str:
         return f"http://127.0.0.1:{self.port}/gpu07/{name}"
@@ -174,7 +174,7 @@ class World:
     def served(self) -> bool:
         """Whether the seed can be fetched."""
         try:
-            return requests.get(self.url("preseed.cfg"), timeout=10).ok
+            return requests.get(self.url("preseed.cfg"), timeout=60).ok
         except requests.ConnectionError:
             return False
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hostwright.resources.originals import ORIGIN
 
-ASK_S = 20  #: a probe that waits for ever fails its test
+ASK_S = 60  #: a probe that waits for ever fails its test
 #: stands for ``root:root`` where the tests do not run as root
 OWNER = f"{os.getuid()}:{os.getgid()}"
 

@@ -15,14 +15,14 @@ from tests.lab.sshd import Sshd, free_port, running
 
 #: what makes a login of root, who runs the tests, one of somebody who may nothing
 NOBODY = ('ForceCommand exec setpriv --reuid=65534 --regid=65534 --clear-groups /bin/sh -c "$SSH_ORIGINAL_COMMAND"',)
-SOON_S = 30.0
+SOON_S = 120.0  #: a verb takes 20 s for its first words on a machine under load
 
 
 @contextmanager
 def ssh_site(root: Path, *names: str, gone: tuple[str, ...] = (), login: tuple[str, ...] = NOBODY) -> Iterator[Sshd]:
     """A site in ``root`` with these hosts, all one sshd, and with some that nobody answers for."""
     with running(*(login if os.getuid() == 0 else ())) as sshd:
-        write_site(root, sshd.port, sshd.known_hosts, sshd.key, timeout_s=20)
+        write_site(root, sshd.port, sshd.known_hosts, sshd.key, timeout_s=120)
         file = root / "inventory/hosts.yml"
         host = json.loads(file.read_text())["all"]["hosts"]["liar"] | {
             "ansible_user": pwd.getpwuid(os.getuid()).pw_name

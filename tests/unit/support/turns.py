@@ -1,19 +1,25 @@
 """A long line between a client and a server, and how often the client waits for it: its round trips, counted.
 
 What one side says is handed on once it has nothing more to say, as if it were far away: so the other answers all of it
-at once, and each flight of a client that answers one of the server's is a round trip.
+at once, and each flight of a client that answers one of the server's is a round trip. Who has said nothing for a while
+and has nothing to do waits; a process that would like to run on a machine under load has not spoken out yet.
 """
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
-_QUIET_S = 0.2  #: who has said nothing for so long waits for the other side
+_QUIET_S = 0.02  #: between two looks whether there is more
+_LOOKS = 10  #: in a row at which nothing comes, and everybody waits
+_LONGEST_S = 60.0  #: for that: whoever never waits is neither of the two
 
 
 @dataclass
@@ -40,13 +46,39 @@ class Line:
 
 def _flight(side: socket.socket) -> bytes:
     """All that one side says until it waits."""
-    said = b""
-    while select.select([side], [], [], _QUIET_S)[0]:
-        piece = side.recv(1 << 20)
+    said, quiet, last_s = b"", 0, time.monotonic()
+    while quiet < _LOOKS and time.monotonic() < last_s + _LONGEST_S:
+        if not select.select([side], [], [], _QUIET_S)[0]:
+            quiet = 0 if _busy() else quiet + 1
+            continue
+        piece, quiet, last_s = side.recv(1 << 20), 0, time.monotonic()
         if not piece:
             break
         said += piece
     return said
+
+
+def _busy() -> bool:
+    """Whether another thread of this process, which has the client, or a process that it has started, which is the
+    server, runs or would like to."""
+    ours = threading.get_native_id()
+    return any(_state(task) in "RD" for task in _tasks(os.getpid()) if int(task.name) != ours)
+
+
+def _tasks(process: int) -> Iterator[Path]:
+    """The threads of a process and of all that it has started."""
+    for task in Path(f"/proc/{process}/task").glob("*"):
+        yield task
+        with suppress(OSError):
+            for child in (task / "children").read_text().split():
+                yield from _tasks(int(child))
+
+
+def _state(task: Path) -> str:
+    """The state of a thread; ``X`` once it is gone."""
+    with suppress(OSError):
+        return (task / "stat").read_text().rpartition(") ")[2][0]
+    return "X"
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def descriptors() -> int:
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end, f"never happened: {what}"
         time.sleep(0.01)

@@ -72,7 +72,7 @@ def lent(connect: Callable[[], Session], number: int = 1) -> Iterator[list[LentS
     finally:
         for session in sessions:
             session.close()
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -89,7 +89,7 @@ def test_a_command_goes_over_with_its_input_and_its_output_comes_back():
 
 def test_all_of_them_share_one_connection_which_is_made_when_it_is_needed():
     made: list[Fake] = []
-    meeting = threading.Barrier(3, timeout=20)
+    meeting = threading.Barrier(3, timeout=60)
 
     def connect() -> Session:
         made.append(Fake(lambda _: (meeting.wait(), None)[1]))
@@ -103,7 +103,7 @@ def test_all_of_them_share_one_connection_which_is_made_when_it_is_needed():
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(60)
     assert (len(made), made[0].most) == (1, 3)  # at the same time
 
 
@@ -157,7 +157,7 @@ def test_a_host_that_takes_one_command_at_a_time_gets_them_one_after_another():
         if not first:
             first.append(command)
             begun.set()
-            assert refused.wait(20)
+            assert refused.wait(60)
 
     session = Fake(does, room=1)
     outputs: list[Output] = []
@@ -166,13 +166,13 @@ def test_a_host_that_takes_one_command_at_a_time_gets_them_one_after_another():
             threading.Thread(target=lambda one=one: outputs.append(one.run("true", timeout_s=1))) for one in sessions
         ]
         run[0].start()
-        assert begun.wait(20)
+        assert begun.wait(60)
         run[1].start()
         run[2].start()
         until(lambda: session.refused >= 2, "both are told that there is no room, and wait for it")
         refused.set()
         for thread in run:
-            thread.join(20)
+            thread.join(60)
     assert (len(outputs), session.most) == (3, 1)
 
 

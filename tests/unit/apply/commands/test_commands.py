@@ -28,6 +28,7 @@ from hostwright.fleet import Audience, ChangeOptions, Fleet, RolloutOptions
 from hostwright.plan.host import locks
 from tests.unit.support.sshsite import processes, ssh_site, until
 
+MARK = f"41000.{os.getpid()}"  #: in the command line of no other test process's commands
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root's sshd lets root log in")
 
 
@@ -119,24 +120,22 @@ def test_a_login_user_who_is_root_is_refused_before_anything_runs(
 
 
 @pytest.mark.usefixtures("site")
-@pytest.mark.parametrize(
-    "word", ["sleep 41001.5", "trap '' TERM; echo begun; sleep 41001.5 & sleep 41001.5; sleep 41001.5"]
-)
+@pytest.mark.parametrize("word", ["sleep MARK", "trap '' TERM; echo begun; sleep MARK & sleep MARK; sleep MARK"])
 def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(word: str) -> None:
-    ended = ran(word, limit_s=1)
+    ended = ran(word.replace("MARK", MARK), limit_s=6)  # time for a word
     result = one(ended)
     assert (result.end, result.status, ended.status) == ("time limit", None, 1)
     assert result.stdout == ("begun\n" if "begun" in word else "")
-    assert processes("41001.5") == []
+    assert processes(MARK) == []
 
 
 @pytest.mark.usefixtures("site")
 def test_output_without_end_is_cut_off_and_its_command_is_ended() -> None:
-    ended = ran("yes", "41002.5")
+    ended = ran("yes", MARK)
     result = one(ended)
     assert (result.end, result.status, ended.status) == ("output limit", None, 1)
     assert running.MOST_BYTES - 100 <= len(result.stdout) <= running.MOST_BYTES
-    assert until(lambda: not processes("41002.5"))
+    assert until(lambda: not processes(MARK))
 
 
 @pytest.mark.usefixtures("site")
@@ -166,19 +165,19 @@ def test_it_is_stopped_on_every_host() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running, "_Commands", Noticed)
-        command = RemoteCommand(("echo begun; (trap '' TERM; sleep 41003.5; sleep 41003.5) & sleep 41003.5",))
+        command = RemoteCommand((f"echo begun; (trap '' TERM; sleep {MARK}; sleep {MARK}) & sleep {MARK}",))
         thread = threading.Thread(
             target=lambda: ended.append(fleet.run(members, command, audience=Audience.of(note))), daemon=True
         )
         thread.start()
-        assert begun.acquire(timeout=20) and begun.acquire(timeout=20)
-        assert until(lambda: len(processes("41003.5")) == 4)
+        assert begun.acquire(timeout=60) and begun.acquire(timeout=60)
+        assert until(lambda: len(processes(MARK)) == 4)
         (stop,) = stops
         stop()  # type: ignore[operator]
-        thread.join(20)
+        thread.join(60)
     (run,) = ended
     assert {(result.end, result.stdout) for result in run.results.values} == {("stopped", "begun\n")}
-    assert processes("41003.5") == []
+    assert processes(MARK) == []
     assert run.status == 130
 
 
@@ -192,17 +191,17 @@ def test_the_command_ends_with_the_connection() -> None:
 
     def work() -> None:
         try:
-            run_command(shell, RemoteCommand(("sleep", "41004.5")), Lifeline(), 1000)
+            run_command(shell, RemoteCommand(("sleep", MARK)), Lifeline(), 1000)
         except Unreachable as error:
             errors.append(error)
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    assert until(lambda: processes("41004.5"))
+    assert until(lambda: processes(MARK))
     shell.close()
-    thread.join(20)
+    thread.join(60)
     assert "the connection was lost" in str(errors[0])
-    assert until(lambda: not processes("41004.5"))
+    assert until(lambda: not processes(MARK))
 
 
 @pytest.mark.usefixtures("site")
@@ -210,7 +209,7 @@ def test_one_host_whose_command_hangs_keeps_no_other_from_its_end() -> None:
     """Nobody knew which of 200 hosts it was (ansible 13327)."""
     with TemporaryDirectory() as folder:  # tmp_path is for its owner alone
         Path(folder).chmod(0o777)
-        ended = ran(f"mkdir {folder}/first && sleep 41006.5; echo done", hosts="gpu01,gpu02", limit_s=2)
+        ended = ran(f"mkdir {folder}/first && sleep {MARK}; echo done", hosts="gpu01,gpu02", limit_s=10)
     assert sorted((result.end, result.stdout) for result in ended.results.values) == [
         ("exited", "done\n"),
         ("time limit", ""),
@@ -220,7 +219,7 @@ def test_one_host_whose_command_hangs_keeps_no_other_from_its_end() -> None:
 @pytest.mark.usefixtures("site")
 def test_a_command_that_wants_input_finds_none() -> None:
     """It waited for ever, and took more and more memory (ansible 42846)."""
-    assert one(ran("cat", "-", limit_s=20)).status == 0
+    assert one(ran("cat", "-", limit_s=60)).status == 0
 
 
 @pytest.mark.usefixtures("site")
@@ -296,8 +295,8 @@ def test_as_root_every_status_is_the_commands_own(status: int) -> None:
 @pytest.mark.usefixtures("root_site")
 @as_root
 def test_as_root_it_is_ended_too() -> None:
-    assert one(ran("sleep 41005.5", root=True, limit_s=1)).end == "time limit"
-    assert processes("41005.5") == []
+    assert one(ran(f"sleep {MARK}", root=True, limit_s=1)).end == "time limit"
+    assert processes(MARK) == []
 
 
 @pytest.mark.usefixtures("root_site")

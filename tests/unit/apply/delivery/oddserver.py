@@ -113,5 +113,5 @@ def pulled_from(
     item = StoredFile.of(artifact, path)
     told = progress or (lambda _done: None)
     with host.connect() as shell:
-        shell.run(":", timeout_s=10, failure="no root")
+        shell.run(":", timeout_s=60, failure="no root")
         return pull(shell, item, grant, HeldInput(grant.token), progress=told, cache=host.cache)

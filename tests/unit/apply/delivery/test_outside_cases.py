@@ -259,7 +259,7 @@ def test_content_that_never_changes_is_continued_whatever_the_validator_says(fle
     server = FileServer()
     try:
         grant = server.grant(StoredFile.of(artifact, fleet.locate(artifact)), "127.0.0.1", Ports(), "")
-        connection = http.client.HTTPConnection("127.0.0.1", grant.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", grant.port, timeout=60)
         headers = {"Authorization": f"Bearer {grant.token}", "Range": "bytes=5-", "If-Range": '"other"'}
         connection.request("GET", f"/{artifact.sha256}", headers=headers)
         got = connection.getresponse()

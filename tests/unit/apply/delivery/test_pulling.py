@@ -253,15 +253,16 @@ def silent(request: bytes, connection: socket.socket) -> None:
 def test_a_source_that_says_nothing_is_left(
     fleet: LoopFleet, host: LoopHost, artifact: Artifact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    faster(monkeypatch, ("my $ANSWER_S = 15;", "my $ANSWER_S = 1;"), ("my $STALLED_S = 20;", "my $STALLED_S = 1;"))
-    with odd_server(silent) as server:
+    with monkeypatch.context() as patch, odd_server(silent) as server:
+        faster(patch, ("my $ANSWER_S = 15;", "my $ANSWER_S = 1;"))
         assert pulled_from(server, host, artifact, fleet.locate(artifact)).word == "stalled"
 
     def stalls(request: bytes, connection: socket.socket) -> None:
         connection.sendall(answer("200 OK", CONTENT[:500_000], length=N))
         silent(request, connection)
 
-    with odd_server(stalls) as server:
+    with monkeypatch.context() as patch, odd_server(stalls) as server:
+        faster(patch, ("my $STALLED_S = 20;", "my $STALLED_S = 6;"))  # time for what is sent
         pulled = pulled_from(server, host, artifact, fleet.locate(artifact))
     assert pulled.word == "stalled"
     with odd_server(honest(CONTENT)) as server:
@@ -334,7 +335,7 @@ def test_two_at_the_same_time_wait_for_each_other(fleet: LoopFleet, host: LoopHo
 
     def waits(request: bytes, connection: socket.socket) -> None:
         connection.sendall(answer("200 OK", CONTENT[:1000], length=N))
-        go.wait(20)
+        go.wait(60)
         connection.sendall(CONTENT[1000:])
 
     verdicts: list[str] = []
@@ -349,8 +350,8 @@ def test_two_at_the_same_time_wait_for_each_other(fleet: LoopFleet, host: LoopHo
         other = threading.Thread(target=fetch, args=(second,))
         other.start()
         go.set()
-        one.join(30)
-        other.join(30)
+        one.join(60)
+        other.join(60)
     assert verdicts == ["done", "done"]
     assert second.requests == []
     fleet.check(host)
@@ -381,7 +382,7 @@ def test_nobody_wants_it_any_more(fleet: LoopFleet, host: LoopHost, artifact: Ar
 
     item = StoredFile.of(artifact, fleet.locate(artifact))
     with odd_server(begins) as server, host.connect() as shell:
-        shell.run(":", timeout_s=10, failure="no root")
+        shell.run(":", timeout_s=60, failure="no root")
         pulled = pull(shell, item, server.grant, lifeline, progress=lambda _: None, cache=host.cache)
     assert pulled.verdict == "called off"
     assert not host.file(artifact).exists()
@@ -396,7 +397,7 @@ def test_a_connection_that_is_lost_ends_the_program_there(fleet: LoopFleet, host
         silent(request, connection)
 
     with odd_server(begins) as server:
-        threading.Thread(target=lambda: begun.wait(20) and host.sessions[-1].close(), daemon=True).start()
+        threading.Thread(target=lambda: begun.wait(60) and host.sessions[-1].close(), daemon=True).start()
         with pytest.raises(Unreachable, match="connection was lost"):
             pulled_from(server, host, artifact, fleet.locate(artifact))
         found = ["pgrep", "-f", f"-- 127.0.0.1 {server.port} "]

@@ -18,13 +18,14 @@ from hostwright.transport import Output
 from hostwright.transport.root import rootshell
 from hostwright.transport.root.rootshell import RootShell
 
+ENOUGH_S = 6.0  #: for a command to begin on a machine under load, where what comes then is its time limit
 ABOUT = {"HOSTWRIGHT_HOST": "gpu01", "HOSTWRIGHT_REASON": 'it\'s $(touch evil) `id` "$HOME"'}
 SHOW = 'printf "%s\\n" "$HOSTWRIGHT_HOST" "$HOSTWRIGHT_REASON"'
 
 
 def comes_to_its_end(process: int) -> bool:
     """Whether a process is gone or a zombie soon: a kernel that is busy takes a moment to end what was killed."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
             state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
@@ -85,7 +86,7 @@ def test_a_command_that_prints_no_text_ends_all_the_same(carry_out):
 
 def test_a_command_is_ended_with_its_children_when_its_time_is_over(carry_out, tmp_path: Path):
     child = tmp_path / "child"
-    ended = carry_out(f"echo begun; sh -c 'echo $$ >{child}; exec sleep 600'; echo not reached", ABOUT, 1.0)
+    ended = carry_out(f"echo begun; sh -c 'echo $$ >{child}; exec sleep 600'; echo not reached", ABOUT, ENOUGH_S)
     assert ended == Ended(None, ("begun",))
     assert comes_to_its_end(int(child.read_text()))
 
@@ -96,7 +97,7 @@ def test_a_command_that_ignores_its_end_is_killed(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_child_in_the_background_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(hooks, "_LAST_WORDS_S", 0.1)
+    monkeypatch.setattr(hooks, "_LAST_WORDS_S", 2.0)
     ended = run_here(f"sleep 600 & echo $! >{tmp_path}/child; echo done", ABOUT, 60)
     os.kill(int((tmp_path / "child").read_text()), 9)
     assert ended == Ended(0, ("done",))

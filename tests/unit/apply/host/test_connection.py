@@ -179,7 +179,7 @@ def test_roles_that_run_side_by_side_share_one_new_connection():
     way = Way()
     one = make(way)
     first = one.shell
-    meeting = threading.Barrier(4, timeout=20)
+    meeting = threading.Barrier(4, timeout=60)
     answers: list[str] = []
 
     def role() -> None:
@@ -195,7 +195,7 @@ def test_roles_that_run_side_by_side_share_one_new_connection():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert answers == ["done"] * 4
     assert len(way.sessions) == 2
 

@@ -98,7 +98,7 @@ def test_a_role_does_not_wait_for_the_files_of_others(fleet: LoopFleet, place: P
         if isinstance(event, events.RoleFinished) and event.role == "driver":
             ended.set()
         if isinstance(event, events.Delivering) and event.role == "cuda":
-            assert ended.wait(30)
+            assert ended.wait(60)
 
     host.heard = hold
     one = apply(fleet, host, place, {"driver": (), "cuda": ()}, files=PUSHED)
@@ -117,7 +117,7 @@ def test_files_of_later_roles_come_while_the_first_one_runs(fleet: LoopFleet, pl
         if isinstance(event, events.Delivering) and event.role == "cuda" and event.sent:
             arrived.set()
         if isinstance(event, events.RoleStarted) and event.role == "driver":
-            assert arrived.wait(30)
+            assert arrived.wait(60)
 
     host.heard = hold
     one = apply(fleet, host, place, {"driver": (), "cuda": ("driver",)}, files=PUSHED)
@@ -146,7 +146,7 @@ def test_who_stops_the_run_waits_for_no_file(fleet: LoopFleet, place: Path) -> N
     def hold(event: events.Event) -> None:
         if isinstance(event, events.Delivering):
             begun.set()
-            held.wait(30)
+            held.wait(60)
 
     host.heard = hold
     errors: list[BaseException] = []
@@ -161,12 +161,12 @@ def test_who_stops_the_run_waits_for_no_file(fleet: LoopFleet, place: Path) -> N
 
         thread = threading.Thread(target=run)
         thread.start()
-        assert begun.wait(30)
+        assert begun.wait(60)
         stopper = threading.Thread(target=handout.stop)
         stopper.start()
-        thread.join(30)
+        thread.join(60)
         held.set()
-        stopper.join(30)
+        stopper.join(60)
         one.close()
     (error,) = errors
     assert isinstance(error, Stopped)

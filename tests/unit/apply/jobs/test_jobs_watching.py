@@ -12,7 +12,20 @@ import pytest
 from hostwright.apply.jobs import jobs
 from hostwright.apply.jobs.scripting import LogReader
 from hostwright.common.quoting import sh
-from tests.unit.support.hostjobs import ask, entry, lay, make, outputs, processes, shell, start, until, waiting, watch
+from tests.unit.support.hostjobs import (
+    altered,
+    ask,
+    entry,
+    lay,
+    make,
+    outputs,
+    processes,
+    shell,
+    start,
+    until,
+    waiting,
+    watch,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -63,12 +76,14 @@ def test_a_job_that_is_not_there_is_lost(place):
     assert watch(make("true")) == (b"", None)
 
 
-def test_a_job_that_died_before_its_process_was_known_is_lost(place):
+def test_a_job_that_died_before_its_process_was_known_is_lost(place, monkeypatch):
+    altered(monkeypatch, "watch_script", "-le 100", "-le 5")
     entry(place, "run1-cuda-aa", begun="", log="")
     assert watch(make("true")) == (b"", None)
 
 
-def test_a_job_that_does_not_start_is_an_error(place):
+def test_a_job_that_does_not_start_is_an_error(place, monkeypatch):
+    altered(monkeypatch, "watch_script", "-le 100", "-le 5")
     entry(place, "run1-cuda-aa", log="")
     watched = shell(jobs.watch_script("run1-cuda-aa", "W"))
     assert (watched.returncode, watched.stderr) == (1, b"W alive\njob run1-cuda-aa does not start\n")

@@ -10,7 +10,7 @@ from hostwright.apply.jobs.scripting import files, work_script
 from hostwright.common.quoting import sh
 from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import Change, RolePlan, Step
-from tests.unit.support.hostjobs import lay, make, outputs, start, watch
+from tests.unit.support.hostjobs import lay, make, outputs, start, watch, work_dir
 from tests.unit.support.mounts import in_namespace
 
 
@@ -79,10 +79,11 @@ def test_a_file_in_its_place_is_passed_over(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("theirs", ["/run/user/1000", "/not/there", "relative", "a b", "/dev/null"])
-def test_a_step_has_its_own_directory_whatever_tmpdir_was_set(tmp_path, work_dirs, monkeypatch, theirs):
+def test_a_step_has_its_own_directory_whatever_tmpdir_was_set(tmp_path, monkeypatch, theirs):
     for name in ("TMPDIR", "TMP", "TEMP"):
         monkeypatch.setenv(name, theirs)
     lay(tmp_path, monkeypatch)
+    work_dirs = work_dir(tmp_path)
     step = 'echo "$TMPDIR ${TMP-} ${TEMP-}"; cd "$TMPDIR"; printf "#!/bin/sh\\necho ran\\n" >x; chmod +x x; ./x; mktemp'
     job = make(step)
     start(job)
@@ -93,8 +94,9 @@ def test_a_step_has_its_own_directory_whatever_tmpdir_was_set(tmp_path, work_dir
     assert not work_dirs.exists(), "a job takes its directory with it"
 
 
-def test_what_a_killed_job_left_is_removed_when_the_next_one_starts(tmp_path, work_dirs, monkeypatch):
+def test_what_a_killed_job_left_is_removed_when_the_next_one_starts(tmp_path, monkeypatch):
     lay(tmp_path, monkeypatch)
+    work_dirs = work_dir(tmp_path)
     (work_dirs / "a-dead-job").mkdir(parents=True)
     (work_dirs / "check.1").mkdir()
     job = make("true")
@@ -104,8 +106,9 @@ def test_what_a_killed_job_left_is_removed_when_the_next_one_starts(tmp_path, wo
     (work_dirs / "check.1").rmdir()
 
 
-def test_nothing_is_removed_below_a_folder_that_somebody_else_could_turn_into_a_link(tmp_path, work_dirs, monkeypatch):
+def test_nothing_is_removed_below_a_folder_that_somebody_else_could_turn_into_a_link(tmp_path, monkeypatch):
     lay(tmp_path, monkeypatch)
+    work_dirs = work_dir(tmp_path)
     (tmp_path / "precious" / "data").mkdir(parents=True)
     theirs, linked = tmp_path / "theirs", tmp_path / "linked"
     (theirs / "a-dead-job").mkdir(parents=True)

@@ -22,7 +22,7 @@ from hostwright.cli.verbs.runs import runs_follow
 from hostwright.common.errors import InputError
 from tests.unit.apply.journal.test_journal_reading import STORY
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 HEADER = RunHeader("run1", "provision", ("gpu01", "gpu02"), "/fleet/inventory", operator="bob@desk")
 
 

@@ -70,7 +70,7 @@ class Watched:
         self._thread.start()
 
     def result(self) -> Followed:
-        self._thread.join(30)
+        self._thread.join(60)
         (followed,) = self.ended
         return followed
 

@@ -175,8 +175,8 @@ def test_a_silent_host_is_reported_until_the_watch_ends():
     seen: SimpleQueue[events.Event] = SimpleQueue()
     with Silence(seen.put, after_s=0.02, again_s=3600) as silence:
         silence(events.Waiting("gpu01", "a connection"))
-        assert seen.get(timeout=20) == events.Waiting("gpu01", "a connection")
-        named = seen.get(timeout=20)
+        assert seen.get(timeout=60) == events.Waiting("gpu01", "a connection")
+        named = seen.get(timeout=60)
         assert isinstance(named, events.Silent) and named.host == "gpu01"
     silence(events.Note("gpu01", "a thread that was left behind"))
     assert seen.empty()
@@ -193,7 +193,7 @@ def test_the_end_does_not_wait_for_a_view_that_is_stuck(monkeypatch):
 
     with Silence(emit, after_s=0.02) as silence:
         silence(events.Waiting("gpu01", "a connection"))
-        assert stuck.wait(20)
+        assert stuck.wait(60)
     assert not release.is_set()
     release.set()
 

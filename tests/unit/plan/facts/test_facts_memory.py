@@ -241,7 +241,7 @@ def test_threads_judge_once() -> None:
     ready = threading.Barrier(8)
 
     def judge() -> None:
-        ready.wait(10)
+        ready.wait(60)
         for number in range(50):
             assert memory.judged("j", host(a=str(number)), work) == str(number)
 
@@ -249,7 +249,7 @@ def test_threads_judge_once() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert work.calls == 50
 
 

@@ -95,7 +95,7 @@ def test_controllers_at_once_end_with_the_same_key(server: Sshd) -> None:
 
     def run(target: Target) -> None:
         with RootShell(connect(target, options())) as shell:
-            begin.wait(30)
+            begin.wait(60)
             results.append(rotating.rotate(shell, target, options(), seeded, Clock(), **files))
 
     others = [server.folder / f"known_hosts.{number}" for number in range(3)]  # of other controllers

@@ -10,7 +10,7 @@ import pytest
 from hostwright.rebuild.install.seeds.rendering import Seed
 from hostwright.rebuild.install.seeds.serving import SeedServer
 
-HERE, PATIENCE_S = "127.0.0.1", 20.0
+HERE, PATIENCE_S = "127.0.0.1", 60.0
 SEED = Seed({"user-data": b"the seed"}, "", "user-data")
 PLAIN = b"GET /gpu07/user-data HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 

@@ -24,6 +24,7 @@ from hostwright.rebuild.install.serving import SeedServers
 from hostwright.rebuild.install.tls import authority as authorities
 from hostwright.rebuild.install.tls.authority import Authority, open_authority, subject_hash
 from hostwright.transport.serving import answering
+from tests.lab.sshd import free_port
 from tests.unit.rebuild.install.test_seeds_attacks import (
     HERE,
     HOST,
@@ -31,6 +32,7 @@ from tests.unit.rebuild.install.test_seeds_attacks import (
     SEED,
     attack,
     ended,
+    places_given,
     port,
     taken,
     until,
@@ -117,11 +119,12 @@ def test_a_handshake_that_is_none_leaves_its_place(
 
 def test_a_handshake_in_drips_is_closed_by_the_deadline(server: SeedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answering, "REQUEST_LONGEST_S", 0.3)
+    given = places_given(monkeypatch)
     server.publish("gpu07", SEED, only_from=None, path="gpu07")
     with socket.create_connection((HERE, port(server)), PATIENCE_S) as slow:
-        slow.sendall(HELLO)
-        until(lambda: taken(server) == (1, 0))
+        until(lambda: given == [True])
         with pytest.raises(ConnectionError):
+            slow.sendall(HELLO)
             while True:
                 slow.sendall(b"\0")
                 time.sleep(0.01)
@@ -141,7 +144,7 @@ def test_a_seed_that_nobody_reads_is_cut_and_never_in_the_clear(
     server: SeedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The deadline ends a connection from another thread than the one that sends the seed over TLS."""
-    monkeypatch.setattr(answering, "REQUEST_LONGEST_S", 0.3)
+    monkeypatch.setattr(answering, "REQUEST_LONGEST_S", 6.0)  # time for the handshake and the request
     secret = b"the seed" * 2**20
     server.publish("gpu07", Seed({"user-data": secret}, "", "user-data"), only_from=None, path="gpu07")
     trusting = ssl.create_default_context()
@@ -156,7 +159,9 @@ def test_a_seed_that_nobody_reads_is_cut_and_never_in_the_clear(
                 break
             except ssl.SSLWantReadError:
                 slow.sendall(leaving.read())
-                arriving.write(slow.recv(65536))
+                answer = slow.recv(65536)
+                assert answer, "the server has closed the connection"
+                arriving.write(answer)
         tls.write(b"GET /gpu07/user-data HTTP/1.0\r\n\r\n")
         slow.sendall(leaving.read())
         until(lambda: taken(server) == (0, 0))  # cut in the middle, for nobody reads
@@ -253,9 +258,7 @@ def test_openssl_finds_it_by_its_name_and_lets_it_vouch_for_no_name(authority: A
 
 def test_a_port_has_one_protocol(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(serving, "state_root", lambda: tmp_path)
-    with socket.socket() as free:
-        free.bind((HERE, 0))
-        serve = f"{HERE}:{free.getsockname()[1]}"
+    serve = f"{HERE}:{free_port()}"
     with SeedServers() as servers:
         with servers.place("gpu07", install(serve=serve, https=True)) as place:
             assert place.url == f"https://{serve}/gpu07"

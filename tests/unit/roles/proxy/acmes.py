@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.roles.proxy.nginxes import ADDRESS, free_port
+from tests.lab.sshd import free_port
+from tests.unit.roles.proxy.nginxes import ADDRESS
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,11 @@ def authority(programs: Path, folder: Path, http_port: int) -> Iterator[Authorit
         finally:
             for process in (server, dns):
                 process.terminate()
-                process.wait(20)
+                process.wait(60)
 
 
 def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while time.monotonic() < until and process.poll() is None:
         try:
             socket.create_connection((ADDRESS, port), timeout=1).close()

@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -50,11 +50,6 @@ def configuration(v: Proxy, declared: Workspaces) -> str:
     return next(state.content for state in states if isinstance(state, File) and state.path == CONF)
 
 
-def free_port() -> int:
-    with closing(socket.create_server((ADDRESS, 0))) as held:
-        return int(held.getsockname()[1])
-
-
 @dataclass(frozen=True)
 class Nginx:
     """One that runs; ``folder`` has its logs."""
@@ -78,7 +73,7 @@ class Nginx:
         """A connection whose certificate is the authority's, for this name."""
         context = ssl.create_default_context(cafile=str(self.authority))
         with (
-            socket.create_connection((ADDRESS, self.port), timeout=20) as plain,
+            socket.create_connection((ADDRESS, self.port), timeout=60) as plain,
             context.wrap_socket(plain, server_hostname=host) as tls,
         ):
             yield tls
@@ -104,7 +99,7 @@ def running(binary: Path, folder: Path, text: str, port: int, authority: Path) -
             yield Nginx(folder, port, authority)
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -122,7 +117,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while time.monotonic() < until and process.poll() is None:
         try:
             socket.create_connection((ADDRESS, port), timeout=1).close()

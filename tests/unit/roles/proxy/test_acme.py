@@ -28,9 +28,10 @@ from hostwright.standard.roles.proxy.states.acme import AcmeCertificate
 from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
+from tests.lab.sshd import free_port
 from tests.unit.roles.proxy import acmes, nginxes
 from tests.unit.roles.proxy.acmes import Authority
-from tests.unit.roles.proxy.nginxes import ADDRESS, free_port, running, written
+from tests.unit.roles.proxy.nginxes import ADDRESS, running, written
 from tests.unit.roles.workspaces.spaces import stub
 
 NAMES = ("gpu01.example.org", "notebooks.example.org")
@@ -155,7 +156,7 @@ def test_a_certificate_is_obtained_served_renewed_and_served_again(site: Site) -
 
 
 def _until(holds: Any) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         try:
             if holds():

@@ -15,9 +15,10 @@ import pytest
 from hostwright.standard.roles.proxy import Proxy
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
+from tests.lab.sshd import free_port
 from tests.unit.roles.proxy import nginxes
 from tests.unit.roles.proxy.certificates import made
-from tests.unit.roles.proxy.nginxes import ADDRESS, Nginx, configuration, free_port, request, running, upstream
+from tests.unit.roles.proxy.nginxes import ADDRESS, Nginx, configuration, request, running, upstream
 
 TOKEN = "3f1c9a" * 8
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="

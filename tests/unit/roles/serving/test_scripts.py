@@ -294,7 +294,7 @@ def test_models_that_answer_are_taken_off_once_the_last_request_has_ended(
     with ThreadPoolExecutor(1) as beside:
         with host.versions.handle("half", 1, None):
             running = beside.submit(host.run, change.steps[0].script)
-            assert awaited.wait(20), "the script does not ask whether the model is let go"
+            assert awaited.wait(60), "the script does not ask whether the model is let go"
             assert (host.models / "half" / "1" / "saved_model.pb").exists()
             assert not running.done()
         assert running.result().returncode == 0

@@ -72,7 +72,7 @@ def test_a_run_that_is_ended_keeps_what_its_programs_know(tmp_path: Path, fields
     if subprocess.run([*apart[:5], "true"], check=False, capture_output=True).returncode:
         pytest.skip("this machine makes no PID namespaces for its users")
     environment = {"PATH": "/usr/bin:/bin", **({"TINI_KILL_PROCESS_GROUP": "1"} if whole else {})}
-    done = subprocess.run([*apart, *words], cwd=tmp_path, env=environment, timeout=20, check=False)
+    done = subprocess.run([*apart, *words], cwd=tmp_path, env=environment, timeout=60, check=False)
     assert (tmp_path / "kept").read_text() == "all"
     assert not (tmp_path / "after").exists()
     assert done.returncode == status
@@ -94,7 +94,7 @@ def test_what_a_program_printed_is_there_before_it_ends(tmp_path: Path, fields: 
     run = subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, start_new_session=True)
     try:
         assert run.stdout is not None
-        assert select.select([run.stdout], [], [], 20)[0], "it keeps its output back"
+        assert select.select([run.stdout], [], [], 60)[0], "it keeps its output back"
         assert run.stdout.readline() == b"line\n"
     finally:
         os.killpg(run.pid, signal.SIGKILL)

@@ -63,7 +63,7 @@ def run(script: str, tools: Path, tasks: int = 1) -> list[tuple[list[str], str]]
     seen.unlink(missing_ok=True)
     env = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(tools), "SEEN": str(seen), "TASKS": str(tasks)}
     env |= {"SLURM_JOB_NODELIST": "node[1-3]", "SLURM_JOB_ID": "123456"}
-    subprocess.run(["/bin/bash"], input=script.encode(), env=env, check=True, capture_output=True, timeout=30)
+    subprocess.run(["/bin/bash"], input=script.encode(), env=env, check=True, capture_output=True, timeout=60)
     parts = iter(seen.read_bytes().decode().removesuffix("\0").split("\0"))
     return [([next(parts) for _ in range(int(count))], next(parts)) for count in parts]
 
@@ -297,7 +297,7 @@ def test_a_script_runs_as_on_its_host(tools: Path, script: str, prints: str) -> 
     entry = WorkspaceEntry(user="alice", kind="batch", script=script)
     [(seen, _)] = run(slurm(workspace(entry)), tools)
     image = next(number for number, word in enumerate(seen) if word.startswith("docker://"))
-    ran = subprocess.run(seen[image + 1 :], capture_output=True, text=True, check=False, timeout=30)
+    ran = subprocess.run(seen[image + 1 :], capture_output=True, text=True, check=False, timeout=60)
     assert (ran.stdout, ran.stderr) == (prints, "")
 
 

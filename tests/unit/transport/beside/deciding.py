@@ -17,6 +17,7 @@ import pytest
 from hostwright.common.errors import HostError
 from hostwright.inventory import Host
 from hostwright.transport import Options, connect
+from tests.lab.sshd import free_port
 from tests.unit.transport.beside.case import Case
 from tests.unit.transport.beside.world import HOST, SSHD, World
 
@@ -102,8 +103,7 @@ def _known(config: Path) -> str:
 @contextmanager
 def sshd(world: World) -> Iterator[int]:
     """An sshd on 127.0.1.1 and 127.0.0.1 with two host keys; its port."""
-    with socket.create_server(("127.0.1.1", 0)) as free:
-        port: int = free.getsockname()[1]
+    port = free_port("127.0.0.1", "127.0.1.1")
     addresses = [f"ListenAddress=127.0.{third}.1:{port}" for third in (0, 1)]
     options = [part for address in addresses for part in ("-o", address)]
     log = world.folder / "sshd.log"

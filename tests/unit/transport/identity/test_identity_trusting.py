@@ -231,7 +231,7 @@ def test_many_at_once_lose_no_line_of_each_other(options: Options, write: Write)
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     wanted = {f"10.0.1.{n} {NEW.line}" for n in range(8)} | {f"10.0.2.{n} {OTHER.line}" for n in range(8)}
     assert (errors, set(file.read_text().splitlines())) == ([], wanted)
 

@@ -24,6 +24,7 @@ from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.keys import HostKey, KeyPair, generate
 from hostwright.transport.identity.keyscan import scan_key
 from tests.lab.listening import Listener
+from tests.lab.sshd import free_port
 from tests.unit.support.hostkeys import host_key
 
 TRUSTED, REFUSED, BAD = 0, 1, 2
@@ -140,8 +141,7 @@ def test_a_kind_that_is_known_is_asked_for_first(site: Site) -> None:
 
 
 def test_scanning_a_closed_port_is_unreachable() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with pytest.raises(Unreachable, match=rf"gpu07: 127\.0\.0\.1:{port} refuses the connection"):
         scan_key(Host("gpu07", address="127.0.0.1", port=port), OPTIONS)
 
@@ -262,8 +262,7 @@ def test_in_a_terminal_the_operator_is_asked(
 
 
 def test_forgetting_asks_no_host(tmp_path: Path, told: Callable[[], str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        site = Site(tmp_path, closed.getsockname()[1])
+    site = Site(tmp_path, free_port())
     site.know(site.line(OLD), f"gpu09 {OTHER.line}")
     site.variables["hostwright_host_keys"] = "exit 1"
     assert site.trust(forget=True) == TRUSTED

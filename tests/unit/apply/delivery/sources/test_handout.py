@@ -11,7 +11,7 @@ from hostwright.apply.delivery.sources.ledger import SourceLimits
 from hostwright.common.errors import Stopped
 from tests.unit.apply.delivery.hosts import LoopFleet, fleet_of
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 
 
 @pytest.fixture

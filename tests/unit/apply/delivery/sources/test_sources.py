@@ -273,7 +273,7 @@ def test_threads_ask_at_the_same_time() -> None:
 
     def one(host: str) -> None:
         ticket = sources.ask(host, "cuda")
-        assert ticket.settled.wait(30)
+        assert ticket.settled.wait(60)
         taken.append(ticket)
         sources.done(ticket)
 

@@ -175,8 +175,8 @@ def test_who_is_reached_by_this_machine_alone(address, loopback):
 
 
 def test_a_call_that_hangs_is_left_behind():
-    assert in_time(lambda: "answer", 5.0) == "answer"
-    assert in_time(lambda: 1 // 0, 5.0) is None
+    assert in_time(lambda: "answer", 60.0) == "answer"
+    assert in_time(lambda: 1 // 0, 60.0) is None
     assert in_time(threading.Event().wait, 0.01) is None
 
 
@@ -192,10 +192,10 @@ class Hanging:
 
 def test_one_worker_that_hangs_holds_up_no_other():
     workers = ("hangs", "w1", "w2")
-    answers, errors = client.ask_each(Hanging(), workers, int, "7", timeout_s=0.5)  # type: ignore[arg-type]
+    answers, errors = client.ask_each(Hanging(), workers, int, "7", timeout_s=6)  # type: ignore[arg-type]
     assert answers == {"w1": 7, "w2": 7}
     assert {name: type(error) for name, error in errors.items()} == {"hangs": TimeoutError}
-    answers, errors = client.ask_each(Hanging(), ("w1",), int, "x", timeout_s=5)  # type: ignore[arg-type]
+    answers, errors = client.ask_each(Hanging(), ("w1",), int, "x", timeout_s=60)  # type: ignore[arg-type]
     assert (answers, type(errors["w1"])) == ({}, ValueError)
 
 

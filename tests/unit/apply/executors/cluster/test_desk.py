@@ -150,7 +150,7 @@ def test_an_attempt_that_must_leave_ends_without_a_word(tmp_path: Path):
 @pytest.mark.parametrize("way", ["teardown", "released", "lease"])
 def test_a_host_that_nobody_waits_for_is_let_go_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way):
     if way == "lease":
-        monkeypatch.setattr(desks, "LEASE_S", 0.2)
+        monkeypatch.setattr(desks, "LEASE_S", 5.0)  # time for its question
     desk, worker, _, given, _ = at_work(tmp_path)
     thread = carry_out(desk, given)
     asked(worker)

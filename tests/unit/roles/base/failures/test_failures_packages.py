@@ -349,7 +349,7 @@ def a_job(home: Path, role: str, status: int | None, log: str, age_s: int) -> No
     (home / "log").write_text(log)
     if status is not None:
         (home / "status").write_text(f"{status}\n")
-    os.utime(home, (time.time() - age_s,) * 2)
+    os.utime(home, (NOW.timestamp() - age_s,) * 2)
 
 
 @pytest.fixture

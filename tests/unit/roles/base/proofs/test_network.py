@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import random
-import socket
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,26 +14,19 @@ from hostwright.prove.model import Expected, Measurement, Measurements
 from hostwright.prove.reading import Printed, read
 from hostwright.standard.roles.base import Base
 from hostwright.standard.roles.base.proofs import judges, proofs
+from tests.lab.sshd import free_port
 
 EXPECTED = Expected("gpu01")
 NETWORK = {proof.name: proof for proof in proofs(Base(), None)}["network"]  # type: ignore[arg-type]  # it asks nothing
 DEVICE = "network eth0 (10000 Mb/s)"
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of this machine on which nobody listens, and which no other program's connection is given meanwhile."""
-    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    ports: list[int] = []
-    while len(ports) < count:
-        port = random.randrange(lowest // 2, lowest)  # noqa: S311 - no secret
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            ports.append(port)
-    return ports
-
-
 def ring(folder: Path, hosts: Sequence[bool], start_limit_s: float = 60) -> list[Printed]:
     """Run the program as all hosts at once; those that are ``False`` are switched off."""
-    peers = [f"127.0.0.1:{port}" for port in free_ports(len(hosts))]
+    ports: set[int] = set()
+    while len(ports) < len(hosts):
+        ports.add(free_port())
+    peers = [f"127.0.0.1:{port}" for port in ports]
     (folder / "network.py").write_text(NETWORK.program.source)
     running = []
     for index, there in enumerate(hosts):
@@ -63,7 +53,7 @@ def test_each_host_sends_to_the_next_one_and_both_say_how_much(tmp_path: Path, h
 
 
 def test_a_host_that_is_off_is_named_and_nobody_hangs(tmp_path: Path) -> None:
-    printed = ring(tmp_path, [True, False, True], start_limit_s=1)
+    printed = ring(tmp_path, [True, False, True], start_limit_s=10)
     assert [one.ended for one in printed] == [False, False]
     assert printed[0].errors[0].startswith("no answer from 127.0.0.1: ") or "has not connected" in printed[0].errors[0]
     assert printed[1].errors == ("127.0.0.1 has not connected",)

@@ -179,10 +179,11 @@ def test_a_slow_card_is_found_beside_its_neighbour(run: Run) -> None:
     assert {finding.device for finding in found} == {SECOND}
 
 
-def smi(folder: Path, refused: str, reasons: str) -> None:
-    """An nvidia-smi that knows the reasons by one name alone, and says the first card is slowed down."""
+def smi(folder: Path, refused: str, reasons: str, first: str = ":") -> None:
+    """An nvidia-smi that knows the reasons by one name alone, and says the first card is slowed down; what it does
+    ``first``."""
     (folder / "nvidia-smi").write_text(
-        f"#!/bin/sh\ncase $* in *{refused}*) exit 2 ;; esac\n"
+        f"#!/bin/sh\n{first}\ncase $* in *{refused}*) exit 2 ;; esac\n"
         f"echo '{FIRST.partition(' ')[0]}, 91, 1095, 248.31, {reasons}'\n"
         f"echo '{SECOND.partition(' ')[0]}, 60, 1410, [N/A], 0x0000000000000004'\n"
     )
@@ -204,3 +205,10 @@ def test_a_throttled_card_is_found_by_old_and_new_drivers_words(
     assert finding.sentence.startswith(cause)
     assert finding.sentence.endswith("in 100 % of the samples, at up to 91 °C and down to 1095 MHz")
     assert measured.number("power", FIRST) == pytest.approx(248.31)
+
+
+def test_a_run_that_is_over_before_nvidia_smi_has_answered_is_looked_at_all_the_same(run: Run, tmp_path: Path) -> None:
+    """A driver takes a second to load where nothing keeps it; the first question asks for an older one's words."""
+    smi(tmp_path, "clocks_throttle", "0x0000000000000040", "sleep 1")
+    (finding,) = failures(judges.burn_in(run("burnin").measurements, EXPECTED))
+    assert (finding.device, finding.sentence.partition(" ")[0]) == (FIRST, "heat")

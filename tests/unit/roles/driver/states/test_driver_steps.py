@@ -142,7 +142,7 @@ def test_force_ends_holders_between_services_and_module(loaded: Path) -> None:
         stat = f"/proc/{holder.pid}/stat"  # a zombie holds nothing open
         program(loaded, "find", f'[ "$(cut -d" " -f3 {stat})" = Z ] || echo /proc/{holder.pid}/fd/3')
         status, _, done = unloaded(loaded, force=True)
-        assert holder.wait(timeout=5) == -signal.SIGTERM
+        assert holder.wait(timeout=60) == -signal.SIGTERM
     assert status == 0
     assert done == ["stop dcgm", "stop display-manager", "modprobe -r nvidia"]
 
