@@ -20,7 +20,8 @@ from invoke.parser import Parser
 
 from hostwright import __version__
 from hostwright.cli.arguments import PROGRAM, SITE
-from hostwright.cli.door import completing, helping
+from hostwright.cli.door import helping
+from hostwright.cli.door.completion import completing
 from hostwright.cli.door.libraries import lacking
 from hostwright.cli.door.slips import unknown_verb
 from hostwright.cli.door.unforeseen import place_of, sentence_of
@@ -167,11 +168,11 @@ def main() -> None:
     """What the installed command calls: no error is shown as a traceback, and ``head`` may close the pipe. Ctrl-C
     before a verb has begun ends it as any verb that only reads.
     """
-    asked = sys.argv[1:2] == [completing.ASKED]
+    asked = completing.asked(sys.argv[1:])
     try:
         try:
-            if asked:
-                sys.stdout.writelines(f"{word}\n" for word in program.candidates(sys.argv[2:]))
+            if asked is not None:
+                sys.stdout.writelines(f"{word}\n" for word in program.candidates(asked))
             else:
                 program.run()
         finally:
@@ -186,7 +187,7 @@ def main() -> None:
         print(STOPPED, file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
-        if not asked:  # a shell that completes a line shows no sentence in the middle of it
+        if asked is None:  # a shell that completes a line shows no sentence in the middle of it
             print(sentence_of(error), file=sys.stderr)
         sys.exit(BAD_INPUT if lacking(error) else FAILED)
     finally:

@@ -11,7 +11,7 @@ from itertools import takewhile
 from invoke.parser import ParserContext
 
 from hostwright.cli.door import elsewhere
-from hostwright.cli.door.names import may_be_hosts
+from hostwright.cli.door.completion.names import may_be_hosts
 from hostwright.common.input.nearest import SIMILAR, nearest
 
 #: the options that stand before a verb, without those of Invoke's own that nobody is told of
