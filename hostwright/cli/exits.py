@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import sys
@@ -20,6 +19,7 @@ from rich.text import Text
 from hostwright.apply.host.outcome import FAILED, INTERRUPTED
 from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED, Interrupted
 from hostwright.cli import console
+from hostwright.cli.door import streams
 from hostwright.cli.door.libraries import BAD_INPUT, lacking
 from hostwright.cli.door.unforeseen import sentence_of
 from hostwright.cli.views.shared import show_errors
@@ -33,9 +33,7 @@ NOBODY_READS = 141  #: what a shell shows for a program that SIGPIPE (13) ended:
 
 def run(verb: Callable[[], int]) -> int:
     """Do what a verb does; return its exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="replace")  # a terminal of ASCII shows what it can, and a name ends no verb
+    streams.prepare()  # also for those who come by `invoke`
     errors = console.make_console(stderr=True)
     LEFT.set(NOTHING_CHANGED)
     try:

@@ -20,10 +20,10 @@ from invoke.parser import Parser
 
 from hostwright import __version__
 from hostwright.cli.arguments import PROGRAM, SITE
-from hostwright.cli.door import helping
+from hostwright.cli.door import helping, streams
 from hostwright.cli.door.completion import completing
 from hostwright.cli.door.libraries import lacking
-from hostwright.cli.door.slips import unknown_verb
+from hostwright.cli.door.slips import no_group, unknown_verb
 from hostwright.cli.door.unforeseen import place_of, sentence_of
 from hostwright.cli.door.words import WordsParser, names_of
 from hostwright.cli.tasks import VERBS
@@ -87,8 +87,19 @@ class Hostwright(Program):
         asked = self.args.help.value
         if isinstance(asked, str) and asked not in self.parser.contexts:
             raise Exit(unknown_verb(asked, names_of(self.parser.contexts)), code=BAD_INPUT)
+        if isinstance(group := self.args.list.value, str):
+            self._refuse_no_group(group)
         with _mistakes():
             super().parse_cleanup()
+
+    def _refuse_no_group(self, name: str) -> None:
+        """Refuse ``--list NAME`` where no verbs begin so."""
+        try:
+            self.collection.subcollection_from_path(name)
+        except KeyError as error:
+            raise Exit(
+                no_group(name, [*self.collection.collections], names_of(self.parser.contexts)), BAD_INPUT
+            ) from error
 
     def print_help(self) -> None:
         """The verbs by task, and the options that concern somebody who keeps hosts."""
@@ -168,6 +179,7 @@ def main() -> None:
     """What the installed command calls: no error is shown as a traceback, and ``head`` may close the pipe. Ctrl-C
     before a verb has begun ends it as any verb that only reads.
     """
+    streams.prepare()
     asked = completing.asked(sys.argv[1:])
     try:
         try:

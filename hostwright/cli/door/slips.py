@@ -45,6 +45,15 @@ def unknown_verb(word: str, verbs: Sequence[str]) -> str:
     return f"there is no verb {word!r}; {meant}"
 
 
+def no_group(word: str, groups: Sequence[str], verbs: Sequence[str]) -> str:
+    """For what ``--list`` cannot list: a verb, or nothing at all."""
+    if word in verbs:
+        return f"{word} is a verb by itself; `hostwright --help {word}` explains it"
+    near = nearest(word, groups)
+    meant = f"did you mean {near!r}?" if near else "`hostwright --list` lists them all"
+    return f"there are no verbs {word}.…; {meant}"
+
+
 def no_verb(typed: str, word: str, verbs: Sequence[str]) -> str:
     """For a word behind a verb that takes none."""
     near = nearest(word, verbs, ALIKE)
