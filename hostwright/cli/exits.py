@@ -37,7 +37,8 @@ def run(verb: Callable[[], int]) -> int:
     errors = console.make_console(stderr=True)
     LEFT.set(NOTHING_CHANGED)
     try:
-        status = verb()
+        with _terminable():
+            status = verb()
         sys.stdout.flush()  # not at the interpreter's end, when nobody can be told any more
         return status
     except HostwrightError as error:
@@ -82,6 +83,25 @@ def shown(work: Callable[[], T], show: Callable[[T], None]) -> T:
         raise
     show(ended)
     return ended
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """While a verb works, SIGTERM ends it as Ctrl-C does, so that no terminal is left as a display of ours had it;
+    unless somebody has decided what else it does, as a rollout."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def told(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, told)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

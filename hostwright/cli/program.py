@@ -48,6 +48,13 @@ class Hostwright(Program):
         """Invoke's own options, and ``--site``."""
         return [*super().core_args(), Argument(names=("site",), help=helping.SITE)]
 
+    def create_config(self) -> None:
+        """As Invoke's; one of the user's own that cannot be read (``HOME=/dev/null`` of a system account) is none."""
+        try:
+            super().create_config()
+        except OSError:
+            self.config = self.config_class(lazy=True)
+
     def parse_collection(self) -> None:
         """Load the site's tasks. The site that was named is an environment variable, so that all that is started
         knows it."""
@@ -60,14 +67,21 @@ class Hostwright(Program):
         if named:
             os.environ[VARIABLE] = named
         try:
-            site = Site.find()
+            self.namespace = self._tasks_of(str(Site.find().root))
         except InputError as error:
-            if os.environ.get(VARIABLE):
+            if os.environ.get(VARIABLE) and not self._needs_no_site():
                 raise Exit(str(error), code=error.exit_status) from error
             self.namespace = Collection(*STANDARD)  # no site here: the verbs that need one say so
-        else:
-            self.namespace = self._tasks_of(str(site.root))
+        except Exit:
+            if not self._needs_no_site():
+                raise
+            self.namespace = Collection(*STANDARD)
         super().parse_collection()
+
+    def _needs_no_site(self) -> bool:
+        """Whether the verb works without a site: a mistake in one is no matter to every new shell that asks for the
+        completion."""
+        return next((word for word in self.argv[1:] if not word.startswith("-")), "") in {init.name, completion.name}
 
     def parse_core(self, argv: list[str] | None) -> None:
         """As Invoke's; a mistake ends with 2. What Python compiles is kept, as anywhere: Invoke forbids it."""
@@ -83,7 +97,11 @@ class Hostwright(Program):
             super().parse_tasks()
 
     def parse_cleanup(self) -> None:
-        """As Invoke's; help for a verb that does not exist names the nearest one."""
+        """As Invoke's; help for a verb that does not exist names the nearest one, and a verb with ``--version`` behind
+        it is not done: Invoke looks for that before verbs alone."""
+        if self.args.version.value:
+            self.print_version()
+            raise Exit
         asked = self.args.help.value
         if isinstance(asked, str) and asked not in self.parser.contexts:
             raise Exit(unknown_verb(asked, names_of(self.parser.contexts)), code=BAD_INPUT)
@@ -108,6 +126,10 @@ class Hostwright(Program):
     def print_task_help(self, name: str) -> None:
         """What a verb does, what it is given, and an example."""
         print(helping.of_verb(name, self.collection[name], self.parser.contexts[name]))
+
+    def print_columns(self, tuples: Sequence[tuple[str, str | None]]) -> None:
+        """As Invoke's, in however narrow a terminal."""
+        print("\n".join(helping.columns([(name, text or "") for name, text in tuples])), end="\n\n")
 
     def candidates(self, words: Sequence[str]) -> list[str]:
         """What the last of these words may become; ``words`` are those behind ``hostwright``."""

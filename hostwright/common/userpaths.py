@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hostwright.common.errors import InputError
 
+GONE = "the working directory is gone: change to one that exists"
 STDOUT = "-"  #: as a file of one of the reports that can go there
 
 
@@ -15,6 +16,14 @@ def expanded(text: str | Path) -> Path:
     ``RuntimeError``: the code that opens it then reports a missing file.
     """
     return Path(os.path.expanduser(text))  # noqa: PTH111 - see above
+
+
+def working_directory() -> Path:
+    """The working directory. Raises ``InputError`` where somebody has removed it."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise InputError(GONE) from error
 
 
 def place_for(text: str, option: str, what: str) -> Path:

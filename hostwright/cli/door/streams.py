@@ -30,7 +30,20 @@ def prepare() -> None:
     for name in _SIZES:
         if name in os.environ and not _is_size(os.environ[name]):  # in no columns, nothing would be shown at all
             del os.environ[name]
+    if sys.stdin is None:
+        _opened(os.O_RDONLY)  # else the next file that is opened would be standard input
     sys.stdout, sys.stderr = _prepared("stdout"), _prepared("stderr")
+
+
+class Closed(OSError):
+    """Standard output is closed, and something is to be printed."""
+
+    def __init__(self) -> None:
+        sentence = "standard output is closed, so nothing can be printed: redirect it to a file or /dev/null"
+        super().__init__(errno.EBADF, sentence)
+
+    def __str__(self) -> str:
+        return str(self.strerror)
 
 
 class Lasting(io.FileIO):
@@ -59,6 +72,8 @@ class Lasting(io.FileIO):
             if not self._mute:
                 if error.errno == errno.EIO:
                     raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
+                if error.errno == errno.EBADF:
+                    raise Closed from error
                 raise
         return len(whole)
 
@@ -77,18 +92,28 @@ def _is_size(text: str) -> bool:
     return text.isascii() and text.isdigit() and int(text[:9]) > 0
 
 
+def _opened(flags: int) -> int:
+    """The null device, at the lowest number that is free: that of a stream which a shell has closed."""
+    number = os.open(os.devnull, flags)
+    os.set_inheritable(number, number <= 2)  # as a standard stream is
+    return number
+
+
 def _prepared(name: Literal["stdout", "stderr"]) -> io.TextIOWrapper:
     """The stream of that name, or what stands in its place. One that is no file, as in a test, stays as it is."""
-    stream = getattr(sys, name)
+    stream, mute = getattr(sys, name), name == "stderr"
+    if stream is None:  # `>&-`: print would say nothing, and show errors on the other stream
+        closed = Lasting(_opened(os.O_WRONLY if mute else os.O_RDONLY), f"<{name}>", mute=mute)
+        return io.TextIOWrapper(io.BufferedWriter(closed), encoding="utf-8", errors="replace", line_buffering=mute)
     if type(stream) is not io.TextIOWrapper:
         return stream  # type: ignore[no-any-return]  # whatever somebody has put there
-    if stream.errors == "strict":
+    if stream.errors in ("strict", "surrogateescape"):  # the second is Python's where there is no locale
         stream.reconfigure(errors="replace")  # a terminal of ASCII shows what it can, and a name ends no verb
     raw = getattr(stream.buffer, "raw", stream.buffer)  # unbuffered, there is nothing between
     if type(raw) is not io.FileIO or raw.fileno() != {"stdout": 1, "stderr": 2}[name]:
         return stream
     stream.flush()
-    lasting = Lasting(raw.fileno(), f"<{name}>", mute=name == "stderr")
+    lasting = Lasting(raw.fileno(), f"<{name}>", mute=mute)
     unbuffered = stream.buffer is raw
     return io.TextIOWrapper(
         io.BufferedWriter(lasting, 1 if unbuffered else io.DEFAULT_BUFFER_SIZE),

@@ -198,11 +198,11 @@ def test_bash_offers_what_it_can_replace(site: Path, path: str, line: str, word:
     assert done.stderr == ""
 
 
-def test_bash_asks_a_command_that_was_called_by_a_path(site: Path, path: str) -> None:
-    """symfony-console-completion 70: bash leaves the tilde as it was typed."""
+def test_bash_asks_a_command_that_was_called_otherwise(site: Path, path: str) -> None:
+    """symfony-console-completion 70: bash leaves the tilde as it was typed; kubectl 1466: and an alias."""
     folder = Path(path.partition(":")[0])
     env = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path, "HOME": str(folder.parent)}
-    for program_name in "~/bin/hostwright", f"{folder}/hostwright":
+    for program_name in "~/bin/hostwright", f"{folder}/hostwright", "hw":
         line = f"{program_name} provis"
         called = BASH.replace("_hostwright hostwright", f"_hostwright '{program_name}'")
         command = ["bash", "-c", called, "bash", line, str(len(line)), "provis"]
@@ -229,8 +229,14 @@ end
 @pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh on this machine")
 def test_zsh_offers_words_and_else_files(site: Path, path: str) -> None:
     env = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path}
-    for words, expected in (["gpu0"], ["gpu01", "gpu02"]), (["--out", ""], ["FILES"]):
-        command = ["zsh", "-f", "-c", ZSH, "zsh", "hostwright", "plan", *words]
+    env["HOME"] = str(Path(path.partition(":")[0]).parent)
+    for program_name, words, expected in (
+        ("hostwright", ["gpu0"], ["gpu01", "gpu02"]),
+        ("~/bin/hostwright", ["gpu0"], ["gpu01", "gpu02"]),
+        ("hw", ["gpu0"], ["gpu01", "gpu02"]),
+        ("hostwright", ["--out", ""], ["FILES"]),
+    ):
+        command = ["zsh", "-f", "-c", ZSH, "zsh", program_name, "plan", *words]
         done = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=True)
         assert done.stdout.split() == ["compdef", "_hostwright", "hostwright", *expected]
         assert done.stderr == ""
@@ -262,9 +268,13 @@ def test_zsh_finds_the_script_as_a_file(site: Path, path: str, tmp_path: Path) -
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="no fish on this machine")
 def test_fish_offers_words_and_else_files(site: Path, path: str) -> None:
-    env = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path, "HOME": str(site)}
-    for words, expected in ("gpu0", ["gpu01", "gpu02"]), ("--out requ", ["requirements.txt"]):
-        command = ["fish", "-c", FISH, f"hostwright plan {words}"]
+    env = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path, "HOME": str(Path(path.partition(":")[0]).parent)}
+    for line, expected in (
+        ("hostwright plan gpu0", ["gpu01", "gpu02"]),
+        ("~/bin/hostwright plan gpu0", ["gpu01", "gpu02"]),
+        ("hostwright plan --out requ", ["requirements.txt"]),
+    ):
+        command = ["fish", "-c", FISH, line]
         done = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=True)
         assert done.stdout.split() == expected
 

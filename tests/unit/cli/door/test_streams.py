@@ -117,12 +117,14 @@ def test_a_terminal_that_is_gone_is_no_mistake_of_ours(desk: Desk) -> None:
     assert not (desk.state / "reports").exists()
 
 
-@pytest.mark.parametrize("words", ["--help", "--help provision", "help run", "--list", "completion fish"])
+@pytest.mark.parametrize("words", ["--help", "help run", "--list", "completion fish", "hosts"])
 def test_help_in_ascii(desk: Desk, words: str) -> None:
-    """mempalace 1122, B2 914: help has letters that the terminal lacks."""
-    said = desk.types(words, env={"PYTHONIOENCODING": "ascii"})
-    assert (said.status, said.err) == (0, "")
-    assert said.out.isascii()
+    """mempalace 1122, B2 914, ansible 84408: help has letters that the terminal, or a system without locales, lacks."""
+    no_locale = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for env in {"PYTHONIOENCODING": "ascii"}, no_locale:
+        said = desk.types(words, env=env)
+        assert (said.status, said.err) == (0, "")
+        assert said.out.isascii()
 
 
 def test_what_cannot_be_written_is_said_once(desk: Desk, full: int) -> None:
@@ -140,6 +142,31 @@ def test_what_cannot_be_written_is_said_once(desk: Desk, full: int) -> None:
         )
         assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
         assert "No space left on device" in done.stderr
+
+
+def closed(desk: Desk, words: str, *numbers: int) -> tuple[int, str, str]:
+    """A call with these streams closed, as a shell does with ``>&-``."""
+    close = " ".join(f"{number}>&-" for number in numbers)
+    command = ["sh", "-c", f'exec "$0" -m hostwright {words} {close}', sys.executable]
+    done = subprocess.run(command, cwd=desk.site, env=desk.environment({}), capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("words", ["hosts", "--help", "hosts --json", "completion bash", "provision gpu01 --yes"])
+def test_an_output_that_is_closed(desk: Desk, words: str) -> None:
+    """crudini 82, conan 17810: Python has no stream there, and prints nothing without a word."""
+    sentence = "standard output is closed, so nothing can be printed: redirect it to a file or /dev/null\n"
+    assert closed(desk, words, 1) == (1, "", sentence)
+    assert not (desk.state / "reports").exists()
+
+
+def test_errors_that_are_closed_go_nowhere_else(desk: Desk) -> None:
+    """py-shiny 1131, numpy 27013: print shows them on standard output, where there is no stream of errors."""
+    for words in "nosuch", "hosts nosuch", "plan --nosuch":
+        assert closed(desk, words, 2) == (2, "", "")
+        assert closed(desk, words, 0, 2) == (2, "", "")
+    status, out, err = closed(desk, "hosts", 0, 2)
+    assert (status, "2 hosts" in out, err) == (0, True, "")
 
 
 @pytest.mark.parametrize("value", ["0", "false"])

@@ -2,6 +2,7 @@
 # Loaded in ~/.bashrc:  eval "$(hostwright completion bash)"
 _hostwright() {
     local line=${COMP_LINE:0:COMP_POINT} program=${1/#\~\//"$HOME"/} found prefix=''
+    if ! type -P -- "$program" > /dev/null; then program=hostwright; fi  # an alias
     # bash replaces no more than $2, the part behind its last break character (= or :) or an open quote
     if [[ $line == *"$2" ]]; then
         prefix=${line%"$2"}
