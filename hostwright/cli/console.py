@@ -201,6 +201,14 @@ class Adviser(Console):
             shown = [Group(*shown)]  # of a text by itself rich makes another one, which hangs no more
         super().print(*shown, **{"crop": False, **how})
 
+    def show_cursor(self, show: bool = True) -> bool:  # noqa: ARG002 - rich's signature
+        """Leave it as it is: what ends or stops a verb (SIGTERM, Ctrl-Z, no memory) cannot leave it hidden then."""
+        return False
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to who ends the verb (``hostwright.cli.exits``); rich would end it here, with 1."""
+        raise  # noqa: PLE0704 - rich calls this where it handles the error
+
     def _complete(self, shown: Any) -> Any:
         if isinstance(shown, Group):
             return Group(*map(self._complete, shown.renderables))

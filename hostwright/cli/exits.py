@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import sys
@@ -19,6 +18,7 @@ from rich.text import Text
 
 from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED, Interrupted
 from hostwright.cli import console
+from hostwright.cli.door import streams
 from hostwright.cli.door.libraries import lacking
 from hostwright.cli.door.unforeseen import sentence_of
 from hostwright.cli.views.shared import show_errors
@@ -32,13 +32,12 @@ NOBODY_READS = 141  #: what a shell shows for a program that SIGPIPE (13) ended:
 
 def run(verb: Callable[[], int]) -> int:
     """Do what a verb does; return its exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="replace")  # a terminal of ASCII shows what it can, and a name ends no verb
+    streams.prepare()  # also for those who come by `invoke`
     errors = console.make_console(stderr=True)
     LEFT.set(NOTHING_CHANGED)
     try:
-        status = verb()
+        with _terminable():
+            status = verb()
         sys.stdout.flush()  # not at the interpreter's end, when nobody can be told any more
         return status
     except HostwrightError as error:
@@ -83,6 +82,25 @@ def shown(work: Callable[[], T], show: Callable[[T], None]) -> T:
         raise
     show(ended)
     return ended
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """While a verb works, SIGTERM ends it as Ctrl-C does, so that no terminal is left as a display of ours had it;
+    unless somebody has decided what else it does, as a rollout."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def told(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, told)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hostwright import transport
 from hostwright.cli.arguments import STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
-from hostwright.cli.door import names
+from hostwright.cli.door.completion import names
 from hostwright.cli.door.unforeseen import FLEET, TYPED
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError, Mistakes

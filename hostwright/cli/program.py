@@ -20,9 +20,10 @@ from invoke.parser import Parser
 
 from hostwright import __version__
 from hostwright.cli.arguments import PROGRAM, SITE
-from hostwright.cli.door import completing, helping
+from hostwright.cli.door import helping, streams
+from hostwright.cli.door.completion import completing
 from hostwright.cli.door.libraries import lacking
-from hostwright.cli.door.slips import unknown_verb
+from hostwright.cli.door.slips import no_group, unknown_verb
 from hostwright.cli.door.unforeseen import place_of, sentence_of
 from hostwright.cli.door.words import WordsParser, names_of
 from hostwright.cli.tasks import VERBS
@@ -47,6 +48,13 @@ class Hostwright(Program):
         """Invoke's own options, and ``--site``."""
         return [*super().core_args(), Argument(names=("site",), help=helping.SITE)]
 
+    def create_config(self) -> None:
+        """As Invoke's; one of the user's own that cannot be read (``HOME=/dev/null`` of a system account) is none."""
+        try:
+            super().create_config()
+        except OSError:
+            self.config = self.config_class(lazy=True)
+
     def parse_collection(self) -> None:
         """Load the site's tasks. The site that was named is an environment variable, so that all that is started
         knows it."""
@@ -59,14 +67,21 @@ class Hostwright(Program):
         if named:
             os.environ[VARIABLE] = named
         try:
-            site = Site.find()
+            self.namespace = self._tasks_of(str(Site.find().root))
         except InputError as error:
-            if os.environ.get(VARIABLE):
+            if os.environ.get(VARIABLE) and not self._needs_no_site():
                 raise Exit(str(error), code=error.exit_status) from error
             self.namespace = Collection(*STANDARD)  # no site here: the verbs that need one say so
-        else:
-            self.namespace = self._tasks_of(str(site.root))
+        except Exit:
+            if not self._needs_no_site():
+                raise
+            self.namespace = Collection(*STANDARD)
         super().parse_collection()
+
+    def _needs_no_site(self) -> bool:
+        """Whether the verb works without a site: a mistake in one is no matter to every new shell that asks for the
+        completion."""
+        return next((word for word in self.argv[1:] if not word.startswith("-")), "") in {init.name, completion.name}
 
     def parse_core(self, argv: list[str] | None) -> None:
         """As Invoke's; a mistake ends with 2. What Python compiles is kept, as anywhere: Invoke forbids it."""
@@ -82,12 +97,27 @@ class Hostwright(Program):
             super().parse_tasks()
 
     def parse_cleanup(self) -> None:
-        """As Invoke's; help for a verb that does not exist names the nearest one."""
+        """As Invoke's; help for a verb that does not exist names the nearest one, and a verb with ``--version`` behind
+        it is not done: Invoke looks for that before verbs alone."""
+        if self.args.version.value:
+            self.print_version()
+            raise Exit
         asked = self.args.help.value
         if isinstance(asked, str) and asked not in self.parser.contexts:
             raise Exit(unknown_verb(asked, names_of(self.parser.contexts)), code=BAD_INPUT)
+        if isinstance(group := self.args.list.value, str):
+            self._refuse_no_group(group)
         with _mistakes():
             super().parse_cleanup()
+
+    def _refuse_no_group(self, name: str) -> None:
+        """Refuse ``--list NAME`` where no verbs begin so."""
+        try:
+            self.collection.subcollection_from_path(name)
+        except KeyError as error:
+            raise Exit(
+                no_group(name, [*self.collection.collections], names_of(self.parser.contexts)), BAD_INPUT
+            ) from error
 
     def print_help(self) -> None:
         """The verbs by task, and the options that concern somebody who keeps hosts."""
@@ -96,6 +126,10 @@ class Hostwright(Program):
     def print_task_help(self, name: str) -> None:
         """What a verb does, what it is given, and an example."""
         print(helping.of_verb(name, self.collection[name], self.parser.contexts[name]))
+
+    def print_columns(self, tuples: Sequence[tuple[str, str | None]]) -> None:
+        """As Invoke's, in however narrow a terminal."""
+        print("\n".join(helping.columns([(name, text or "") for name, text in tuples])), end="\n\n")
 
     def candidates(self, words: Sequence[str]) -> list[str]:
         """What the last of these words may become; ``words`` are those behind ``hostwright``."""
@@ -167,11 +201,12 @@ def main() -> None:
     """What the installed command calls: no error is shown as a traceback, and ``head`` may close the pipe. Ctrl-C
     before a verb has begun ends it as any verb that only reads.
     """
-    asked = sys.argv[1:2] == [completing.ASKED]
+    streams.prepare()
+    asked = completing.asked(sys.argv[1:])
     try:
         try:
-            if asked:
-                sys.stdout.writelines(f"{word}\n" for word in program.candidates(sys.argv[2:]))
+            if asked is not None:
+                sys.stdout.writelines(f"{word}\n" for word in program.candidates(asked))
             else:
                 program.run()
         finally:
@@ -186,7 +221,7 @@ def main() -> None:
         print(STOPPED, file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
-        if not asked:  # a shell that completes a line shows no sentence in the middle of it
+        if asked is None:  # a shell that completes a line shows no sentence in the middle of it
             print(sentence_of(error), file=sys.stderr)
         sys.exit(BAD_INPUT if lacking(error) else FAILED)
     finally:

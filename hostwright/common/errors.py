@@ -1,8 +1,8 @@
 """All errors that Hostwright raises on purpose, in one hierarchy.
 
 ``str(error)`` is the sentence for the operator: where, what happened, and what to do now. ``exit_status`` is that of
-the command. An ``InputError`` ends the command before any host is touched; a ``HostError`` ends the work on its host and
-on no other.
+the command. An ``InputError`` ends the command before any host is touched; a ``HostError`` ends the work on its host
+and on no other.
 
 >>> error = InputError("found 'ten', expected a number of seconds such as 10", "hosts.yml:4")
 >>> print(error)

@@ -24,6 +24,7 @@ from hostwright.common.input.nearest import nearest
 from hostwright.common.input.passwordcommand import SUFFIX, PrintedSecret
 from hostwright.common.input.validation import describe, explain, names_at, secret_names, unknown_name
 from hostwright.common.input.yamlfile import Origin, Vaulted, Where
+from hostwright.common.userpaths import working_directory
 from hostwright.inventory.model import COMMAND_LINE, ROLE_DEFAULT, Definition, Host, Value, VariableLayer
 
 T = TypeVar("T")
@@ -224,6 +225,6 @@ def _default(cls: type, key: str) -> Value:
     lines, first = inspect.getsourcelines(cls)
     line = next((first + index for index, line in enumerate(lines) if line.strip().startswith(f"{key}:")), first)
     file = Path(inspect.getsourcefile(cls) or cls.__module__)
-    here = Path.cwd()
+    here = working_directory()
     shown = file.relative_to(here) if file.is_relative_to(here) else file
     return Value(None if value is dataclasses.MISSING else value, Origin(str(shown), line), ROLE_DEFAULT)

@@ -197,6 +197,8 @@ class Journal:
                 self.end(error.exit_status, ENDED, str(error))
             case KeyboardInterrupt():
                 self.end(130, INTERRUPTED)
+            case BrokenPipeError():  # `| head`, or a terminal that is gone
+                self.end(141, INTERRUPTED, "nobody reads what it prints any more")
             case SystemExit(code=code):
                 self.end(code if isinstance(code, int) else int(code is not None))
             case _:

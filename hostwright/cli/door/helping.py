@@ -46,7 +46,7 @@ def overview(verbs: Collection) -> str:
     for title, pairs in groups.items():
         lines += [f"{title}:", *_columns(pairs, width), ""]
     lines += ["Options:", *_columns(_OPTIONS, width), ""]
-    lines += textwrap.wrap(_MORE, shutil.get_terminal_size().columns - 1)
+    lines += textwrap.wrap(_MORE, _columns_left())
     return "\n".join(lines)
 
 
@@ -59,7 +59,7 @@ def of_verb(name: str, task: Task[Any], context: ParserContext) -> str:
     text = completed(text)
     tuples = [(flag, completed(said or "")) for flag, said in context.help_tuples()]
     lines = [f"Usage: hostwright {name}{needed}{words}{' [--options]' if tuples else ''}", ""]
-    lines += [*textwrap.wrap(text, shutil.get_terminal_size().columns - 1), ""] if text else []
+    lines += [*textwrap.wrap(text, _columns_left()), ""] if text else []
     if examples:
         lines += ["Examples:" if len(examples) > 1 else "Example:", *(f"  {one}" for one in examples), ""]
     if tuples:
@@ -119,10 +119,20 @@ def _title(task: Task[Any]) -> str:
     return str(getattr(sys.modules.get(module), "TITLE", "More")) if module.startswith(_OURS) else _SITE
 
 
+def columns(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Names, and beside each its text, as wide as the longest name wants."""
+    yield from _columns(pairs, max((len(name) for name, _ in pairs), default=0))
+
+
+def _columns_left(taken: int = 0) -> int:
+    """How wide a text may be behind as many columns, however narrow the terminal is."""
+    return max(_NARROW, shutil.get_terminal_size().columns - taken - 1)
+
+
 def _columns(pairs: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
     """Names, and beside each its text, wrapped to the terminal."""
     indent = " " * (_INDENT + width + _GAP)
-    room = max(_NARROW, shutil.get_terminal_size().columns - len(indent) - 1)
+    room = _columns_left(len(indent))
     for name, text in pairs:
         first, *rest = textwrap.wrap(text, room) or [""]
         begin = f"{' ' * _INDENT}{name:<{width}}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from invoke import Collection, Exit
 
-from hostwright.cli.door import names
+from hostwright.cli.door.completion import names
 from hostwright.cli.door.words import with_hosts
 
 _MODULE = ("invoke", "__main__.py")  #: of `python -m invoke`

@@ -11,7 +11,7 @@ from itertools import takewhile
 from invoke.parser import ParserContext
 
 from hostwright.cli.door import elsewhere
-from hostwright.cli.door.names import may_be_hosts
+from hostwright.cli.door.completion.names import may_be_hosts
 from hostwright.common.input.nearest import SIMILAR, nearest
 
 #: the options that stand before a verb, without those of Invoke's own that nobody is told of
@@ -43,6 +43,15 @@ def unknown_verb(word: str, verbs: Sequence[str]) -> str:
         verb = known[found]
     meant = f"did you mean {verb!r}?" if verb else "`hostwright --help` shows them all"
     return f"there is no verb {word!r}; {meant}"
+
+
+def no_group(word: str, groups: Sequence[str], verbs: Sequence[str]) -> str:
+    """For what ``--list`` cannot list: a verb, or nothing at all."""
+    if word in verbs:
+        return f"{word} is a verb by itself; `hostwright --help {word}` explains it"
+    near = nearest(word, groups)
+    meant = f"did you mean {near!r}?" if near else "`hostwright --list` lists them all"
+    return f"there are no verbs {word}.…; {meant}"
 
 
 def no_verb(typed: str, word: str, verbs: Sequence[str]) -> str:

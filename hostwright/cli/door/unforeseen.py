@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright import __version__
+from hostwright.cli.door import streams
 from hostwright.cli.door.libraries import lacking
-from hostwright.common import places
+from hostwright.common import places, userpaths
 from hostwright.common.errors import InputError
 from hostwright.common.places import PRIVATE_DIR, state_root, write_whole
 
@@ -38,9 +39,13 @@ def sentence_of(error: Exception, words: Sequence[str] | None = None) -> str:
     What this machine refuses (a full disk, a read-only directory) is said as it is. Anything else is a mistake in
     Hostwright, or in a task or role of the site: a report is written, and the sentence says where.
     """
+    if isinstance(error, streams.Closed):
+        return str(error)
     if isinstance(error, OSError) and places.to_blame(error):
         instead = places.ANOTHER_STATE if _in_state(error.filename) else ""
         return f"{error.filename or 'what is printed'}: {places.refused(error, instead)}"
+    if isinstance(error, FileNotFoundError) and error.filename is None and not _is_somewhere():
+        return userpaths.GONE
     if sentence := lacking(error):
         return sentence
     what = f"Hostwright met something that it does not expect: {type(error).__name__} at {place_of(error)}"
@@ -49,6 +54,14 @@ def sentence_of(error: Exception, words: Sequence[str] | None = None) -> str:
     except Exception as failed:  # noqa: BLE001 - whatever it is, the sentence must come
         return f"{what}; no report of it could be written: {type(failed).__name__}: {failed}"
     return f"{what}; {place} says more, without secrets: pass it on with a bug report"
+
+
+def _is_somewhere() -> bool:
+    try:
+        userpaths.working_directory()
+    except InputError:
+        return False
+    return True
 
 
 def _in_state(file: object) -> bool:

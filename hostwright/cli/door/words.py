@@ -22,6 +22,8 @@ from hostwright.cli.door.slips import is_no_option
 BARE = ("run", "hosts", "host")
 #: of Invoke's own options, those that may stand behind a verb
 _ALSO_BEHIND = ("--help", "-h", "--site", "--list", "--version", "--complete")
+#: of these, those that ask for something else than the verb, by their names in Invoke
+_ASKING = {"--help": "help", "-h": "help", "--list": "list", "--version": "version"}
 
 
 class WordsParser(Parser):
@@ -31,10 +33,10 @@ class WordsParser(Parser):
         """As Invoke's. Raises ``ParseError`` with a sentence that says what was meant."""
         walk = _Walk(self.contexts, self.initial, _asking(argv, self.contexts))
         words = walk.written()
-        if not walk.asks_for_help:
+        if not walk.asked_for:
             return super().parse_argv(words)
         result = super().parse_argv([])
-        result[0].args["help"].value = walk.typed
+        result[0].args[walk.asked_for].set_value(walk.typed if walk.asked_for == "help" else True, cast=False)
         return result
 
 
@@ -108,9 +110,10 @@ class _Walk:
         return [*self._words(), *self._end()]
 
     @property
-    def asks_for_help(self) -> bool:
-        """Whether the help of the last verb is wanted, and not the verb."""
-        return self.verb is not None and not self.given.isdisjoint({"--help", "-h"})
+    def asked_for(self) -> str:
+        """What is wanted instead of the last verb: its help, say; empty where it is the verb."""
+        asked = self.given - (self.verb.flags.keys() if self.verb else self.given)  # `lock` has a --list of its own
+        return next((name for option, name in _ASKING.items() if option in asked), "")
 
     def _words(self) -> Iterator[str]:
         while self.left:
@@ -140,7 +143,7 @@ class _Walk:
 
     def _end(self) -> list[str]:
         """What is still to be said of the verb: its hosts."""
-        if self.free and self.verb is not None and not self.asks_for_help:
+        if self.free and self.verb is not None and not self.asked_for:
             names = ", ".join((each.name or "").upper() for each in self.verb.positional_args[-self.free :])
             self._refuse(f"{self.typed} needs {names}; `hostwright --help {self.typed}` says what that may be")
         words, self.bare = self.bare, []

@@ -6,6 +6,7 @@ stays quick. So it imports what is slow inside its tasks, as the standard verbs 
 
 from __future__ import annotations
 
+import sys
 import traceback
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
@@ -14,6 +15,7 @@ from pathlib import Path
 from invoke import Collection, Exit
 
 import hostwright
+from hostwright.cli.door.plaininvoke import of_invoke
 
 STANDARD = Path(hostwright.__file__).parent / "standard" / "roles"
 
@@ -39,7 +41,12 @@ def verbs_here() -> tuple[Collection, ...]:
         roles = Site.find().root / "roles"
     except InputError:  # the verb that needs a site says so
         return verbs_of_roles(STANDARD)
-    own = () if roles.resolve() == STANDARD.resolve() else verbs_of_roles(roles)
+    try:
+        own = () if roles.resolve() == STANDARD.resolve() else verbs_of_roles(roles)
+    except Exit:
+        if of_invoke(sys.argv):
+            raise
+        own = ()  # the command `hostwright` reads them again, where it can say what is wrong
     taken = {verbs.name for verbs in own}
     return (*(verbs for verbs in verbs_of_roles(STANDARD) if verbs.name not in taken), *own)
 

@@ -23,6 +23,7 @@ from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, U
 from hostwright.common.quoting import sh
 from hostwright.common.secret import Secret
 from hostwright.common.text import count, printable
+from hostwright.common.userpaths import expanded, place_for
 from hostwright.fleet import Fleet, Members
 from hostwright.inventory.patterns import counted
 from hostwright.plan.planning import HostPlan
@@ -79,8 +80,9 @@ def _plan(
             signing,
         )
 
+        file = place_for(out, "--out", "a saved plan")
         signed = _signing(fleet, members)
-        signing.check_can_sign(signed, Path(out))
+        signing.check_can_sign(signed, file)
     password = ask_password(connection)
     saved = ""
 
@@ -89,7 +91,7 @@ def _plan(
         looked_at = fleet.plan(members, goal=goal, password=password)
         if out:
             redactor = Redactor(secrets_in(fleet.inventory.hosts.values(), members))
-            savedplans.save(Path(out), [each.plan for each in looked_at.values], redactor, signed)
+            savedplans.save(file, [each.plan for each in looked_at.values], redactor, signed)
             saved = out
         return looked_at
 
@@ -316,7 +318,7 @@ def _saved_plans(fleet: Fleet, members: Members, file: str) -> Mapping[str, Plan
     """The plans of a file of ``plan --out``, by host, signed where the site asks for that."""
     from hostwright.apply.saved import savedplans
 
-    return savedplans.load_for(members.by_name, Path(file), _signing(fleet, members).signers)
+    return savedplans.load_for(members.by_name, expanded(file), _signing(fleet, members).signers)
 
 
 def _signing(fleet: Fleet, members: Members) -> Signing:

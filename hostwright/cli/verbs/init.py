@@ -14,7 +14,7 @@ from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.common.errors import AS_DESIRED, InputError
 from hostwright.common.places import refused
-from hostwright.common.userpaths import expanded
+from hostwright.common.userpaths import place_for
 
 NEXT = """\
 {place} is now a site. Next steps:
@@ -32,7 +32,7 @@ Keep it in a repository of its own: git init, git add ., git commit."""
 
 def init(directory: str) -> int:
     """``hostwright init``. Raises ``InputError`` if a file of a site already exists: nothing is written then."""
-    root = expanded(directory)
+    root = place_for(directory, "init", "a site")
     with as_file(files("hostwright.cli") / "skeleton") as skeleton:
         sources = {root / _name(path.relative_to(skeleton)): path for path in sorted(skeleton.rglob("*")) if _is(path)}
         _refuse(root, [target for target in sources if target.exists() or target.is_symlink()])

@@ -24,7 +24,7 @@ from hostwright.common.errors import AS_DESIRED, BAD_INPUT, FAILED, InputError, 
 from hostwright.common.quoting import sh
 from hostwright.common.secret import MASK, Secret
 from hostwright.common.text import count, printable, shown_bytes
-from hostwright.common.userpaths import expanded
+from hostwright.common.userpaths import expanded, place_for
 from hostwright.fleet import Fleet, Member
 from hostwright.inventory import Host, definitions, fold, own_variables
 from hostwright.inventory.model import ALL
@@ -264,7 +264,7 @@ def _pythons(text: str) -> tuple[str, ...]:
 
 def mirror(selection: Selection, where: FilePlaces, *, stack: str, pythons: str = "", as_json: bool = False) -> int:
     """``invoke mirror``."""
-    source, to = where.files(), expanded(where.export) if where.export else None
+    source, to = where.files(), place_for(where.export, "--export", "files of stacks") if where.export else None
     wanted = _pythons(pythons)
     fleet = open_fleet(selection)
     refuse_strangers(fleet)

@@ -16,13 +16,14 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.console import Hanging, make_console
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
-from hostwright.cli.views.reports import STDOUT, check_files, put
+from hostwright.cli.views.reports import check_files, put
 from hostwright.cli.views.runs import record_line, runs_table, show_run
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, InputError
 from hostwright.common.places import state_root
 from hostwright.common.quoting import sh
 from hostwright.common.text import printable
+from hostwright.common.userpaths import STDOUT
 from hostwright.inventory import Host, Inventory, select
 from hostwright.inventory.model import ALL, Group
 from hostwright.inventory.patterns import headed

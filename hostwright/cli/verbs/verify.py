@@ -11,10 +11,11 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
-from hostwright.cli.views.reports import STDOUT, check_files, put
+from hostwright.cli.views.reports import check_files, put
 from hostwright.cli.views.shared import print_document, show_next
 from hostwright.cli.views.verdicts import conclude, show_verdicts
 from hostwright.common.errors import worst
+from hostwright.common.userpaths import STDOUT
 
 if TYPE_CHECKING:
     from hostwright.fleet import Fleet, Members, RunResults

@@ -21,8 +21,7 @@ from hostwright.cli.arguments import CALL
 from hostwright.common.errors import InputError
 from hostwright.common.places import ANOTHER_FILE, PRIVATE_DIR, PRIVATE_FILE, plain_name, refused, write_whole
 from hostwright.common.quoting import sh
-
-STDOUT = "-"
+from hostwright.common.userpaths import STDOUT
 
 #: option → the function that renders it, imported only then
 RENDERERS = {

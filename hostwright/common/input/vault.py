@@ -25,6 +25,7 @@ from hostwright.common.errors import InputError
 from hostwright.common.places import unread
 from hostwright.common.secret import Secret
 from hostwright.common.text import shown_limit
+from hostwright.common.userpaths import expanded
 
 HEADER = "$ANSIBLE_VAULT;"
 OPTION = "--vault-password-file"
@@ -73,7 +74,7 @@ def password_of(source: str) -> Secret:
 
     As in Ansible, a file that may be executed is a program. Its environment and standard error are the operator's.
     """
-    file = Path(source).expanduser()
+    file = expanded(source)
     try:
         program = os.access(file, os.X_OK) and not file.is_dir()
         password = _printed(file).strip("\r\n") if program else file.read_text("utf-8").strip()  # as Ansible does

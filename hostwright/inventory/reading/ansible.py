@@ -12,6 +12,7 @@ from typing import Any
 
 from hostwright.common.errors import InputError
 from hostwright.common.input.yamlfile import Origin
+from hostwright.common.userpaths import expanded
 from hostwright.inventory.draft import Draft, concealed, group_level
 from hostwright.inventory.model import ALL, HOST_LEVEL, Value
 from hostwright.inventory.reading.dynamic import Tell, ask
@@ -44,14 +45,14 @@ def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: D
 def configured(root: Path) -> tuple[Path, list[Path]] | None:
     """The ``ansible.cfg`` that counts in a directory, and the inventories that it names; ``None`` if it names none."""
     named = os.environ.get("ANSIBLE_CONFIG", "")
-    file = Path(named).expanduser() if named else root / "ansible.cfg"
+    file = expanded(named) if named else root / "ansible.cfg"
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read(file, "utf-8")
     except (OSError, configparser.Error, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {' '.join(str(error).split())}", str(file)) from error
     text = parser.get("defaults", "inventory", fallback="")
-    sources = [file.parent / Path(part.strip()).expanduser() for part in text.split(",") if part.strip()]
+    sources = [file.parent / expanded(part.strip()) for part in text.split(",") if part.strip()]
     return (file, sources) if sources else None
 
 

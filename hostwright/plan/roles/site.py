@@ -21,7 +21,7 @@ from pathlib import Path
 
 import hostwright
 from hostwright.common.errors import InputError
-from hostwright.common.userpaths import expanded
+from hostwright.common.userpaths import expanded, working_directory
 
 VARIABLE = "HOSTWRIGHT_SITE"
 STANDARD_ROLES = "hostwright.standard.roles"
@@ -41,10 +41,10 @@ class Site:
 
         Raises ``InputError`` where there is none.
         """
-        site = _named() or _above(Path.cwd())
+        site = _named() or _above(working_directory())
         if site is None:
-            meant = _instead(Path.cwd(), "run `hostwright init DIR` to make one, or name one with --site DIR")
-            here = f"neither {Path.cwd()} nor a directory above it holds inventory/ and tasks.py"
+            meant = _instead(working_directory(), "run `hostwright init DIR` to make one, or name one with --site DIR")
+            here = f"neither {working_directory()} nor a directory above it holds inventory/ and tasks.py"
             raise InputError(f"there is no site here: {here}; {meant}")
         return site
 
@@ -53,7 +53,7 @@ class Site:
         """The site for an inventory that was named: as ``find`` does, else the one that the inventory lies in, else the
         directory that holds it."""
         place = expanded(inventory).absolute()
-        return _named() or _above(Path.cwd()) or _above(place) or cls(place.parent)
+        return _named() or _above(working_directory()) or _above(place) or cls(place.parent)
 
     @property
     def inventory(self) -> Path:

@@ -18,7 +18,7 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from hostwright.common.errors import ArtifactError, InputError
-from hostwright.common.places import refused, sync, write_whole
+from hostwright.common.places import refused, state_root, sync, write_whole
 from hostwright.common.text import count
 from hostwright.common.userpaths import expanded
 
@@ -92,10 +92,15 @@ class Store:
 
     @classmethod
     def default(cls, lock_dirs: tuple[Path, ...] = ()) -> Store:
-        """The store in ``$HOSTWRIGHT_ARTIFACTS``, else in the user's cache directory."""
-        named = os.environ.get(STORE_VARIABLE)
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return cls(expanded(named) if named else cache / "hostwright" / "artifacts", lock_dirs)
+        """The store in ``$HOSTWRIGHT_ARTIFACTS``, else in the user's cache directory; where there is no home directory,
+        as in cron of a container, with the records of runs."""
+        if named := os.environ.get(STORE_VARIABLE):
+            return cls(expanded(named), lock_dirs)
+        try:
+            cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hostwright"
+        except RuntimeError:
+            cache = state_root()
+        return cls(cache / "artifacts", lock_dirs)
 
     def path(self, sha256: str, file: str) -> Path:
         """The path of a file with this checksum, whether it exists or not."""

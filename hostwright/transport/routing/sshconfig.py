@@ -181,6 +181,7 @@ def _printed(destination: Destination, ssh_config: Path | None) -> str:
             errors="surrogateescape",
             timeout=_READING_S,
             check=False,
+            start_new_session=True,  # Ctrl-C is for us, and would end it as a mistake in ssh_config
         )
     except FileNotFoundError:
         raise InputError(

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from hostwright.common.errors import InputError
 from hostwright.common.userpaths import expanded
 
 _TOKEN = re.compile(r"%(.?)|\$\{([^}]*)\}", re.DOTALL)
+#: what is the user's, who in a container may have neither a name nor a directory
+_USER: Mapping[str, Callable[[], object]] = {"d": Path.home, "u": getpass.getuser}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,13 @@ class Tokens:
             all_of_them = f"{here}{self.host}{self.port}{self.user}{self.jump}"
             digest = hashlib.sha1(all_of_them.encode(), usedforsecurity=False).hexdigest()
             return {"l": here, "L": here.partition(".")[0], "C": digest}[token]
+        if user := _USER.get(token):
+            try:
+                return str(user())
+            except (RuntimeError, KeyError, OSError):
+                return None
         return {
             "%": "%",
-            "d": str(Path.home()),
             "h": self.host,
             "i": str(os.getuid()),
             "j": self.jump,
@@ -45,7 +51,6 @@ class Tokens:
             "n": self.asked,
             "p": str(self.port),
             "r": self.user,
-            "u": getpass.getuser(),
         }.get(token)
 
     def filled(self, text: str, more: Mapping[str, str] | None = None) -> str:

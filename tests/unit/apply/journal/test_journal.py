@@ -240,6 +240,7 @@ def test_after_the_end_nothing_is_recorded(tmp_path: Path):
         (Refused("gpu01", "locked by hunter2"), 1, "ended", "gpu01: locked by ***"),
         (InputError("bad"), 2, "ended", "bad"),
         (ZeroDivisionError("hunter2"), 1, "crashed", "ZeroDivisionError: ***"),
+        (BrokenPipeError(32, "Broken pipe"), 141, "interrupted", "nobody reads what it prints any more"),
         (SystemExit(7), 7, "ended", ""),
         (SystemExit(None), 0, "ended", ""),
         (SystemExit("words"), 1, "ended", ""),

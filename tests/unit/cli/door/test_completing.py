@@ -14,7 +14,7 @@ import pytest
 from hostwright.apply.journal.selecting import SETS as RUN_SETS
 from hostwright.audit.history.store import AUDIT_SETS
 from hostwright.cli.arguments import Selection
-from hostwright.cli.door import completing, names
+from hostwright.cli.door.completion import completing, names
 from hostwright.cli.opening import open_fleet
 from hostwright.cli.program import program
 from hostwright.cli.verbs.init import init
@@ -181,6 +181,12 @@ printf '%s\\n' "${COMPREPLY[@]}"
         ("hostwright plan gpu01,gpu0", "gpu01,gpu0", ["gpu01,gpu02"]),
         ("hostwright plan gpu1 --json", "gpu1", ["gpu11"]),  # the cursor stands before --json
         ("hostwright plan --out ", "", [""]),  # files, which bash itself offers
+        # words in quotes are one, and name no verb (clap 1444, yargs 2452)
+        ("hostwright provision --var 'note=1 plan now' --can", "--can", ["--canary"]),
+        ('hostwright provision --var "note=1 plan now" --can', "--can", ["--canary"]),
+        ("hostwright provision --var note=1\\ plan\\ now --can", "--can", ["--canary"]),
+        ('hostwright plan --hosts "gpu01,gpu0', "gpu01,gpu0", ["gpu01,gpu02"]),  # quotes break words, too
+        ('hostwright plan --hosts="@rack', "@rack", ["@rack3", "@rack4"]),
     ],
 )
 def test_bash_offers_what_it_can_replace(site: Path, path: str, line: str, word: str, expected: list[str]) -> None:
@@ -190,6 +196,18 @@ def test_bash_offers_what_it_can_replace(site: Path, path: str, line: str, word:
     done = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[: len(expected)] == expected
     assert done.stderr == ""
+
+
+def test_bash_asks_a_command_that_was_called_otherwise(site: Path, path: str) -> None:
+    """symfony-console-completion 70: bash leaves the tilde as it was typed; kubectl 1466: and an alias."""
+    folder = Path(path.partition(":")[0])
+    env = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path, "HOME": str(folder.parent)}
+    for program_name in "~/bin/hostwright", f"{folder}/hostwright", "hw":
+        line = f"{program_name} provis"
+        called = BASH.replace("_hostwright hostwright", f"_hostwright '{program_name}'")
+        command = ["bash", "-c", called, "bash", line, str(len(line)), "provis"]
+        done = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=True)
+        assert (done.stdout, done.stderr) == ("provision\n", "")
 
 
 ZSH = """
@@ -211,18 +229,52 @@ end
 @pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh on this machine")
 def test_zsh_offers_words_and_else_files(site: Path, path: str) -> None:
     env = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path}
-    for words, expected in (["gpu0"], ["gpu01", "gpu02"]), (["--out", ""], ["FILES"]):
-        command = ["zsh", "-f", "-c", ZSH, "zsh", "hostwright", "plan", *words]
+    env["HOME"] = str(Path(path.partition(":")[0]).parent)
+    for program_name, words, expected in (
+        ("hostwright", ["gpu0"], ["gpu01", "gpu02"]),
+        ("~/bin/hostwright", ["gpu0"], ["gpu01", "gpu02"]),
+        ("hw", ["gpu0"], ["gpu01", "gpu02"]),
+        ("hostwright", ["--out", ""], ["FILES"]),
+    ):
+        command = ["zsh", "-f", "-c", ZSH, "zsh", program_name, "plan", *words]
         done = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=True)
         assert done.stdout.split() == ["compdef", "_hostwright", "hostwright", *expected]
         assert done.stderr == ""
 
 
+#: the script as a file among others that zsh finds by itself
+FPATH = """
+fpath=($argv[1] $fpath)
+autoload -Uz compinit && compinit -u -D
+print -r -- "$_comps[hostwright]"
+compadd() { shift; print -rl -- "$@"; }
+words=(hostwright plan gpu0) CURRENT=3
+_hostwright
+_hostwright
+"""
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh on this machine")
+def test_zsh_finds_the_script_as_a_file(site: Path, path: str, tmp_path: Path) -> None:
+    """click-completion 24: others are installed so, and begin with ``#compdef``."""
+    (tmp_path / "functions").mkdir()
+    (tmp_path / "functions/_hostwright").write_text(completing.script("zsh"))
+    env = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path}
+    command = ["zsh", "-f", "-c", FPATH, "zsh", str(tmp_path / "functions")]
+    done = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["_hostwright", *2 * ["gpu01", "gpu02"]]
+    assert done.stderr == ""
+
+
 @pytest.mark.skipif(not shutil.which("fish"), reason="no fish on this machine")
 def test_fish_offers_words_and_else_files(site: Path, path: str) -> None:
-    env = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path, "HOME": str(site)}
-    for words, expected in ("gpu0", ["gpu01", "gpu02"]), ("--out requ", ["requirements.txt"]):
-        command = ["fish", "-c", FISH, f"hostwright plan {words}"]
+    env = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path, "HOME": str(Path(path.partition(":")[0]).parent)}
+    for line, expected in (
+        ("hostwright plan gpu0", ["gpu01", "gpu02"]),
+        ("~/bin/hostwright plan gpu0", ["gpu01", "gpu02"]),
+        ("hostwright plan --out requ", ["requirements.txt"]),
+    ):
+        command = ["fish", "-c", FISH, line]
         done = subprocess.run(command, cwd=site, env=env, capture_output=True, text=True, check=True)
         assert done.stdout.split() == expected
 

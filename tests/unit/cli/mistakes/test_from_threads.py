@@ -232,6 +232,13 @@ CASES = (
     Case("chatmail/relay#376", "remove gpu01 -y", 2, ("-y", "--yes")),
     Case("hashicorp/terraform#29838", "apply gpu01", 2, ("no verb 'apply'", "'provision'")),
     Case("ansible/ansible#15861", "plan -l gpu01", 2, ("-l", "--hosts")),
+    # ------------------------------------------------------------ the console's own collection (test_streams)
+    Case("pyinvoke/invoke#33", "--list nosuch", 2, ("nosuch", "hostwright --list")),
+    Case("pyinvoke/invoke#33 nearly", "--list audti", 2, ("audti", "did you mean 'audit'")),
+    Case("fabric/fabric#134", "--list plan", 2, ("plan is a verb", "hostwright --help plan")),
+    Case("kubernetes/kompose#169", "plan gpu01 --out -", 2, ("--out", "standard output")),
+    Case("nickdiego/compiledb#62", "mirror --export -", 2, ("--export", "standard output")),
+    Case("hsinnan75/MapCaller#52", "init -", 2, ("init", "standard output")),
 )
 
 

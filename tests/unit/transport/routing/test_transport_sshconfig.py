@@ -137,6 +137,16 @@ def test_a_program_that_hangs_is_left_behind(tmp_path: Path, monkeypatch: pytest
         endpoint(tmp_path, 'Match exec "exec sleep 2"\n Port 2022\n')
 
 
+def test_ctrl_c_is_no_mistake_in_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal tells it to all programs of our process group: ``ssh -G`` would end, and say nothing of why."""
+    ours = tmp_path / "ssh"
+    group = '"$(ps -o pgid= -p $$ | tr -d " ")"'
+    ours.write_text(f'#!/bin/sh\n[ {group} != {os.getpgrp()} ] && exec {shutil.which("ssh")} "$@"\n')
+    ours.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert endpoint(tmp_path, "Host gpu01\n Port 2022\n", "gpu01").port == 2022
+
+
 def test_a_later_setting_about_host_keys_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a later OpenSSH might print it: nobody here knows what it means."""
     later = tmp_path / "ssh"

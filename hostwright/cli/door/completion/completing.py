@@ -1,12 +1,15 @@
 """What the shell completes: verbs, their options, and what these options name. Nothing slow is imported here.
 
 ``hostwright --complete-words WORD…`` prints what the last word may become, a line each; nothing where the shell should
-offer files. Invoke's own ``--complete``, which ``invoke --print-completion-script`` uses, is left as it is.
+offer files. A shell that does not part the words itself asks with ``--complete-line LINE``, up to the cursor. Invoke's
+own ``--complete``, which ``invoke --print-completion-script`` uses, is left as it is.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from itertools import pairwise
 
@@ -17,7 +20,7 @@ from hostwright.cli.door.words import bare_option, names_of, option_of
 from hostwright.common.places import runs_dir, state_root
 
 SHELLS = {"bash": "complete.sh", "zsh": "complete.zsh", "fish": "complete.fish"}  #: and what each reads
-ASKED = "--complete-words"  #: how the shells ask
+ASKED, ASKED_OF_LINE = "--complete-words", "--complete-line"  #: how the shells ask
 _RUNS = 30  #: the latest runs that are offered
 _SIGNS = "!&"  #: what may stand before a name of hosts
 #: options whose values are a few words, by name
@@ -34,6 +37,26 @@ SETS = (
     *("@drifted", "@failing", "@unread"),
 )
 _LISTS = ("hosts", "roles", "proofs")  #: options whose values may be several, with commas between them
+
+
+def asked(arguments: Sequence[str]) -> list[str] | None:
+    """The words behind ``hostwright`` that a shell asks about; ``None`` where it asks nothing."""
+    if arguments[:1] == [ASKED]:
+        return [*arguments[1:]]
+    return words_of(*arguments[1:2])[1:] if arguments[:1] == [ASKED_OF_LINE] else None
+
+
+def words_of(line: str = "") -> list[str]:
+    """The words of a line as a shell parts them, up to the cursor; the last quote may be open.
+
+    >>> words_of("hostwright plan --var 'note=two words' gp"), words_of('hostwright --hosts "gpu01, '), words_of("a ")
+    (['hostwright', 'plan', '--var', 'note=two words', 'gp'], ['hostwright', '--hosts', 'gpu01, '], ['a', ''])
+    """
+    for closing in ("", "'", '"'):
+        with suppress(ValueError):
+            words = shlex.split(line + closing)
+            return [*words, ""] if line[-1:].isspace() and not closing else words
+    return line.split()
 
 
 def candidates(words: Sequence[str], verbs: Mapping[str, ParserContext], core: ParserContext) -> list[str]:
@@ -90,7 +113,7 @@ def _values(option: str, last: str, before: Sequence[str]) -> list[str]:
 
 
 def _named(option: str, before: Sequence[str]) -> Iterable[str]:
-    from hostwright.cli.door import names
+    from hostwright.cli.door.completion import names
 
     if option in {"hosts", "host"}:
         known = names.known(_inventories(before))

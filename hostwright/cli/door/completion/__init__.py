@@ -1,0 +1,1 @@
+"""What the shell completes: words, their values, and the names of hosts that it keeps."""
