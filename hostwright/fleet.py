@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from hostwright.plan.planning import HostPlan
     from hostwright.plan.roles.sitecheck import SiteCheck
     from hostwright.plan.stacks.listing import ListedStack
+    from hostwright.plan.stacks.packages import PackageSearch
     from hostwright.prove.model import Level
     from hostwright.prove.proving import Proved, ProveOptions
     from hostwright.rebuild.newkeys import KeyResults, Told
@@ -335,12 +336,13 @@ class Fleet(Roster):
         to: Path | None = None,
         *,
         pythons: Sequence[str] = (),
+        search: PackageSearch | None = None,
         progress: TransferProgress,
     ) -> tuple[Mirrored, ...]:
         """Bring the files of a stack, or of the stacks of all hosts, to this machine: from ``source``, or from their
         addresses; and into the directory ``to``, for a machine without a network. Wheels are brought for the Pythons
-        that the last audit saw on each host, or for ``pythons``. Raises ``ArtifactError`` with all that failed, once
-        the other files are here."""
+        that the last audit saw on each host, or for ``pythons``; packages of distributions likewise, or as ``search``
+        says. Raises ``ArtifactError`` with all that failed, once the other files are here."""
         from hostwright.audit.history import FactStore
         from hostwright.plan.stacks.files import mirror
 
@@ -350,7 +352,7 @@ class Fleet(Roster):
             known = stored.load(self.path, host)
             return known[0] if known else None
 
-        return mirror(self, stack, source, to, seen=seen, pythons=pythons, progress=progress)
+        return mirror(self, stack, source, to, seen=seen, pythons=pythons, search=search, progress=progress)
 
     def power(
         self, members: Members, order: Order, *, password: Secret | None = None, audience: Audience = NOBODY

@@ -32,10 +32,12 @@ from hostwright.plan.roles.role import Role, Wanted, discover, in_order, rules_o
 from hostwright.plan.roles.rolefiles import files_for
 from hostwright.plan.roles.site import Site
 from hostwright.plan.roles.wants import Wants
+from hostwright.plan.stacks.distribution import mirrored, package_files
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Artifact, Stack
 from hostwright.stack.stackfile import Kinds, default_stack, load_stack
 from hostwright.stack.store.artifacts import Store
+from hostwright.stack.store.debs import PackageMirror, packages_lock, read_locked
 from hostwright.transport.root.rootshell import RootShell
 
 
@@ -54,6 +56,8 @@ class Member:
     of_host: tuple[Role, ...] = ()  #: the host's roles, also those that ``--roles`` leaves out; empty: as ``roles``
     #: what was judged in this run: hosts of one roster share it
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
+    #: from which the packages of its distribution come; ``None``: from its own archive
+    packages: PackageMirror | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -68,12 +72,12 @@ class Member:
     @cached_property
     def wants(self) -> Wants:
         """What is wanted of it and of all hosts with the same stack, roles and variables."""
-        given = (self.stack, self.roles, self.variables, self.all_roles, self.templates, self.of_host)
+        given = (self.stack, self.roles, self.variables, self.all_roles, self.templates, self.of_host, self.packages)
 
         def make() -> Wants:
             return Wants(
                 self.stack, self.roles, self.variables, self.force, self.all_roles, self.templates, self.of_host,
-                self.memory,
+                self.memory, self.packages,
             )  # fmt: skip
 
         return self.memory.kept("wants", (self.force, *map(Same, given)), make)
@@ -106,8 +110,11 @@ class Member:
     def files_for(self, facts: Facts | None) -> tuple[Artifact, ...]:
         """These, with those that its states take on a host with these facts, where they are known. Raises
         ``ArtifactError`` for one that nobody can bring."""
-        states = (state for role in self.desired.roles for state in role.resources)
-        return (*self.artifacts, *(files_for(states, facts) if facts is not None else ()))
+        if facts is None:
+            return self.artifacts
+        states = [state for role in self.desired.roles for state in role.resources]
+        debs = package_files(states, facts, self.packages) if self.packages else ()
+        return (*self.artifacts, *files_for(states, facts), *debs)
 
     @property
     def stand_ins(self) -> tuple[str, ...]:
@@ -278,6 +285,11 @@ class Roster:
             self._stacks[name] = stack
         return self._stacks[name]
 
+    def packages(self, stack: Stack) -> PackageMirror:
+        """The packages of distributions that the mirror has for hosts with this stack. Raises ``InputError``."""
+        lock = packages_lock(self.store, stack.name)
+        return self.memory.kept("packages", (lock,), lambda: PackageMirror(read_locked(lock)))
+
     def _fits(self, stack: Stack, names: Collection[str]) -> None:
         """Raise ``InputErrors`` where the parts of a stack do not fit each other for a host with these roles."""
         refusals = check_stack(stack, rules_of(role for role in self.roles if role.name in names))
@@ -345,7 +357,7 @@ class Roster:
             self._check(host)
         return Member(
             host, stack, ordered.planned, variables, self.options, self.force, ordered.every, self.templates,
-            ordered.of_host, self.memory,
+            ordered.of_host, self.memory, self.packages(stack) if mirrored(variables) else None,
         )  # fmt: skip
 
     def _roles_in_order(self, host: Host, stack: Stack, chosen: frozenset[str] | None) -> _Ordered:

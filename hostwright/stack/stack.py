@@ -40,10 +40,15 @@ class Artifact(StackPart):
 
 
 class RoleFile(Artifact):
-    """A file that the states of a role name by its sha256 and no stack file names, such as one of a package index.
+    """A file that the states of a role take, known by its sha256, and that no stack file names: it is fetched from its
+    addresses, or as its kind says (``IndexFile``).
 
     It is no part of what is stored of a stack, nor of its digest.
     """
+
+
+class IndexFile(RoleFile):
+    """One that has no address: another program fetches it from an index of packages."""
 
     @abstractmethod
     def bring(self, folder: Path) -> Path:

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]*$")]
 DebianVersion = Annotated[str, Field(pattern=r"^[0-9][A-Za-z0-9.+~:-]*$")]
-FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+~-]*$")]
 RelativePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*(/[A-Za-z0-9][A-Za-z0-9._+-]*)*$")]
 AbsolutePath = Annotated[str, Field(pattern=r"^/[A-Za-z0-9._+/-]*$")]
 Url = Annotated[str, Field(pattern=r"^(https?|file)://[^\s]+$")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
@@ -22,6 +23,9 @@ class Base:
     packages: tuple[str, ...] = (
         "build-essential", "dkms", "curl", "ca-certificates", "gnupg", "pciutils", "kmod", "procps",
     )  # fmt: skip
+    #: where apt takes the distribution's packages from, for all roles: sources (those that the host's apt is set to) or
+    #: mirror (this machine's files alone)
+    packages_from: Literal["sources", "mirror"] = "sources"
     #: prefixes of the packages that unattended-upgrades leaves alone
     never_unattended: tuple[str, ...] = (
         "nvidia-", "libnvidia-", "cuda-", "libcudnn", "linux-image-", "linux-headers-", "linux-generic",

@@ -15,11 +15,14 @@ from hostwright.resources.conditions import When
 from hostwright.resources.files.files import File, Link
 from hostwright.resources.files.paths import few
 from hostwright.resources.packages.debs_gone import DebsGone
+from hostwright.resources.packages.mirrored import PROBES as MIRROR_PROBES
+from hostwright.resources.packages.mirrored import take
 from hostwright.resources.packages.packaged import reinstall_script
 from hostwright.resources.packages.packages import DPKG, DPKG_LOCK, MIRROR_TRIES, Debs, DebsAbsent, dpkg_table
 from hostwright.resources.packages.repositories import AptSource, Keyring, SourcesDisabled
 from hostwright.resources.system.services_gone import UserGone
 from hostwright.stack.stack import AptRepository, Stack
+from hostwright.stack.store.debs import PackageMirror
 from hostwright.stack.store.hostcache import host_path
 from hostwright.standard.roles.container.removal import (
     CONTAINERD_PACKAGES,
@@ -113,9 +116,11 @@ class DockerEngine:
     """
 
     packages: tuple[str, ...]
+    #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
+    mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG, SNAP_DOCKER)
+        return tuple(dict.fromkeys((*self._debs.probes(), SNAP_DOCKER)))
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
         wanted = self.packages[0].partition("=")[0]
@@ -143,7 +148,19 @@ class DockerEngine:
                 have=others[0],
                 want=wanted,
             )
-        return Debs(self.packages).plan(facts)
+        return self._debs.plan(facts)
+
+    @property
+    def _debs(self) -> Debs:
+        return Debs(self.packages, mirror=self.mirror)
+
+    def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
+        """All of them; none of Docker's own repository."""
+        return () if self.packages[0].startswith("docker-ce") else self.packages
+
+    def from_mirror(self, mirror: PackageMirror, /) -> DockerEngine:
+        """Taken from the mirror, unless they are of Docker's own repository."""
+        return replace(self, mirror=mirror) if self.packages_for(None) else self
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
         supplier = "Docker" if self.packages[0].startswith("docker-ce") else ""
@@ -174,6 +191,8 @@ class Programs:
     """
 
     packages: tuple[str, ...]
+    #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
+    mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         script = "\n".join(
@@ -190,18 +209,28 @@ class Programs:
                 "done",
             ]
         )
-        return (DPKG, Probe(script))
+        return (DPKG, *(MIRROR_PROBES if self.mirror else ()), Probe(script))
 
     def plan(self, facts: Facts) -> Change | None:
         table = dpkg_table(facts)
-        gone = [line.partition(".list:")[::2] for line in facts[self.probes()[1]].text.splitlines()]
+        gone = [line.partition(".list:")[::2] for line in facts[self.probes()[-1]].text.splitlines()]
         gone = [(name.partition(":")[0], path) for name, path in gone]
         damaged = {name: table[name] for name, _ in gone if name in table and table[name].present}
         if not damaged:
             return None
-        step = Step(reinstall_script(tuple(damaged.values()), ""), DPKG_LOCK, tries=MIRROR_TRIES)
-        have = few([f"{path} gone" for name, path in gone if name in damaged])
-        return Change(f"files of {' '.join(damaged)}", have, "as packaged", (step,))
+        what, have = f"files of {' '.join(damaged)}", few([f"{path} gone" for name, path in gone if name in damaged])
+        taken = take(self.mirror, facts, [f"{row.name}={row.version}" for row in damaged.values()])
+        script = reinstall_script(tuple(damaged.values()), "", taken.files)
+        step = Step(script, DPKG_LOCK, tries=MIRROR_TRIES)
+        return Change(what, have, "as packaged" + taken.noted, (step,), artifacts=taken.names)
+
+    def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
+        """None beside those of the states that install them."""
+        return ()
+
+    def from_mirror(self, mirror: PackageMirror, /) -> Programs:
+        """Taken from the mirror where that has them all: the toolkit's are of a repository of their own."""
+        return replace(self, mirror=mirror)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()  # the packages' own

@@ -16,23 +16,39 @@ TITLE = "Keep"
     import_="take all files from a directory that --export wrote; download nothing",
     pythons="bring wheels for these Pythons, such as 3.9,3.10 (default: those that audits saw on the hosts, and all of "
     "the stack for a host that no audit saw)",
+    systems="bring packages for these distributions and kernels, such as debian-12:6.1.0-28-amd64 (default: those that "
+    "audits saw on the hosts)",
+    renew="take the versions of packages that the archive has now, with security updates, not those in the lock file",
+    sources="look for packages in the archives that this file of apt's sources names (default: this machine's sources)",
+    keyring="the file of keys that have signed the archive (default: those of the distribution in /usr/share/keyrings)",
 )
 def mirror(
-    given: Given, stack: str = "", from_: str = "", export: str = "", import_: str = "", pythons: str = ""
+    given: Given,
+    stack: str = "",
+    from_: str = "",
+    export: str = "",
+    import_: str = "",
+    pythons: str = "",
+    systems: str = "",
+    renew: bool = False,
+    sources: str = "",
+    keyring: str = "",
 ) -> int:
     """Download the files of stacks to this machine once, and verify their checksums.
 
     With them come the wheels for hosts that install Python packages without an index (wheels_from: mirror in the
-    variables of a role). This machine's pip fetches them, from the index that it is set to.
+    variables of a role), and the distribution's packages for hosts that reach no archive of it (base_packages_from:
+    mirror). This machine's pip fetches wheels, from the index that it is set to, and its apt finds packages.
 
     hostwright mirror
     hostwright mirror --from ~/downloads
     hostwright mirror --export /media/usb/stack
     """
-    from hostwright.cli.verbs import inventory
+    from hostwright.cli.verbs import stacks
 
-    where = inventory.FilePlaces(from_, export, import_)
-    return inventory.mirror(given.selection, where, stack=stack, pythons=pythons, as_json=given.json)
+    where = stacks.FilePlaces(from_, export, import_)
+    packages = stacks.PackageWords(systems, sources, keyring, renew)
+    return stacks.mirror(given.selection, where, stack=stack, pythons=pythons, packages=packages, as_json=given.json)
 
 
 @verb(JSON, called="list", default=True, limit="how many of the latest runs to show; 0 shows all")

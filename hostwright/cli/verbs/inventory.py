@@ -1,30 +1,25 @@
-"""``invoke vars``, ``hosts``, ``check``, ``mirror``: what is known and kept here, without contacting a host."""
+"""``invoke vars``, ``hosts``, ``check``: what is known and kept here, without contacting a host."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import Any
 
 import yaml
 from rich.console import Group
 from rich.text import Text
 
 from hostwright.apply.journal.redaction import MIN_INLINE, Redactor, secrets_in
-from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.cli.arguments import Selection
 from hostwright.cli.console import Hanging
-from hostwright.cli.live.transfers import make_progress, summary
-from hostwright.cli.opening import members_of, open_fleet, refuse_strangers, refuse_unnamed
+from hostwright.cli.opening import members_of, open_fleet, refuse_unnamed
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import print_document, warn
-from hostwright.common.errors import AS_DESIRED, BAD_INPUT, FAILED, InputError, InputErrors, Mistakes
-from hostwright.common.quoting import sh
+from hostwright.common.errors import AS_DESIRED, BAD_INPUT, FAILED, InputErrors, Mistakes
 from hostwright.common.secret import MASK, Secret
-from hostwright.common.text import count, printable, shown_bytes
-from hostwright.common.userpaths import expanded, place_for
+from hostwright.common.text import count, printable
 from hostwright.fleet import Fleet, Member
 from hostwright.inventory import Host, definitions, fold, own_variables
 from hostwright.inventory.model import ALL
@@ -32,9 +27,6 @@ from hostwright.inventory.patterns import headed
 from hostwright.plan.roles.listing import strangers_noted
 from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.sitecheck import SiteCheck, SiteRemark
-
-if TYPE_CHECKING:
-    from hostwright.stack.store.sources import FileSource
 
 _REMARKS = 20  #: so many mistakes of hosts are shown
 _REDACTOR = Redactor(())  #: of passwords in addresses; every other secret is a ``Secret``
@@ -232,54 +224,3 @@ def _show_remarks(remarks: Iterable[SiteRemark], before: str, style: str) -> Non
 def _line(text: str, style: str) -> None:
     out = console.make_console()
     out.print(Group(Hanging(printable(text), style=style)), soft_wrap=not out.is_terminal)
-
-
-@dataclass(frozen=True, slots=True)
-class FilePlaces:
-    """The directories from which and into which ``invoke mirror`` brings files; empty where none was named."""
-
-    source: str = ""
-    export: str = ""
-    imported: str = ""
-
-    def files(self) -> FileSource | None:
-        """Where files are taken from. Raises ``InputError``."""
-        from hostwright.stack.store.sources import Exported, OwnFiles
-
-        if self.source and self.imported:
-            raise InputError("take files from one place: --from adds to what is downloaded, --import replaces it")
-        if self.imported:
-            return Exported(expanded(self.imported))
-        return OwnFiles(expanded(self.source)) if self.source else None
-
-
-def _pythons(text: str) -> tuple[str, ...]:
-    """The versions of Python in an option. Raises ``InputError``."""
-    named = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
-    for python in named:
-        if not re.fullmatch(r"3\.[0-9]{1,2}", python):
-            raise InputError(f"found {printable(python)!r}, expected versions of Python such as 3.9,3.10", "--pythons")
-    return named
-
-
-def mirror(selection: Selection, where: FilePlaces, *, stack: str, pythons: str = "", as_json: bool = False) -> int:
-    """``invoke mirror``."""
-    source, to = where.files(), place_for(where.export, "--export", "files of stacks") if where.export else None
-    wanted = _pythons(pythons)
-    fleet = open_fleet(selection)
-    refuse_strangers(fleet)
-    out = console.make_console(stderr=as_json)
-    LEFT.set("stopped; what was downloaded is kept, and the same command again goes on from there")
-    with make_progress(out) as progress:
-        done = fleet.mirror(stack, source, to, pythons=wanted, progress=progress)
-    if as_json:
-        print_document("mirror", {"files": [asdict(file) for file in done]})
-    elif done:
-        out.print(summary(done))
-        if to:
-            size = shown_bytes(sum({file.sha256: file.size for file in done}.values()))
-            there = sh("invoke mirror --import %s", str(to))
-            out.print(Text(f"exported {size} to {to}; on the other machine: {there}"), soft_wrap=True)
-    else:
-        out.print("nothing to download: the roles of these hosts need no file of a stack")
-    return AS_DESIRED

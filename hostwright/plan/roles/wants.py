@@ -20,7 +20,9 @@ from hostwright.plan.host.occupancy import Occupancies, occupancies_of
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.role import Role, Wanted, goes_before, rules_of
 from hostwright.plan.roles.rolefiles import role_files
+from hostwright.plan.stacks.distribution import with_mirror
 from hostwright.stack.stack import Artifact, Section, Stack
+from hostwright.stack.store.debs import PackageMirror
 
 _OTHERS = "variables of other roles"  #: the question of a role's function that looks at them
 
@@ -37,6 +39,9 @@ class Wants:
     templates: tuple[Path, ...]
     of_host: tuple[Role, ...]  #: the host's roles, also those that ``--roles`` leaves out; empty: as ``roles``
     memory: Memory = field(compare=False, repr=False)
+    packages: PackageMirror | None = (
+        None  #: from which the packages of the distribution come; ``None``: from its archive
+    )
 
     @cached_property
     def wanted(self) -> Wanted:
@@ -46,8 +51,9 @@ class Wants:
     @cached_property
     def desired(self) -> Desired:
         """The desired states of ``roles`` on a host without a name."""
-        found = desire("", self.wanted, self._bound(self.roles), self.memory)
+        found = desire("", self.wanted, self._bound(self.roles), self.memory, self.packages)
         files = role_files(resource for role in found.roles for resource in role.resources)
+        files = (*files, *(self.packages.files if self.packages else ()))
         return replace(found, stack=self.stack.with_files(files), occupancy=self.occupancy)
 
     @cached_property
@@ -74,16 +80,24 @@ class Wants:
         return tuple((role, self.variables[role.name]) for role in roles)
 
 
-def desire(host: str, wanted: Wanted, roles: Iterable[tuple[Role, object]], memory: Memory | None = None) -> Desired:
-    """The desired states of a host, from its roles in order, each with its variables."""
+def desire(
+    host: str,
+    wanted: Wanted,
+    roles: Iterable[tuple[Role, object]],
+    memory: Memory | None = None,
+    packages: PackageMirror | None = None,
+) -> Desired:
+    """The desired states of a host, from its roles in order, each with its variables. With ``packages``, those of its
+    distribution come from there."""
     memory, chosen = memory or Memory(), tuple(roles)
     before = goes_before(role for role, _ in chosen)
     names = tuple(role.name for role, _ in wanted.roles)
-    same = (Same(wanted.stack), wanted.force, wanted.templates, names)
+    same = (Same(wanted.stack), wanted.force, wanted.templates, names, Same(packages))
 
     def states(role: Role, values: object) -> DesiredRole:
         def of_role(wish: _Wish) -> DesiredRole:
-            return DesiredRole(role.name, before[role.name], role.resources(values, wish.wanted))
+            states = role.resources(values, wish.wanted)
+            return DesiredRole(role.name, before[role.name], with_mirror(states, packages) if packages else states)
 
         key = ("desired", Same(role), Same(values), before[role.name], *same)
         return memory.judged(key, _Wish(wanted), of_role)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from hostwright.common.errors import InputError, Mistakes
+from hostwright.common.errors import ArtifactError, InputError, Mistakes
 from hostwright.inventory import Host
 from hostwright.plan.host.hostfacts import with_python
 from hostwright.plan.member import Roster
 from hostwright.plan.model import Facts
 from hostwright.plan.roles.hostroles import named_roles
 from hostwright.plan.roles.rolefiles import files_for, role_files
+from hostwright.plan.stacks.packages import PackageSearch, Seen, find_packages, wanted_packages
 from hostwright.stack.stack import Artifact, RoleFile, Stack
 from hostwright.stack.store import mirroring
+from hostwright.stack.store.debs import packages_lock
 from hostwright.stack.store.exporting import export
 from hostwright.stack.store.mirroring import Mirrored, TransferProgress
 from hostwright.stack.store.sources import FileSource
-
-Seen = Callable[[str], Facts | None]  #: what was last read of a host, by its name; ``None``: nothing yet
 
 
 def mirror(
@@ -30,13 +32,15 @@ def mirror(
     *,
     seen: Seen,
     pythons: Sequence[str] = (),
+    search: PackageSearch | None = None,
     progress: TransferProgress,
 ) -> tuple[Mirrored, ...]:
     """Bring the files of a stack that hosts need to this machine; without a name, those of all stacks of hosts.
 
     What ``source`` has is taken from there; ``to`` is a directory into which all of them are exported. ``pythons`` are
-    taken for those of every host, whatever was seen there. Raises ``ArtifactError``, and before anything is brought
-    where a file cannot be named; ``InputError`` for a Python for which no host takes any.
+    taken for those of every host, whatever was seen there; ``search`` says how packages of distributions are found.
+    Raises ``ArtifactError``, and before anything is brought where a file cannot be named; once all others are here,
+    where no archive has a package. ``InputError`` for a Python for which no host takes any.
     """
     store, files, locks = roster.store, list[Mirrored](), list[Path]()
     stacks = [roster.stack(each) for each in ([name] if name else stacks_of_hosts(roster))]
@@ -47,14 +51,39 @@ def mirror(
         if not any(of_python.values()):
             raise InputError(_no_files(python), "--pythons")
         further = {name: (*further.get(name, ()), *files) for name, files in of_python.items()}
-    wanted = [(stack, (*artifacts_for_hosts(roster, stack), *further[stack.name])) for stack in stacks]
-    for stack, artifacts in wanted:
+    search = search or PackageSearch()
+    packages = {
+        stack.name: wanted_packages(roster, stack, hosts_having(roster, stack), seen, search.systems)
+        for stack in stacks
+    }
+    failures, lacking = list[str](), list[str]()
+    for stack in stacks:
         lock = store.lock_file(stack.name)
-        files += mirroring.mirror(artifacts, store, lock=lock, source=source, progress=progress)
-        locks.append(lock)
+        bring = partial(mirroring.mirror, store=store, lock=lock, source=source, progress=progress)
+        with _noted(failures):
+            files += bring((*artifacts_for_hosts(roster, stack), *further[stack.name]))
+        with _noted(failures):
+            found = find_packages(roster, stack, packages[stack.name], search, source)
+            lacking += found.lacking
+            done = bring(found.files) if found.files else ()
+            files += [replace(file, pinned=file.name in found.pinned) for file in done]
+        locks += [lock, packages_lock(store, stack.name)]
+    if failures:
+        raise ArtifactError("\n".join(dict.fromkeys([*failures, *lacking])))  # of a store that is closed, once
     if to is not None:
         export(files, locks, to, progress)
+    if lacking:
+        raise ArtifactError("\n".join(lacking))
     return tuple(files)
+
+
+@contextmanager
+def _noted(failures: list[str]) -> Iterator[None]:
+    """What cannot be brought does not stop what comes after it."""
+    try:
+        yield
+    except ArtifactError as error:
+        failures.append(str(error))
 
 
 def artifacts_for_hosts(roster: Roster, stack: Stack) -> tuple[Artifact, ...]:

@@ -28,6 +28,7 @@ from hostwright.resources.packages.packages import (
     hold_script,
     install_script,
 )
+from hostwright.stack.stack import Artifact
 
 _VERSION = Pattern(r"[0-9]\.[0-9]")
 
@@ -35,7 +36,7 @@ _VERSION = Pattern(r"[0-9]\.[0-9]")
 CAP_BYTES = 4 * 1024 * 1024
 
 
-def reinstall_script(rows: tuple[Installed, ...], source: str) -> str:
+def reinstall_script(rows: tuple[Installed, ...], source: str, mirrored: tuple[Artifact, ...] = ()) -> str:
     """Commands that unpack these packages again, each at the version that it has.
 
     What was held stays held, and what was there for another package's sake goes on being so, though apt is told its
@@ -43,7 +44,9 @@ def reinstall_script(rows: tuple[Installed, ...], source: str) -> str:
     """
     lines = [
         "auto=$(apt-mark showauto " + words(tuple(row.name for row in rows)) + ")",
-        install_script(tuple(f"{row.name}={row.version}" for row in rows), reinstall=True, source=source),
+        install_script(
+            tuple(f"{row.name}={row.version}" for row in rows), reinstall=True, source=source, mirrored=mirrored
+        ),
         'if [ -n "$auto" ]; then ' + PATIENTLY + " apt-mark auto $auto; fi",
     ]
     held = tuple(row.name for row in rows if row.held)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from hostwright.common.quoting import sh, sh_file, words
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
@@ -35,7 +35,11 @@ from hostwright.resources.packages.dpkg import (
     mending,
     parse_dpkg,
 )
+from hostwright.resources.packages.mirrored import PROBES, take, take_for_others
 from hostwright.resources.packages.others import Others, others_below
+from hostwright.stack.stack import Artifact
+from hostwright.stack.store.debs import PackageMirror
+from hostwright.stack.store.hostcache import host_path
 
 __all__ = [
     "APT_GET", "DPKG", "DPKG_LOCK", "MIRROR_TRIES", "PATIENTLY", "Debs", "DebsAbsent", "DpkgInOrder", "Installed",
@@ -81,6 +85,7 @@ def install_script(
     guard: str = "",
     source: str = "",
     names: tuple[str, ...] = (),
+    mirrored: tuple[Artifact, ...] = (),
 ) -> str:
     """Commands that install ``name`` or ``name=version`` words, or package files by their paths.
 
@@ -90,10 +95,13 @@ def install_script(
     ``guard`` is an extended regular expression: when apt's own simulation names a package that matches, nothing is
     installed and the step fails with the names.
     ``names`` are the packages' names, where ``packages`` are paths.
+    ``mirrored`` are package files on the host: apt installs from these and ``source`` alone, and no other source of the
+    host is asked.
     """
     flags = "--no-install-recommends --allow-change-held-packages"
     flags += (" --allow-downgrades" if downgrade else "") + (" --reinstall" if reinstall else "")
     values = {"apt_options": APT_OPTIONS, "flags": flags, "guard": guard, "source": source}
+    values |= {"mirrored": " ".join(map(host_path, mirrored))}
     lines = [LISTS + sh_file(__file__, "sh/install.sh", **values), "prepare " + words(packages)]
     if not reinstall:
         lines.append(note_installed(names or packages))
@@ -127,11 +135,14 @@ class Debs:
     source: str = ""
     #: the directory of these packages alone: what people have there is named before packages go, and kept
     tree: str = field(default="", metadata=NO_IDENTITY)
+    #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
+    mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG, others_below(self.tree)) if self.tree else (DPKG,)
+        further = PROBES if self.mirror else ()
+        return (DPKG, *further, others_below(self.tree)) if self.tree else (DPKG, *further)
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Change | Refusal | None:
         table = dpkg_table(facts)
         missing: list[str] = []
         unheld: list[str] = []
@@ -148,15 +159,31 @@ class Debs:
         if not missing and not unheld:
             return None
         names = tuple(word.partition("=")[0] for word in self.packages)
+        what, want = f"packages {' '.join(names)}", ", ".join([*missing, *(f"{name} held" for name in unheld)])
+        taken = (take_for_others if self.source else take)(self.mirror, facts, missing)
+        if taken.lacking:
+            return taken.refusal(what, ", ".join(have), want)
         others = Others.of(facts, self.tree).within(word.partition("=")[0] for word in missing)
         script = [others.keeping] if others.keeping else []
         if missing:
-            script.append(install_script(tuple(missing), downgrade=True, guard=self.guard, source=self.source))
+            script.append(
+                install_script(
+                    tuple(missing), downgrade=True, guard=self.guard, source=self.source, mirrored=taken.files
+                )
+            )
         if self.hold:
             script.append(hold_script(names))
-        want = ", ".join([*missing, *(f"{name} held" for name in unheld)])
         step = Step("\n".join(script), lock=DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES)
-        return Change(f"packages {' '.join(names)}", ", ".join(have), want, (step,), warnings=others.kept)
+        have_all, want = ", ".join(have), want + taken.noted
+        return Change(what, have_all, want, (step,), artifacts=taken.names, warnings=others.kept)
+
+    def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
+        """All of them; none where a source of their own carries them."""
+        return () if self.source else self.packages
+
+    def from_mirror(self, mirror: PackageMirror, /) -> Debs:
+        """Taken from the mirror; where a source of their own carries them, what they need of the distribution."""
+        return replace(self, mirror=mirror)
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
         words = (word.partition("=")[::2] for word in self.packages)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from hostwright.plan.host.hostfacts import PYTHONS, pythons
-from hostwright.plan.model import Change, Facts, Probe, Resource
+from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource
 from hostwright.plan.roles.software import Software
+from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packages import Debs
+from hostwright.stack.store.debs import PackageMirror
 
 
 def interpreter_home(python: str) -> str:
@@ -58,11 +60,13 @@ class VenvPackage:
     """
 
     pythons: tuple[str, ...]  #: versions such as ``3.9``, in order of preference
+    #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
+    mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (PYTHONS, *Debs(()).probes())
+        return (PYTHONS, *Debs((), mirror=self.mirror).probes())
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Change | Refusal | None:
         packages = self._packages(facts)
         return packages.plan(facts) if packages else None
 
@@ -70,12 +74,23 @@ class VenvPackage:
         packages = self._packages(facts)
         return packages.software(facts) if packages else ()
 
+    def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
+        """That of the Python that is taken; where nothing is known of the host's, the distribution's own."""
+        if facts is None or PYTHONS not in facts:
+            return ("python3-venv",)
+        packages = self._packages(facts)
+        return packages.packages if packages else ()
+
+    def from_mirror(self, mirror: PackageMirror, /) -> VenvPackage:
+        """Taken from the mirror."""
+        return replace(self, mirror=mirror)
+
     def _packages(self, facts: Facts) -> Debs | None:
         chosen = system_interpreter(facts, self.pythons)
         if chosen is None:
-            return None if pythons(facts) else Debs(("python3-venv",))
+            return None if pythons(facts) else Debs(("python3-venv",), mirror=self.mirror)
         version, path = chosen
-        return None if path.startswith("/usr/local/") else Debs((f"python{version}-venv",))
+        return None if path.startswith("/usr/local/") else Debs((f"python{version}-venv",), mirror=self.mirror)
 
     def removal(self) -> tuple[Resource, ...]:
         """Whichever of them was installed; others may use it too, so they count as common."""

@@ -22,7 +22,7 @@ from hostwright.common.errors import ArtifactError
 from hostwright.common.text import one_line, printable
 from hostwright.common.untrusted import Pattern, whole
 from hostwright.resources.python.hashes import listed_wheels
-from hostwright.stack.stack import RoleFile
+from hostwright.stack.stack import IndexFile
 from hostwright.stack.store.fetching import Unreached
 
 INDEX = "pip's package index"
@@ -38,7 +38,7 @@ _OTHER = Pattern(r"(?m)^\s*Got\s+([0-9a-f]{64})\b")
 _CREDENTIALS = Pattern(r"//[^/@\s]{1,500}@")
 
 
-class Wheel(RoleFile):
+class Wheel(IndexFile):
     """A wheel that an index has: of which package and version, for which Python (``3.9``)."""
 
     package: str

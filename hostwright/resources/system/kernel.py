@@ -10,14 +10,18 @@ are gone, a reboot is needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.host.hostfacts import UNAME
-from hostwright.plan.model import Change, Deferred, Facts, Probe, Reboot, Resource, Step
+from hostwright.plan.model import Change, Deferred, Facts, Probe, Reboot, Refusal, Resource, Step
 from hostwright.plan.roles.software import Software
+from hostwright.plan.stacks.distribution import distribution_of
+from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.packages.dpkg import APT_OPTIONS, LISTS, PATIENCE, deb_software
+from hostwright.resources.packages.mirrored import PROBES, Taken, take
+from hostwright.resources.packages.packaged import reinstall_script
 from hostwright.resources.packages.packages import (
     DPKG,
     DPKG_LOCK,
@@ -30,6 +34,7 @@ from hostwright.resources.packages.packages import (
     named_like,
 )
 from hostwright.resources.system.kernel_gone import KERNEL_PACKAGES, KernelsAsBefore
+from hostwright.stack.store.debs import PackageMirror
 
 #: Sets ``$k`` to what ``uname -r`` prints, without a process.
 RUNNING = "read -r k </proc/sys/kernel/osrelease; "
@@ -88,30 +93,67 @@ class KernelPackages:
     → headers of the running kernel, every kernel package held
     """
 
-    def probes(self) -> tuple[Probe, ...]:
-        return (UNAME, HEADERS, DPKG, KERNEL_GONE)
+    #: the packages of the mirror, where they come from there; ``None``: from the sources of the host
+    mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
-    def plan(self, facts: Facts) -> Change | Deferred | None:
+    def probes(self) -> tuple[Probe, ...]:
+        return (*dict.fromkeys((UNAME, HEADERS, DPKG, KERNEL_GONE, *(PROBES if self.mirror else ()))),)
+
+    def plan(self, facts: Facts) -> Change | Deferred | Refusal | None:
         change = self._plan(facts)
         if change is None or not facts[KERNEL_GONE].strip():
             return change
         return Deferred(change.what, change.have, change.want, "reboot")
 
-    def _plan(self, facts: Facts) -> Change | None:
-        headers = f"linux-headers-{facts[UNAME].strip().split(' ')[0]}"
+    def _plan(self, facts: Facts) -> Change | Refusal | None:
+        headers = _headers_of(facts)
         has_headers = facts[HEADERS].ok
         loose = tuple(row.name for row in dpkg_rows(facts, is_loose_kernel))
         if has_headers and not loose:
             return None
         lacking = [] if has_headers else [f"{headers} {ABSENT}"]
         row = dpkg_table(facts).get(headers)
-        script = [] if has_headers else [_headers_again(headers) if row and row.present else install_script((headers,))]
-        return Change(
-            what="kernel packages",
-            have=", ".join([*lacking, *(f"{name} not held" for name in loose)]),
-            want="headers of the running kernel, every kernel package held",
-            steps=(Step("\n".join([*script, _HOLD]), lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES),),
-        )
+        again = row is not None and row.present
+        taken = Taken() if has_headers else take(self.mirror, facts, self._again(facts) if again else (headers,))
+        what, have = "kernel packages", ", ".join([*lacking, *(f"{name} not held" for name in loose)])
+        want = "headers of the running kernel, every kernel package held"
+        if taken.lacking:
+            return taken.refusal(what, have, want)
+        script = []
+        if not has_headers:
+            script.append(
+                self._headers_again(headers, facts, taken)
+                if again
+                else install_script((headers,), mirrored=taken.files)
+            )
+        step = Step("\n".join([*script, _HOLD]), lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES)
+        return Change(what, have, want + taken.noted, (step,), artifacts=taken.names)
+
+    def _parts(self, facts: Facts) -> tuple[Installed, ...]:
+        """The installed packages in which the headers of the mirror lie."""
+        found = self.mirror.closure(distribution_of(facts), (_headers_of(facts),)) if self.mirror else ()
+        table = dpkg_table(facts)
+        names = (deb.package for deb in found if named_like(deb.package, KERNEL_PACKAGES))
+        return tuple(row for name in names if (row := table.get(name)) and row.present)
+
+    def _again(self, facts: Facts) -> tuple[str, ...]:
+        """What is unpacked again: each at the version that the host has."""
+        return tuple(f"{row.name}={row.version}" for row in self._parts(facts)) or (_headers_of(facts),)
+
+    def _headers_again(self, headers: str, facts: Facts, taken: Taken) -> str:
+        if taken.files:
+            return reinstall_script(self._parts(facts), "", taken.files)
+        return _headers_again(headers)
+
+    def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
+        """The headers of the running kernel, where that is known and has none yet."""
+        if facts is None or UNAME not in facts or (HEADERS in facts and facts[HEADERS].ok):
+            return ()
+        return (_headers_of(facts),)
+
+    def from_mirror(self, mirror: PackageMirror, /) -> KernelPackages:
+        """Taken from the mirror."""
+        return replace(self, mirror=mirror)
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
         kernels = (name for name, row in dpkg_table(facts).items() if row.present and named_like(name, KERNEL_PACKAGES))
@@ -119,6 +161,10 @@ class KernelPackages:
 
     def removal(self) -> tuple[Resource, ...]:
         return (KernelsAsBefore(),)
+
+
+def _headers_of(facts: Facts) -> str:
+    return f"linux-headers-{facts[UNAME].strip().split(' ')[0]}"
 
 
 def is_loose_kernel(row: Installed) -> bool:

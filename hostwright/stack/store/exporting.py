@@ -4,7 +4,7 @@ It holds each file as the store does, the sums of all, and what was pinned; ``so
 
     SHA256SUMS                        `sha256sum -c SHA256SUMS` checks it, wherever it is
     <two characters>/<sha256>/<file>
-    pins/<stack>.lock.yml
+    pins/<stack>.lock.yml, pins/<stack>.lock.packages.json
 """
 
 from __future__ import annotations

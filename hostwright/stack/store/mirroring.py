@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from urllib.parse import urlsplit
 
 from hostwright.common.errors import ArtifactError
 from hostwright.common.places import refused
@@ -140,6 +141,7 @@ class _Run:
         self._progress = progress
         self._session: requests.Session | None = None
         self._away: Unreached | None = None  #: why nothing more can be brought: the next one would wait as long
+        self._silent: dict[str, Unreached] = {}  #: likewise, why no server of this name is asked any more
 
     def obtain(self, artifact: AnyArtifact) -> Mirrored:
         """Obtain one file; only one process at a time does so."""
@@ -228,7 +230,10 @@ class _Run:
         self._session = self._session or make_session()
         failures: list[ArtifactError] = []
         for url in artifact.urls:
+            server = urlsplit(url).netloc
             try:
+                if server in self._silent:
+                    raise self._silent[server]
                 fetch(
                     self._session,
                     url,
@@ -240,6 +245,8 @@ class _Run:
                 return self._check(artifact, wanted, part, url)
             except ArtifactError as error:
                 failures.append(error)
+                if isinstance(error, Unreached):
+                    self._silent[server] = error
         if all(isinstance(error, Unreached) for error in failures):
             raise failures[0]
         raise ArtifactError("; ".join(map(str, failures)))

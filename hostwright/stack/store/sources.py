@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hostwright.common.errors import ArtifactError, InputError
-from hostwright.stack.store.artifacts import AnyArtifact, Pin, Store, read_pins
+from hostwright.stack.store.artifacts import AnyArtifact, Pin, Store, read_pins, sha256_of
 
 SUMS, PINS = "SHA256SUMS", "pins"
 EXPORT = "run `invoke mirror --export DIR` on a machine with a network, with the same inventory"
@@ -27,6 +27,11 @@ class FileSource(Protocol):
         """The pins that came with the files, of the stack with this lock file."""
         ...
 
+    def packages(self, lock: str, /) -> Path | None:
+        """Where the lock file of packages with this name would have come with the files; ``None``: from nowhere, and
+        this machine finds packages itself."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class OwnFiles:
@@ -38,17 +43,33 @@ class OwnFiles:
         if not self.folder.is_dir():
             raise InputError(f"{self.folder} is not a directory", "--from")
 
-    def find(self, artifact: AnyArtifact, _wanted: str | None, /) -> Path | None:
-        """The file in the directory itself, else anywhere below it."""
+    def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
+        """The file in the directory itself, else anywhere below it, else one of another name with its size and sum: apt
+        names a package that it downloads otherwise than the archive does."""
         direct = self.folder / artifact.file
         if direct.is_file():
             return direct
-        below = (Path(folder) / artifact.file for folder, _, files in os.walk(self.folder) if artifact.file in files)
-        return next(below, None)
+        files = [(Path(folder) / name) for folder, _, names in os.walk(self.folder) for name in names]
+        if named := next((path for path in files if path.name == artifact.file), None):
+            return named
+        alike = (path for path in files if wanted and artifact.size and _size(path) == artifact.size)
+        return next((path for path in alike if sha256_of(path) == wanted), None)
 
     def pins(self, _lock: str, /) -> Mapping[str, Pin]:
         """None: who put the files there knows their names alone."""
         return {}
+
+    def packages(self, _lock: str, /) -> None:
+        """From nowhere, for the same reason."""
+        return
+
+
+def _size(path: Path) -> int | None:
+    """``None`` for what is no file, or nothing any more."""
+    try:
+        return path.stat().st_size if path.is_file() else None
+    except OSError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +93,7 @@ class Exported:
     def pins(self, lock: str, /) -> Mapping[str, Pin]:
         """What was pinned where it was exported. Raises ``InputError`` for a damaged file."""
         return read_pins(self.folder / PINS / lock)
+
+    def packages(self, lock: str, /) -> Path:
+        """That of the machine which exported them."""
+        return self.folder / PINS / lock

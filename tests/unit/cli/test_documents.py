@@ -23,7 +23,7 @@ from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
 from hostwright.audit.auditor import AuditOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.verbs import audit, history, inventory
+from hostwright.cli.verbs import audit, history, inventory, stacks
 from hostwright.cli.verbs.runs import show_followed
 from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
 from hostwright.cli.views.locks import show_locks
@@ -93,7 +93,7 @@ def mirrored(site: Selection) -> None:
     file = Mirrored("driver", "driver.run", Path("/store/aa/driver.run"), "aa" * 32, 12, "fetched", True, False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hostwright.fleet.Fleet.mirror", lambda *_, **__: (file,))
-        assert inventory.mirror(site, inventory.FilePlaces(), stack="", as_json=True) == 0
+        assert stacks.mirror(site, stacks.FilePlaces(), stack="", as_json=True) == 0
 
 
 SHOWN: dict[str, Callable[[Selection], object]] = {

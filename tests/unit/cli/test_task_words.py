@@ -104,10 +104,12 @@ def test_every_option_reaches_its_verb(monkeypatch: pytest.MonkeyPatch, case: tu
 
 def test_a_mirror_gets_its_stack_and_source(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
-    monkeypatch.setattr(inventory, "mirror", lambda *args, **more: given.append((args, more)) or 0)
-    keep.mirror(Context(), stack="s", inventory=["site"], from_="d", export="e", pythons="3.9")
-    places = inventory.FilePlaces("d", "e")
-    assert given == [((Selection(inventory=("site",)), places), {"stack": "s", "pythons": "3.9", "as_json": False})]
+    monkeypatch.setattr(stacks, "mirror", lambda *args, **more: given.append((args, more)) or 0)
+    keep.mirror(Context(), stack="s", inventory=["site"], from_="d", export="e", pythons="3.9", systems="debian-12",
+                sources="f", keyring="k", renew=True)  # fmt: skip
+    places, packages = stacks.FilePlaces("d", "e"), stacks.PackageWords("debian-12", "f", "k", renew=True)
+    more = {"stack": "s", "pythons": "3.9", "packages": packages, "as_json": False}
+    assert given == [((Selection(inventory=("site",)), places), more)]
 
 
 def test_what_differs_is_an_exit_status_and_bad_input_a_sentence(

@@ -3,27 +3,67 @@
 # when apt would install with them a package whose name matches $guard.
 # bring WORD...: installs them; where an archive is no longer at its address, lists are fetched and it is tried again.
 # $source: the source list that should know them, which is fetched first and alone; may be empty for all of the host's.
-# shellcheck disable=SC2086  # $apt_options, $flags and $bad are words
+# $mirrored: package files, in directories that are named by their sha256. Where there are some, apt gets a list of these
+# for this step, with $source and no other source of the host, whose lists stay as they are.
+# shellcheck disable=SC2086  # $apt_options, $flags, $mirrored, $only and $bad are words
 : "${apt_options:?}"
 : "${flags:?}"
 : "${guard?}"
 : "${source?}"
+: "${mirrored?}"
 own=''
+only=''
 fetched=''
 printed=''
 install() {
-  DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get $apt_options $flags "$@"
+  DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get $apt_options $only $flags "$@"
+}
+# The files may lie where apt's own user cannot look, and their sums have been checked.
+from_files() {
+  folder=$(mktemp -d /var/tmp/hostwright-packages.XXXXXX)
+  trap 'find "$folder" -delete' EXIT
+  mkdir -p "$folder/lists/partial"
+  for file in $mirrored; do
+    sum=${file%/*}
+    dpkg-deb -f "$file" >"$folder/control"
+    cat "$folder/control" >>"$folder/Packages"
+    printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' "${file##*/}" "$(stat -L -c %s "$file")" "${sum##*/}" >>"$folder/Packages"
+    ln -s "$file" "$folder/${file##*/}"
+  done
+  listed=$(sha256sum "$folder/Packages")
+  printf 'SHA256:\n %s %s Packages\n' "${listed%% *}" "$(stat -c %s "$folder/Packages")" >"$folder/Release"
+  printf 'deb [trusted=yes] file:%s ./\n' "$folder" >"$folder/sources.list"
+  [ -z "$source" ] || cat "$source" >>"$folder/sources.list"
+  only="-o Dir::Etc::SourceList=$folder/sources.list -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists=$folder/lists
+    -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root"
+  fetch_lists $only
+  lost=''
+  if known "$@"; then
+    # What a source has for another architecture, or under another name, the mirror may not have.
+    lost=$(printf '%s\n' "$simulated" | sed -n 's/^Remv \([^ ]*\).*/\1/p' | tr '\n' ' ')
+    [ -n "$lost" ] || return 0
+  fi
+  printf '%s\n' "$printed" "$simulated"
+  held=''
+  for name in $(apt-mark showhold); do
+    case $simulated in *": $name "* | *" $name "*"is to be installed"*) held="$held $name" ;; esac
+  done
+  echo "hostwright: error: the packages of the mirror do not fit what this host has${lost:+: apt would remove ${lost% }}:" \
+    "run \`invoke mirror --renew\`, which takes the versions of today, and provision again${held:+; held there:$held}"
+  exit 100
 }
 known() {
   simulated=$(install -s install "$@" 2>&1) || return 1
   case $simulated in *'is not possible, it cannot be downloaded'*) return 1 ;; esac
 }
 prepare() {
-  if [ -n "$source" ]; then
+  if [ -n "$mirrored" ]; then
+    from_files "$@"
+  elif [ -n "$source" ]; then
     fetch_lists -o "Dir::Etc::SourceList=$source" -o Dir::Etc::SourceParts=/dev/null -o APT::Get::List-Cleanup=0
     own=$failed
   fi
-  if ! known "$@"; then
+  if [ -z "$mirrored" ] && ! known "$@"; then
     all_lists
     known "$@" || unknown
   fi
@@ -38,7 +78,7 @@ all_lists() {
 bring() {
   if install install "$@"; then notes; return 0; fi
   can_download "$@" && return 100
-  if [ -z "$fetched" ]; then
+  if [ -z "$fetched" ] && [ -z "$mirrored" ]; then
     all_lists
     if install install "$@"; then notes; return 0; fi
     can_download "$@" && return 100

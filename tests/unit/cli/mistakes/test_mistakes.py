@@ -133,6 +133,10 @@ TYPED = {
     "a cycle where there is no terminal": Mistake("power cycle gpu01", ("`power cycle` ends all", "--yes")),
     "a Python that is none": Mistake("mirror --pythons 3.9.2", ("--pythons", "'3.9.2'", "3.9,3.10")),
     "a Python that no host takes wheels for": Mistake("mirror --pythons 3.9", ("Python 3.9", "wheels_from: mirror")),
+    "a system that is none": Mistake(
+        "mirror --systems debian12", ("--systems", "'debian12'", "debian-12:6.1.0-28-amd64")
+    ),
+    "sources that are no file": Mistake("mirror --sources nowhere", ("--sources", "nowhere", "no file")),
     "a mirror that is no directory": Mistake("mirror --from nowhere", ("nowhere", "directory")),
     "an option in hostwright.toml": Mistake(
         "hosts",

@@ -1,0 +1,196 @@
+"""The packages of distributions for the hosts of a stack: named from the states of hosts, resolved, and pinned in the
+stack's lock file of packages. No host is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from hostwright.common.errors import ArtifactError, InputError, Mistakes
+from hostwright.common.text import printable
+from hostwright.inventory import Host, fold
+from hostwright.plan.host.hostfacts import OS_RELEASE, UNAME
+from hostwright.plan.model import Answer, Facts
+from hostwright.plan.stacks.distribution import codename_of, distribution_of, local_repositories, packages_of
+from hostwright.stack.stack import Artifact, Stack
+from hostwright.stack.store.aptarchive import resolve
+from hostwright.stack.store.aptroot import ARCHITECTURE, CODENAMES, AptArchive, Distribution
+from hostwright.stack.store.debs import (
+    LockedPackages,
+    MirroredDeb,
+    PackageMirror,
+    packages_lock,
+    parse_locked,
+    read_locked,
+    write_locked,
+)
+from hostwright.stack.store.sources import EXPORT, FileSource
+
+if TYPE_CHECKING:
+    from hostwright.plan.member import Roster
+
+Seen = Callable[[str], Facts | None]  #: what was last read of a host, by its name; ``None``: nothing yet
+EXAMPLE = "debian-12:6.1.0-28-amd64"
+_HEADERS = "linux-headers-"
+
+
+@dataclass(frozen=True, slots=True)
+class PackageSearch:
+    """How packages are looked for: ``systems`` are taken for those of every host, whatever was seen there; ``renew``
+    takes the versions that the archive has now, where others are pinned."""
+
+    systems: tuple[Facts, ...] = ()
+    renew: bool = False
+    archive: AptArchive = field(default_factory=AptArchive)
+
+
+@dataclass(frozen=True, slots=True)
+class HostsWant:
+    """Hosts that want the same packages, and the repositories that these have on their own ``disks``."""
+
+    disks: tuple[Artifact, ...] = ()
+    hosts: list[str] = field(default_factory=list)
+
+
+Wanted = Mapping[Distribution, Mapping[tuple[str, ...], HostsWant]]  #: by the packages that hosts want together
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPackages:
+    """The files that hosts take, the names of those that are pinned now, and a sentence for each package that cannot be
+    had."""
+
+    files: tuple[MirroredDeb, ...] = ()
+    pinned: frozenset[str] = frozenset()
+    lacking: tuple[str, ...] = ()
+
+
+def system(text: str) -> Facts:
+    """What would be known of a host of which only the distribution is known, and the kernel that it runs. Raises
+    ``InputError`` for a text that is not like ``EXAMPLE``, whose kernel may be left out."""
+    name, _, kernel = text.partition(":")
+    identity, _, version = name.partition("-")
+    if name not in CODENAMES or not all(part.isascii() and (part.isalnum() or part in ".+-_") for part in kernel):
+        known = ", ".join(CODENAMES)
+        raise InputError(
+            f"found {printable(text)!r}, expected a distribution and the kernel that runs there (`uname -r`), such as "
+            f"{EXAMPLE}; distributions are {known}",
+            "--systems",
+        )
+    release = f"ID={identity}\nVERSION_ID={version}\nVERSION_CODENAME={CODENAMES[name]}\n"
+    kernels = {UNAME: Answer(0, f"{kernel} x86_64\n")} if kernel else {}
+    return Facts({OS_RELEASE: Answer(0, release), **kernels})
+
+
+def find_packages(
+    roster: Roster, stack: Stack, wanted: Wanted, search: PackageSearch, source: FileSource | None
+) -> FoundPackages:
+    """The packages that hosts want, once the stack's own files are here.
+
+    Where the lock file does not hold all of them, the distribution's archive is asked, and the lock file written; where
+    files come from an export, its own counts instead. Raises ``ArtifactError``.
+    """
+    if not wanted:
+        return FoundPackages()
+    lock = packages_lock(roster.store, stack.name)
+    before = read_locked(lock)
+    now = dict(before)
+    brought = source.packages(lock.name) if source else None
+    for distribution, sets in wanted.items():
+        have = before.get(str(distribution), LockedPackages())
+        if not search.renew and not have.lacking(word for words in sets for word in words):
+            continue
+        if brought is not None:
+            now.update(parse_locked(brought.read_text("utf-8"), brought) if brought.is_file() else {})
+            continue
+        folder = roster.store.root / "apt" / str(distribution)
+        known = LockedPackages() if search.renew else have
+        disks = [
+            roster.store.locate(each) for each in dict.fromkeys(one for want in sets.values() for one in want.disks)
+        ]
+        found = resolve(distribution, (*known.wanted, *sets), search.archive, folder, known, repositories=disks)
+        now[str(distribution)] = replace(found, wanted=tuple(dict.fromkeys(found.wanted)))
+    if now != before:
+        write_locked(lock, now)
+    mirror = PackageMirror(now)
+    of_hosts = _found(mirror, wanted, EXPORT if brought is not None else "")
+    return replace(of_hosts, pinned=_names(mirror) - _names(PackageMirror(before)))
+
+
+def _names(mirror: PackageMirror) -> frozenset[str]:
+    return frozenset(deb.name for deb in mirror.files)
+
+
+def wanted_packages(
+    roster: Roster, stack: Stack, hosts: Iterable[Host], seen: Seen, systems: Sequence[Facts]
+) -> Wanted:
+    """The packages of those hosts whose roles take them from the mirror. Raises ``ArtifactError`` for hosts of which
+    nothing is known, and ``InputErrors`` with every mistake in the variables of these hosts."""
+    wanted: dict[Distribution, dict[tuple[str, ...], HostsWant]] = {}
+    unknown: list[str] = []
+    mistakes = Mistakes()
+    for host in hosts:
+        with mistakes:
+            member = roster.member(host, check=False)
+            if member.packages is None:
+                continue
+            roles = (member if member.stack.name == stack.name else member.having(stack)).desired.roles
+            states = [state for role in roles for state in role.resources]
+            for facts in systems or (seen(host.name),):
+                distribution = _distribution(facts)
+                if distribution is None:
+                    unknown.append(host.name)
+                    continue
+                disks, others = local_repositories(states)
+                words = tuple(dict.fromkeys((*packages_of(states, facts), *others)))
+                wanted.setdefault(distribution, {}).setdefault(words, HostsWant(disks)).hosts.append(host.name)
+    mistakes.refuse()
+    if unknown:
+        names = fold(unknown)
+        raise ArtifactError(
+            f"the packages of {names} shall come from the mirror, and no audit has seen a release for {ARCHITECTURE} "
+            f"there: run `invoke audit --hosts {names}` (the hosts need no network for it but yours), or name "
+            f"distribution and kernel of all hosts (`mirror --systems {EXAMPLE}`)"
+        )
+    return wanted
+
+
+def _distribution(facts: Facts | None) -> Distribution | None:
+    name = distribution_of(facts) if facts is not None else ""
+    if facts is None or not name:
+        return None
+    identity, _, version = name.partition("-")
+    codename = codename_of(facts) or CODENAMES.get(name, "")
+    return Distribution(identity, version, codename) if codename else None
+
+
+def _found(
+    mirror: PackageMirror,
+    wanted: Wanted,
+    cure: str,
+) -> FoundPackages:
+    files: dict[str, MirroredDeb] = {}
+    lacking: dict[tuple[Distribution, str], list[str]] = {}
+    for distribution, sets in wanted.items():
+        for words, want in sets.items():
+            names = [word.partition("=")[0] for word in words]
+            needed = mirror.needed_by_others(str(distribution), names)
+            files.update((deb.name, deb) for deb in mirror.closure(str(distribution), (*names, *needed)))
+            for word in mirror.lacking(str(distribution), words):
+                lacking.setdefault((distribution, word), []).extend(want.hosts)
+    return FoundPackages(tuple(files.values()), lacking=tuple(_sentences(lacking, cure)))
+
+
+def _sentences(lacking: Mapping[tuple[Distribution, str], Sequence[str]], cure: str) -> Iterator[str]:
+    for (distribution, word), hosts in lacking.items():
+        who = fold(list(dict.fromkeys(hosts)))
+        if cure:
+            yield f"the export holds no {word} for {distribution}, which {who} takes: {cure}"
+        elif word.startswith(_HEADERS):
+            yield (
+                f"the archive of {distribution} has no {word}, for the kernel that runs on {who}: newer ones have "
+                "replaced it; boot a kernel that the archive has, run `invoke audit` and mirror again"
+            )
+        else:
+            yield f"the archive of {distribution} has no package {word}, which {who} takes"

@@ -1,0 +1,118 @@
+"""What a distribution's archive has of the packages that hosts want, with all that these need.
+
+apt resolves against a host that has nothing, so that the files serve every host of the distribution; what a host has
+already it is not sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from hostwright.common.errors import ArtifactError
+from hostwright.stack.store.aptroot import AptArchive, Distribution, PrivateApt
+from hostwright.stack.store.artifacts import locked
+from hostwright.stack.store.debs import LockedDeb, LockedPackages
+
+
+def resolve(
+    distribution: Distribution,
+    wanted: Sequence[Sequence[str]],
+    archive: AptArchive,
+    folder: Path,
+    before: LockedPackages,
+    *,
+    repositories: Sequence[Path] = (),
+) -> LockedPackages:
+    """The packages that these sets of words (``name`` or ``name=version``) take, each set on a host of its own.
+
+    Where the archive still has the versions of ``before``, these are taken. A word that the archive does not know is
+    left out, unless it is in ``before``: then that stays, with what it needs. ``folder`` is kept for the next time.
+    ``repositories`` are package files that hold a repository, which hosts have on their own disk: words may name
+    packages of theirs, and what those need comes from the archive. Raises ``ArtifactError``.
+    """
+    with locked(folder):
+        apt = PrivateApt(folder, distribution, archive)
+        apt.prepare(before, repositories)
+        known = apt.known({word for words in wanted for word in words})
+        chosen: dict[str, tuple[str, str]] = {}
+        for words in dict.fromkeys(tuple(word for word in words if word in known) for words in wanted):
+            for name, version, url in apt.resolve(words):
+                if chosen.setdefault(name, (version, url))[0] != version:
+                    raise ArtifactError(
+                        f"hosts with {distribution} want two versions of {name}, and one can be mirrored"
+                    )
+        rows = {row["Package"]: row for row in apt.stanzas(chosen)}
+    needs = _needs(rows)
+    theirs = {name for name, (_, url) in chosen.items() if url.startswith(apt.local)}
+    debs = {name: _locked(row, chosen[name][1], needs[name]) for name, row in rows.items() if name not in theirs}
+    others = {name: tuple(sorted(_beyond(name, needs, theirs))) for name in sorted(theirs)}
+    for deb in before.packages:
+        now = debs.get(deb.package)
+        if now is not None and now.version == deb.version and now.sha256 != deb.sha256:
+            raise ArtifactError(
+                f"the archive has another file of {deb.package} {deb.version} for {distribution}: its sha256 is "
+                f"{now.sha256}, and the lock file has {deb.sha256}; `mirror --renew` takes what the archive has now"
+            )
+    unknown = {word for words in wanted for word in words} - known
+    debs = {**_still(before, unknown), **debs}
+    sets = tuple(dict.fromkeys(map(tuple, wanted)))
+    return LockedPackages(sets, tuple(debs[name] for name in sorted(debs)), {**before.others, **others})
+
+
+def _beyond(name: str, needs: Mapping[str, set[str]], theirs: set[str]) -> set[str]:
+    """What a package of a repository may ask for of the archive, by itself or by others of that repository."""
+    ahead, seen = [name], {name}
+    while ahead:
+        new = needs[ahead.pop()] - seen
+        seen |= new
+        ahead += new & theirs
+    return seen - theirs
+
+
+def _still(before: LockedPackages, words: Iterable[str]) -> dict[str, LockedDeb]:
+    """The packages of before that these words take."""
+    debs = {deb.package: deb for deb in before.packages}
+    names = [word.partition("=")[0] for word in words if not before.lacking([word])]
+    ahead = [*names, *(need for name in names for need in before.others.get(name, ()))]
+    found: dict[str, LockedDeb] = {}
+    while ahead:
+        name = ahead.pop()
+        if name in debs and name not in found:
+            found[name] = debs[name]
+            ahead += debs[name].needs
+    return found
+
+
+def _locked(row: Mapping[str, str], url: str, needs: set[str]) -> LockedDeb:
+    """A package of the archive for the lock file."""
+    name, version = row["Package"], row["Version"]
+    if not row.get("SHA256") or not row.get("Size"):
+        raise ArtifactError(f"the archive tells no sha256 of {name} {version}, so it cannot be pinned")
+    return LockedDeb(name, version, url, row["SHA256"], int(row["Size"]), tuple(sorted(needs)))
+
+
+def _needs(rows: Mapping[str, Mapping[str, str]]) -> dict[str, set[str]]:
+    """Those among the packages that each may ask for, by name or by what they provide."""
+    provided: dict[str, set[str]] = {}
+    for name, row in rows.items():
+        for word in (name, *_names(row.get("Provides", ""))):
+            provided.setdefault(word, set()).add(name)
+    needs: dict[str, set[str]] = {}
+    for name, row in rows.items():
+        asked = (*_names(row.get("Pre-Depends", "")), *_names(row.get("Depends", "")))
+        needs[name] = {package for word in asked for package in provided.get(word, ())} - {name}
+    return needs
+
+
+def _names(relation: str) -> Iterator[str]:
+    """The names in a field of relations, of all alternatives.
+
+    >>> list(_names("libc6 (>= 2.34), perl:any | perl5 (>> 5) [amd64], make"))
+    ['libc6', 'perl', 'perl5', 'make']
+    """
+    for group in relation.split(","):
+        for word in group.split("|"):
+            name = word.strip().partition(" ")[0].partition(":")[0].partition("(")[0]
+            if name:
+                yield name

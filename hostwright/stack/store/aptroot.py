@@ -1,0 +1,279 @@
+"""This machine's apt in a directory of its own, on the archive of some distribution.
+
+Of this machine's settings it takes the addresses of the archive, proxies and credentials; this machine's state and
+cache are not touched. Lists count only if the distribution's key has signed them.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostwright.common.errors import ArtifactError
+from hostwright.common.places import write_whole
+from hostwright.common.text import one_line, printable
+from hostwright.stack.store.debs import LockedPackages
+from hostwright.stack.store.diskrepository import list_in
+
+ARCHITECTURE = "amd64"
+#: releases whose codename need not be asked of a host
+CODENAMES = {
+    "debian-10": "buster", "debian-11": "bullseye", "debian-12": "bookworm", "debian-13": "trixie",
+    "ubuntu-18.04": "bionic", "ubuntu-20.04": "focal", "ubuntu-22.04": "jammy", "ubuntu-24.04": "noble",
+}  # fmt: skip
+_POCKETS = ("", "-updates", "-security", "/updates")  #: the suites of a release; the last: Debian's security before 11
+_COMPONENTS = {
+    "debian": {"main", "contrib", "non-free", "non-free-firmware"},
+    "ubuntu": {"main", "restricted", "universe", "multiverse"},
+}
+_KEYRING = "/usr/share/keyrings/{}-archive-keyring.gpg"  #: where the distributions' own packages of keys put them
+_APT_TIMEOUT_S = 1800.0  #: our estimate: 60 MB of lists at 0.03 MB/s; apt itself gives up a server that is silent
+_TARGETS = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)"
+#: of this machine's own settings, how the archive is reached
+_TAKEN = ("Acquire::http", "Acquire::https", "Acquire::Retries", "Acquire::ForceIPv")
+_ONLINE = (
+    "is this machine online, and does apt's list of sources name the right archive (`--sources FILE` names another)?"
+)
+_EXPLAINED = 3  #: lines of apt's that say why
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A release: ``debian``, ``12``, ``bookworm``, as in ``/etc/os-release``."""
+
+    identity: str
+    version: str
+    codename: str
+
+    def __str__(self) -> str:
+        return f"{self.identity}-{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class AptArchive:
+    """Where packages are looked for: in apt's ``sources`` of this machine, or in a file of them; and who must have
+    signed them: the distribution's keys, as its own package puts them on this machine, or those in a file."""
+
+    sources: Path | None = None
+    keyring: Path | None = None
+
+
+class PrivateApt:
+    """This machine's apt in a directory of its own, for one distribution."""
+
+    def __init__(self, folder: Path, distribution: Distribution, archive: AptArchive):
+        if shutil.which("apt-get") is None:
+            raise ArtifactError(
+                "this machine has no apt, which knows what packages need: run invoke mirror with the same inventory on "
+                "a Debian or Ubuntu machine (a container does) and commit the lock file; with that, any machine "
+                "brings the files, also with --from DIR"
+            )
+        self._folder = folder
+        self._of = distribution
+        self._archive = archive
+        self._config = folder / "apt.conf"
+
+    @property
+    def local(self) -> str:
+        """How the addresses of packages of the repositories begin."""
+        return f"file://{self._folder}/local/"
+
+    def prepare(self, before: LockedPackages, repositories: Sequence[Path]) -> None:
+        """Fetch the lists, and prefer the versions of before."""
+        for name in ("lists/partial", "cache/archives/partial", "named"):
+            (self._folder / name).mkdir(parents=True, exist_ok=True)
+        keyring = self._keyring()
+        lines = [
+            f"deb [arch={ARCHITECTURE} signed-by={keyring}] {uri} {suite} {' '.join(sorted(components))}\n"
+            for (uri, suite), components in self._repositories().items()
+        ]
+        stanzas = (
+            f"Package: {deb.package}\nPin: version {deb.version}\nPin-Priority: 991\n" for deb in before.packages
+        )
+        lines += [f"deb [trusted=yes] file:{place} ./\n" for place in map(self._unpacked, repositories)]
+        (self._folder / "sources.list").write_text("".join(lines))
+        (self._folder / "preferences").write_text("\n".join(stanzas))
+        (self._folder / "status").touch()
+        self._config.write_text(_settings(self._folder) + "".join(_reached()))
+        done = self._run("apt-get", "-q", "update")
+        faults = [line for line in (done.stdout + done.stderr).splitlines() if _is_fault(line)]
+        if done.returncode != 0 or faults:
+            said = printable(one_line("; ".join(faults[:_EXPLAINED]) or "apt-get update failed")).rstrip(".")
+            raise ArtifactError(f"the package lists of {self._of} could not be fetched: {said}: {_ONLINE}")
+
+    def _unpacked(self, repository: Path) -> Path:
+        """The directory with the list of a repository, which is named by its sum, as the store's directory is."""
+        place = self._folder / "local" / repository.parent.name
+        if not (place / "Packages").is_file():
+            place.mkdir(parents=True, exist_ok=True)
+            write_whole(place / "Packages", list_in(repository), 0o644)
+        return place
+
+    def _keyring(self) -> Path:
+        keyring = self._archive.keyring or Path(_KEYRING.format(self._of.identity))
+        if not keyring.is_file():
+            raise ArtifactError(
+                f"{keyring} is not there, with the keys that have signed the packages of {self._of}: install "
+                f"{self._of.identity}-archive-keyring on this machine, or name a file with them (`--keyring FILE`)"
+            )
+        return keyring.absolute()
+
+    def _repositories(self) -> Mapping[tuple[str, str], set[str]]:
+        """The archive's addresses and suites, with their components. Those of another release of the same distribution
+        are asked for this one."""
+        found = list(self._targets(self._of.codename))
+        mine = platform.freedesktop_os_release() if self._archive.sources is None else {}
+        if not found and mine.get("ID") == self._of.identity and mine.get("VERSION_CODENAME"):
+            found = list(self._targets(mine["VERSION_CODENAME"]))
+        if not found:
+            where = self._archive.sources or "apt on this machine"
+            raise ArtifactError(
+                f"{where} names no archive of {self._of} ({self._of.codename}): name a file with apt's sources for it, "
+                "as hosts have them in /etc/apt (`mirror --sources FILE`)"
+            )
+        repositories: dict[tuple[str, str], set[str]] = {}
+        for uri, pocket, component in found:
+            repositories.setdefault((uri, self._of.codename + pocket), set()).add(component)
+        return repositories
+
+    def _targets(self, codename: str) -> Iterator[tuple[str, str, str]]:
+        """Address, suite without the codename, and component, of the sources of that release."""
+        options: list[str] = []
+        if named := self._archive.sources:
+            shutil.rmtree(self._folder / "named")
+            (self._folder / "named").mkdir()
+            shutil.copyfile(named, self._folder / "named" / named.name)
+            options = ["-o", "Dir::Etc::SourceList=/dev/null", "-o", f"Dir::Etc::SourceParts={self._folder}/named"]
+        asked = ["apt-get", *options, "indextargets", "--format", _TARGETS, "Created-By: Packages"]
+        said = _program(asked)
+        known = [line.split(" ") for line in said.stdout.splitlines()]  # of lists that are here: whose they are
+        others = {(row[0], row[1]) for row in known if len(row) == 4 and row[3].casefold() != self._of.identity}
+        all_of_them = _program([*asked[:-3], "--no-release-info", *asked[-3:]])
+        components = _COMPONENTS.get(self._of.identity)
+        for row in dict.fromkeys(all_of_them.stdout.splitlines()):
+            uri, suite, component, *_ = [*row.split(" "), "", "", ""]
+            pocket = suite.removeprefix(codename)
+            ours = suite.startswith(codename) and pocket in _POCKETS and (uri, suite) not in others
+            if ours and component and (components is None or component in components):
+                yield uri, pocket, component
+
+    def known(self, words: Iterable[str]) -> frozenset[str]:
+        """Those of the words of which there is a package."""
+        chosen = sorted(words)
+        shown = {(stanza["Package"], stanza["Version"]) for stanza in self._show(chosen)}
+        names = {name for name, _ in shown}
+        parts = ((word, *word.partition("=")[::2]) for word in chosen)
+        return frozenset(
+            word for word, name, version in parts if ((name, version) in shown if version else name in names)
+        )
+
+    def resolve(self, words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+        """Name, version and address of each package that a host which has nothing gets with these."""
+        done = self._run("apt-get", "-q", "--print-uris", "install", *words)
+        if done.returncode != 0:
+            said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+            why = [line for line in said if "epends: " in line or "onflicts: " in line or "reaks: " in line] or said[
+                -1:
+            ]
+            raise ArtifactError(
+                f"apt finds no way to install these together on {self._of}: {' '.join(words)}: "
+                f"{printable(one_line('; '.join(why[:_EXPLAINED])))}"
+            )
+        for line in done.stdout.splitlines():
+            uri, _, rest = line.removeprefix("'").partition("' ")
+            parts = rest.split(" ")[0].split("_")  # NAME_VERSION_ARCHITECTURE.deb, with an epoch's colon as %3a
+            if line.startswith("'") and len(parts) == 3:
+                yield parts[0], parts[1].replace("%3a", ":"), self._address(uri)
+
+    def _address(self, uri: str) -> str:
+        """The address of a file as others fetch it."""
+        scheme, _, rest = uri.partition(":")
+        if scheme in {"http", "https"}:
+            return uri
+        if scheme == "file":
+            return f"file:///{rest.lstrip('/')}"
+        raise ArtifactError(
+            f"apt gets packages of {self._of} by {scheme}:, which nothing else does: name a file with sources whose "
+            "addresses begin with http, https or file (`mirror --sources FILE`)"
+        )
+
+    def stanzas(self, chosen: Mapping[str, tuple[str, str]]) -> list[dict[str, str]]:
+        """What the lists say of these packages at these versions."""
+        return list(self._show([f"{name}={version}" for name, (version, _) in chosen.items()]))
+
+    def _show(self, words: Sequence[str]) -> Iterator[dict[str, str]]:
+        if not words:
+            return
+        done = self._run("apt-cache", "show", *words)  # it fails where one of them is not known, and shows the others
+        for text in done.stdout.split("\n\n"):
+            fields = [line.partition(":") for line in text.splitlines() if line[:1] not in {"", " ", "\t"}]
+            stanza = {name: value.strip() for name, _, value in fields}
+            if stanza.get("Package") and stanza.get("Version"):
+                yield stanza
+
+    def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return _program(command, APT_CONFIG=str(self._config))
+
+
+def _program(command: Sequence[str], **settings: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command,
+            env={**os.environ, "LC_ALL": "C", **settings},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_APT_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ArtifactError(f"{command[0]} did not end within {_APT_TIMEOUT_S:.0f} s: {_ONLINE}") from None
+
+
+def _settings(folder: Path) -> str:
+    """apt's settings: everything in this directory, nothing of this machine's, for a host of which nothing is known."""
+    values = {
+        "Dir::Etc::Main": "/dev/null",
+        "Dir::Etc::Parts": "/dev/null",
+        "Dir::Etc::SourceList": f"{folder}/sources.list",
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::Etc::Preferences": f"{folder}/preferences",
+        "Dir::Etc::PreferencesParts": "/dev/null",
+        "Dir::State": str(folder),
+        "Dir::State::Lists": f"{folder}/lists",
+        "Dir::State::status": f"{folder}/status",
+        "Dir::State::extended_states": f"{folder}/extended_states",
+        "Dir::Cache": f"{folder}/cache",
+        "Dir::Log": f"{folder}/log",
+        "APT::Architecture": ARCHITECTURE,
+        "APT::Architectures": ARCHITECTURE,
+        "APT::Install-Recommends": "false",
+        "APT::Sandbox::User": "root",  # the store may be closed to apt's own user
+        # versions that Ubuntu gives to some machines first: everybody gets the same
+        "APT::Get::Always-Include-Phased-Updates": "true",
+        "APT::Update::Error-Mode": "any",
+        "Acquire::Languages": "none",
+        "Acquire::AllowReleaseInfoChange::Suite": "true",  # a release becomes oldstable
+        "Acquire::AllowReleaseInfoChange::Version": "true",
+    }
+    return "".join(f'{name} "{value}";\n' for name, value in values.items())
+
+
+def _reached() -> Iterator[str]:
+    """How this machine reaches the archive: proxies, time limits, and the file with credentials."""
+    for line in _program(["apt-config", "dump"]).stdout.splitlines():
+        if line.startswith((*_TAKEN, "Dir::Etc::netrc", "Dir::Etc::netrcparts")):
+            name, _, value = line.partition(" ")
+            if name.startswith("Dir::"):
+                value = f'"{Path("/etc/apt") / value.strip(chr(34) + ";")}";'
+            yield f"{name} {value}\n"
+
+
+def _is_fault(line: str) -> bool:
+    return line.startswith(("E: ", "W: Failed to fetch", "W: GPG error", "W: An error occurred during the signature"))
