@@ -13,16 +13,19 @@ from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG, KernelLi
 
 
 def same_model(one: str, other: str) -> bool:
-    """Whether two names are of the same model: drivers put the maker before it or not.
+    """Whether two names are of the same model: drivers put the maker before it or not, and CUDA puts a MIG device's
+    profile behind it.
 
     >>> same_model("NVIDIA A100-SXM4-80GB", "A100-SXM4-80GB")
     True
+    >>> same_model("NVIDIA H100 NVL MIG 3g.47gb", "NVIDIA H100 NVL")
+    True
     """
-    return _without_maker(one) == _without_maker(other)
+    return _card(one) == _card(other)
 
 
-def _without_maker(name: str) -> str:
-    return " ".join(name.split()).removeprefix("NVIDIA ")
+def _card(name: str) -> str:
+    return " ".join(name.split()).removeprefix("NVIDIA ").partition(" MIG ")[0]
 
 
 @once

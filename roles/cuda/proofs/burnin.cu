@@ -117,18 +117,24 @@ Burned burn(const Card &card, const Arguments &arguments) {
   return all;
 }
 
-// What nvidia-smi said of one card. Heat: NVML's reasons SW and HW thermal slowdown; brake: HW slowdown, which power
-// supply or heat cause, and the power brake.
+// What nvidia-smi said of one card; in place of a value that it does not have it prints words. Heat: NVML's reasons SW and
+// HW thermal slowdown; brake: HW slowdown, which power supply or heat cause, and the power brake.
 struct Seen {
-  int samples = 0, hot = 0, braked = 0;
-  double hottest = 0, power = 0;
-  std::vector<double> clocks;
+  int reasons = 0, hot = 0, braked = 0;  // samples
+  std::vector<double> temperatures, clocks, powers;
 };
 
 const unsigned long HOT = 0x20 | 0x40, BRAKE = 0x08 | 0x80;
 const char *QUERY = "nvidia-smi --format=csv,noheader,nounits --query-gpu=uuid,temperature.gpu,clocks.sm,power.draw,";
 const char *REASONS[] = {"clocks_throttle_reasons.active", "clocks_event_reasons.active"};  // the second from R535 on
 
+void take(const std::string &word, std::vector<double> &values) {
+  char *end = nullptr;
+  const double value = strtod(word.c_str(), &end);
+  if (end != word.c_str() && *end == 0) values.push_back(value);
+}
+
+// Whether it told of a card. Its status does not say that: it is 14 where a card's infoROM is damaged, after all its rows.
 bool ask(const char *reasons, std::map<std::string, Seen> &seen) {
   FILE *answer = popen((std::string(QUERY) + reasons + " 2>/dev/null").c_str(), "r");
   char line[512];
@@ -136,19 +142,21 @@ bool ask(const char *reasons, std::map<std::string, Seen> &seen) {
   while (answer && rows < 64 && fgets(line, sizeof line, answer)) {
     std::vector<std::string> words;
     std::istringstream text(line);
-    for (std::string word; std::getline(text, word, ',');) words.push_back(word);
+    for (std::string word; std::getline(text, word, ',');) words.push_back(word.substr(0, word.find('\n')));
     if (words.size() != 5 || words[0].compare(0, 4, "GPU-") != 0) continue;
     ++rows;
     Seen &card = seen[words[0]];
+    take(words[1], card.temperatures);
+    take(words[2], card.clocks);
+    take(words[3], card.powers);
+    if (words[4].find("0x") == std::string::npos) continue;
     const unsigned long active = strtoul(words[4].c_str(), nullptr, 16);
-    ++card.samples;
+    ++card.reasons;
     card.hot += (active & HOT) != 0;
     card.braked += (active & BRAKE) != 0;
-    card.hottest = std::max(card.hottest, strtod(words[1].c_str(), nullptr));
-    card.power = std::max(card.power, strtod(words[3].c_str(), nullptr));
-    card.clocks.push_back(strtod(words[2].c_str(), nullptr));
   }
-  return answer && pclose(answer) == 0 && rows > 0;
+  if (answer) pclose(answer);
+  return rows > 0;
 }
 
 void tell(const Card &card, const Burned &burned, Seen seen) {
@@ -157,14 +165,16 @@ void tell(const Card &card, const Burned &burned, Seen seen) {
   measure("wrong results", static_cast<double>(burned.wrong), "", card.device);
   measure("differs from the processor", burned.places_wrong, "", card.device);
   measure("rounds", burned.products, "", card.device);
-  if (seen.samples == 0) return;
-  std::sort(seen.clocks.begin(), seen.clocks.end());
-  measure("temperature", seen.hottest, "C", card.device);
-  measure("clock", seen.clocks[seen.clocks.size() / 2], "MHz", card.device);
-  measure("lowest clock", seen.clocks.front(), "MHz", card.device);
-  measure("power", seen.power, "W", card.device);
-  measure("slowed down by heat", 100.0 * seen.hot / seen.samples, "%", card.device);
-  measure("slowed down by the hardware", 100.0 * seen.braked / seen.samples, "%", card.device);
+  for (auto values : {&seen.temperatures, &seen.clocks, &seen.powers}) std::sort(values->begin(), values->end());
+  if (!seen.temperatures.empty()) measure("temperature", seen.temperatures.back(), "C", card.device);
+  if (!seen.clocks.empty()) {
+    measure("clock", seen.clocks[seen.clocks.size() / 2], "MHz", card.device);
+    measure("lowest clock", seen.clocks.front(), "MHz", card.device);
+  }
+  if (!seen.powers.empty()) measure("power", seen.powers.back(), "W", card.device);
+  if (seen.reasons == 0) return;
+  measure("slowed down by heat", 100.0 * seen.hot / seen.reasons, "%", card.device);
+  measure("slowed down by the hardware", 100.0 * seen.braked / seen.reasons, "%", card.device);
 }
 
 int main(int count, char **words) {

@@ -18,6 +18,9 @@ NAME = LETTERS + "0123456789_. -"
 PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
 #: what a test comes out as: DCGM's words, which differ in case and spelling between its versions
 STATUSES = {"pass": "pass", "fail": "fail", "warn": "warn", "skip": "skip", "skipped": "skip", "notrun": "skip"}
+#: dcgmi says the one or the other where no host engine runs, or both
+NO_ENGINE = ("unable to establish a connection", "unable to connect to host engine")
+SOFTWARE = "deployment"  # the category of tests of drivers, libraries and settings
 ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")  # of DCGM 4, and of those before it
 
 
@@ -41,17 +44,40 @@ def diagnosis(text: str) -> "dict[str, Any]":
     return root
 
 
-def rows(root: "dict[str, Any]", devices: "dict[str, str]") -> "Iterator[dict[str, Any]]":
-    """A row for each test and card, and one for each warning. ``devices`` are the cards by DCGM's numbers."""
+def rows(root: "dict[str, Any]", devices: "dict[str, str]", software: bool = True) -> "Iterator[dict[str, Any]]":
+    """A row for each test and card, and one for each warning. ``devices`` are the cards by DCGM's numbers. Without
+    ``software``, those of the tests that look at the card itself."""
     for category in items(root.get("test_categories")):
+        if not software and plain(category.get("category", "")).lower() == SOFTWARE:
+            continue
         for test in items(category.get("tests")):
             name = "dcgm " + only(NAME, plain(test.get("name", "")).lower())[:60]
-            for result in items(test.get("results")) or items([test.get("test_summary")]):
-                status = only(LETTERS, plain(result.get("status", "")).lower()).replace(" ", "")
+            for result in results(test):
                 device = named(result, devices)
-                yield measure(name, STATUSES.get(status, "unknown: " + status), device)
+                yield measure(name, outcome(result), device)
                 for warning in warnings(result)[:1]:
                     yield measure(name + " warning", warning, device)
+
+
+def results(test: "dict[str, Any]") -> "list[dict[str, Any]]":
+    """A test's results for each card. DCGM 4 has one of the whole test beside them, with the errors of no card: that
+    counts where no card came out as badly; else its errors are those of the cards that did and have none."""
+    each, whole = items(test.get("results")), items([test.get("test_summary")])
+    if not each or not whole or outcome(whole[0]) in {"pass", "skip"}:
+        return each or whole
+    if outcome(whole[0]) not in map(outcome, each):
+        return [*each, *whole]
+    bare = {"warnings": warnings(whole[0])}
+    return [
+        dict(result, **bare) if outcome(result) == outcome(whole[0]) and not warnings(result) else result
+        for result in each
+    ]
+
+
+def outcome(result: "dict[str, Any]") -> str:
+    """What it came out as, in our word for it."""
+    status = only(LETTERS, plain(result.get("status", "")).lower()).replace(" ", "")
+    return STATUSES.get(status, "unknown: " + status)
 
 
 def warnings(result: "dict[str, Any]") -> "list[str]":
@@ -129,22 +155,29 @@ def main(arguments: str) -> int:
     if refusal(text):
         return say({"not run": refusal(text)})
     try:
-        every = list(rows(diagnosis(text), devices))
+        root = diagnosis(text)
+        every, hardware = list(rows(root, devices)), list(rows(root, devices, software=False))
         if not every:
             raise NoDiagnosis("DCGM's diagnosis holds no test: " + plain(text)[:80])
     except NoDiagnosis as error:
         print(json.dumps({"error": str(error)}))
         return 1
-    if all(row["value"] == "skip" for row in every if not row["measure"].endswith(" warning")):
-        return say({"not run": "DCGM skipped every test: it does not test this model of card"})
+    if outcomes(hardware) <= {"skip"} and outcomes(every) <= {"pass", "skip"}:
+        what = "test" if outcomes(every) == {"skip"} else "test of the hardware"
+        return say({"not run": "DCGM skipped every " + what + ": it does not test this model of card"})
     return say(*every[:MOST_ROWS])
+
+
+def outcomes(tests: "list[dict[str, Any]]") -> "set[str]":
+    """What these tests came out as, each word once."""
+    return {row["value"] for row in tests if not row["measure"].endswith(" warning")}
 
 
 def refusal(text: str) -> str:
     """Why DCGM tested nothing, as it says itself; empty where it did, or where it ended without a word."""
     if "unsupported gpu" in text.lower():
         return "DCGM does not test this model of card"
-    if "unable to establish a connection" in text.lower():
+    if any(words in text.lower() for words in NO_ENGINE):
         return "DCGM's host engine does not answer: is nvidia-dcgm running?"
     try:
         said = diagnosis(text).get("runtime_error")

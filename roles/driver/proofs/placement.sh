@@ -10,8 +10,8 @@ number() {  # FILE: the whole number in it, else -1
   value=$(cat "$1" 2>/dev/null)
   case $value in '' | *[!0-9]*) echo -1 ;; *) echo "$value" ;; esac
 }
-told() {  # NAME FILE: what the driver says of a card, as plain characters
-  sed -n "s/^$1:[[:space:]]*//p" "$2" 2>/dev/null | head -n 1 | tr -cd 'A-Za-z0-9 _.:-' | head -c 80
+told() {  # NAME FILE: what the driver says of a card, as plain characters; of one that it has not started, GPU-????????-…
+  sed -n "s/^$1:[[:space:]]*//p" "$2" 2>/dev/null | grep -v '?' | head -n 1 | tr -cd 'A-Za-z0-9 _.:-' | head -c 80
 }
 
 nodes=0

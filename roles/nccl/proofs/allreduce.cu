@@ -27,15 +27,17 @@ inline bool begins(const std::string &text, const char *with) { return text.comp
 
 // By what the cards of the host reach each other. NCCL's lines, of 2.8 and of 2.19: "Pattern 4, crossNic 0, nChannels 12,
 // speed 20/20, type NVL/PIX, sameChannels 1" is the ring, "Channel 00 : 0[7000] -> 1[f000] via P2P/direct pointer" a step
-// of it. Before 2.9 host memory was "direct shared memory", since then it is "SHM/direct".
+// of it. Before 2.9 host memory was "direct shared memory", since then it is "SHM/direct". "NVLS comm 0x55d9 headRank 0"
+// is the sum made in the NVSwitches: since 2.22 steps are connected when they are first needed, and that one needs none.
 std::string way() {
   std::ifstream file(LOG);
   std::string line, kind;
-  bool direct = false, memory = false, network = false;
+  bool direct = false, memory = false, network = false, switches = false;
   while (std::getline(file, line)) {
     const size_t type = line.find(", type "), via = line.find(" via ");
     if (kind.empty() && line.find("Pattern 4,") != std::string::npos && type != std::string::npos)
       kind = line.substr(type + 7, 3);
+    switches |= line.find(" NVLS comm ") != std::string::npos;
     if (via == std::string::npos || line.find(" -> ") == std::string::npos) continue;
     const std::string by = line.substr(via + 5);
     direct |= begins(by, "P2P/");
@@ -44,6 +46,7 @@ std::string way() {
   }
   if (network) return "network";
   if (memory) return "host memory";
+  if (switches) return "NVLink";
   if (!direct || kind.empty()) return "not told";
   return kind == "NVL" || kind == "NVB" || kind == "C2C" ? "NVLink" : "PCIe";
 }

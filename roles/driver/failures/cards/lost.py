@@ -15,7 +15,8 @@ from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
 EXIT_LOST = 15  #: nvidia-smi's manual: "GPU has fallen off the bus or has otherwise become inaccessible"
 
-_ADDRESS = Pattern(r"\b([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)(?:[^0-9A-Fa-f:]|$)")
+#: since R530 nvidia-smi writes no space before it: "the device handle for GPU0000:07:00.0: Unknown Error"
+_ADDRESS = Pattern(r"(?:\b|GPU)([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)(?:[^0-9A-Fa-f:]|$)")
 _NAMED = Pattern(r"NVRM: The NVIDIA GPU ")  # names the card; one of the next lines says what is wrong
 _LOST = Pattern(
     r"fallen off the bus|GPU is lost|Unable to determine the device handle for .+(?:Unknown Error|Not Found)"

@@ -70,11 +70,20 @@ def run(program: Callable[[Lines, dict[str, Any]], None]) -> None:
     leave(0)
 
 
+#: how lines begin that TensorFlow puts after what went wrong, or before it
+BESIDE = ("[[", "[Op:", "Hint: ", "Node: ", "Detected at node ", "<stack traces unavailable>")
+#: and what it says of how many errors there were
+COUNTS = (" root error(s) found.", " successful operations.", " derived errors ignored.")
+
+
 def sentence_of(error: Exception) -> str:
-    """What an error says: its first line, or its last where TensorFlow's first is a heading of a trace."""
-    said = [line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().startswith("[[")]
+    """What an error says: its first line, or its last where TensorFlow's first is a heading of a trace. Of several
+    errors, which TensorFlow numbers, the first."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = [line for line in lines if line and not line.startswith(BESIDE) and not any(map(line.__contains__, COUNTS))]
     line = (said[-1] if said[0].endswith(":") else said[0]) if said else ""
-    return f"{type(error).__name__}: {line}"[:500]
+    numbered = next((line for line in said if line.startswith("(0) ")), "")
+    return f"{type(error).__name__}: {numbered.partition(' ')[2] or line}"[:500]
 
 
 def leave(status: int) -> None:
@@ -84,13 +93,19 @@ def leave(status: int) -> None:
 
 
 def nvidia_smi(fields: str) -> list[list[str]]:
-    """What nvidia-smi tells of these fields, a list for each card; nothing where it does not run."""
+    """What nvidia-smi tells of these fields, the UUID among them, a list for each card; nothing where it does not run.
+
+    Its status says nothing of the rows: it is 14 where the infoROM of a card is damaged, and then a warning is beside
+    them; 15 where one card is lost.
+    """
     query = ["nvidia-smi", "--query-gpu=" + fields, "--format=csv,noheader,nounits"]
     try:
-        done = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60, check=True)
+        done = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError):
         return []
-    return [[field.strip() for field in line.split(",")] for line in done.stdout.decode(errors="replace").splitlines()]
+    rows = [[field.strip() for field in line.split(",")] for line in done.stdout.decode(errors="replace").splitlines()]
+    uuid = fields.split(",").index("uuid")
+    return [row for row in rows if len(row) == len(fields.split(",")) and row[uuid].startswith("GPU-")]
 
 
 def gpus() -> list[Device]:

@@ -103,7 +103,8 @@ earlier() { # "NAME GPU" of the first run before this one that wants a GPU of it
 }
 
 uses() { # who computes on its GPUs, in a line; nothing where nobody does
-  apps=$(timeout -k 5 30 nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name --format=csv,noheader) || {
+  # 14: the infoROM of a card is damaged, which is said after all rows
+  apps=$(timeout -k 5 30 nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name --format=csv,noheader) || [ $? -eq 14 ] || {
     echo "nvidia-smi does not answer"
     return
   }

@@ -96,7 +96,7 @@ class Host:
         self.program.write_text(f"#!/bin/sh\n{text.replace('/proc/', f'{folder}/proc/')}")
         self.program.chmod(0o755)
         setpriv = 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"'
-        smi = f"[ ! -e {folder}/broken ] || exit 9; cat {self.apps}"
+        smi = f"[ ! -e {folder}/broken ] || exit 9; cat {self.apps}; [ ! -e {folder}/worn ] || exit 14"
         self.environment = {
             **stub(
                 folder,
@@ -342,7 +342,8 @@ def test_where_it_says_so_it_waits_for_other_programs_too(host: Host) -> None:
         until(lambda: host.why("a") == "nvidia-smi does not answer", "why it waits")
         assert host.started == []
         (host.folder / "broken").unlink()
-        host.apps.write_text(f"{OTHER}, 4710, python3\n")
+        (host.folder / "worn").write_text("")
+        host.apps.write_text(f"{OTHER}, 4710, python3\nWARNING: infoROM is corrupted at gpu 0000:3B:00.0\n")
         until(lambda: host.started == ["a"], "what was started")
         host.ended("a")
         assert run.wait(60) == 0

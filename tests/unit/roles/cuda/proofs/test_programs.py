@@ -212,3 +212,51 @@ def test_a_run_that_is_over_before_nvidia_smi_has_answered_is_looked_at_all_the_
     smi(tmp_path, "clocks_throttle", "0x0000000000000040", "sleep 1")
     (finding,) = failures(judges.burn_in(run("burnin").measurements, EXPECTED))
     assert (finding.device, finding.sentence.partition(" ")[0]) == (FIRST, "heat")
+
+
+def told(folder: Path, *rows: str, status: int = 0) -> None:
+    """An nvidia-smi of R470 that prints these rows after UUIDs, the first of them only once."""
+    first, second = (card.partition(" ")[0] for card in (FIRST, SECOND))
+    (folder / "nvidia-smi").write_text(
+        "#!/bin/sh\ncase $* in *clocks_event*)"
+        " echo 'Field \"clocks_event_reasons.active\" is not a valid field to query.'; exit 2 ;; esac\n"
+        f'[ -e "{folder}/asked" ] && echo "{first}, {rows[1]}" || echo "{first}, {rows[0]}"\n'
+        f'touch "{folder}/asked"\necho "{second}, {rows[2]}"\n'
+        f"[ {status} = 0 ] || echo 'WARNING: infoROM is corrupted at gpu 0000:3B:00.0'\nexit {status}\n"
+    )
+    (folder / "nvidia-smi").chmod(0o755)
+
+
+def test_rows_beside_a_warning_count_to_the_end(run: Run, tmp_path: Path) -> None:
+    """microsoft/pai#3756: nvidia-smi ends with 14 where the infoROM of a card is damaged, after all its rows."""
+    well, hot = "61, 1410, 248.31, 0x0000000000000004", "91, 1095, 250.02, 0x0000000000000040"
+    told(tmp_path, well, hot, well, status=14)
+    measured = run("burnin").measurements
+    assert measured.number("temperature", FIRST) == 91
+    (finding,) = failures(judges.burn_in(measured, EXPECTED))
+    assert (finding.device, finding.sentence.partition(":")[0]) == (FIRST, "heat lowers its clocks under load")
+
+
+@pytest.mark.parametrize(
+    ("row", "figures"),
+    [
+        pytest.param("[GPU requires reset], [GPU requires reset], [GPU requires reset], [GPU requires reset]", {},
+                     id="[GPU requires reset]: Slurm jobs on an H100, a public report found by its text"),
+        pytest.param("54, [N/A], [N/A], [N/A]", {"temperature": 54}, id="plambe/zabbix-nvidia-smi-multi-gpu#17"),
+        pytest.param("35, 2418, 11.17, 0x0000000000000000",
+                     {"temperature": 35, "clock": 2418, "lowest clock": 2418, "power": 11.17,
+                      "slowed down by heat": 0, "slowed down by the hardware": 0}, id="XuehaiPan/nvitop#208"),
+        pytest.param("[Unknown Error], 1410, [Unknown Error], 0x0000000000000004",
+                     {"clock": 1410, "lowest clock": 1410, "slowed down by heat": 0, "slowed down by the hardware": 0},
+                     id="enkore/i3pystatus#850 and Quake4/MindMiner#627"),
+    ],
+)  # fmt: skip
+def test_a_value_that_nvidia_smi_does_not_have_is_no_figure(
+    run: Run, tmp_path: Path, row: str, figures: dict[str, float]
+) -> None:
+    told(tmp_path, row, row, "61, 1410, 248.31, 0x0000000000000004")
+    measured = run("burnin").measurements
+    names = ("temperature", "clock", "lowest clock", "power", "slowed down by heat", "slowed down by the hardware")
+    assert {name: measured.number(name, FIRST) for name in names if measured.number(name, FIRST) is not None} == figures
+    assert measured.number("clock", SECOND) == 1410
+    assert failures(judges.burn_in(measured, EXPECTED)) == []

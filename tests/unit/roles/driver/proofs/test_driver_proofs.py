@@ -6,74 +6,30 @@ testing/python3/dcgm_diag_schema.json of 4) and from its issue 139; what nvidia-
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hostwright.audit.hardware.gpu import Gpu
-from hostwright.prove.model import Expected, Measurements
-from hostwright.prove.reading import Printed, read
-from hostwright.standard.roles.driver import Driver
-from hostwright.standard.roles.driver.proofs import WATCH, judges, proofs
+from hostwright.prove.model import Measurements
+from hostwright.standard.roles.driver.proofs import WATCH, judges
 from hostwright.standard.roles.driver.proofs.diagnostics import cards as cards_of_dcgm
-
-EXPECTED = Expected("gpu01")
-PLACEMENT, DIAGNOSTICS = proofs(Driver(), None)  # type: ignore[arg-type]  # they ask nothing of the host
-UUID = "GPU-6e2c1c5e-0000-1111-2222-333344445555"
-CARD = f"{UUID} (Tesla V100-SXM2-16GB)"
-DISCOVERY = f"""1 GPU found.
-+--------+----------------------------------------------------------------------+
-| GPU ID | Device Information                                                   |
-+--------+----------------------------------------------------------------------+
-| 0      | Name: Tesla V100-SXM2-16GB                                           |
-|        | PCI Bus ID: 00000000:00:1E.0                                         |
-|        | Device UUID: {UUID}                                                  |
-+--------+----------------------------------------------------------------------+
-0 NvSwitches found.
-"""
-
-
-def command(folder: Path, name: str, script: str) -> None:
-    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-    (folder / name).chmod(0o755)
-
-
-def run(folder: Path, program: Any, *interpreter: str, status: int = 0, **environment: str) -> Printed:
-    (folder / program.file).write_text(program.source)
-    (folder / "arguments.json").write_text(json.dumps(dict(program.arguments)))
-    done = subprocess.run(
-        [*interpreter, program.file, "arguments.json"],
-        cwd=folder,
-        env={"PATH": f"{folder}:/usr/bin:/bin"} | environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == status, done.stdout
-    return read(done.stdout)
-
-
-def diagnosed(folder: Path, text: str, status: int = 0, exits: int = 0) -> Printed:
-    """What the program makes of dcgmi's output."""
-    (folder / "discovery").write_text(DISCOVERY)
-    (folder / "diag").write_text(text)
-    command(folder, "dcgmi", f'cat "{folder}/$1"; [ "$1" = discovery ] || exit {exits}')
-    return run(folder, DIAGNOSTICS.program, sys.executable, status=status)
-
-
-def results(printed: Printed) -> dict[tuple[str, str], Any]:
-    return {(one.name, one.device): one.value for one in printed.measurements}
-
-
-def document(root: str, *tests: Any, **more: Any) -> str:
-    return json.dumps({root: {"test_categories": [{"category": "Hardware", "tests": list(tests)}]} | more}, indent=1)
-
+from tests.unit.roles.driver.proofs.diagnosing import (
+    CARD,
+    DIAGNOSTICS,
+    EXPECTED,
+    PLACEMENT,
+    UUID,
+    command,
+    diagnosed,
+    document,
+    results,
+    run,
+)
 
 OF_2 = document(
     "DCGM GPU Diagnostic",

@@ -14,6 +14,7 @@ from hostwright.prove.model import Expected, Proof
 from hostwright.prove.reading import Printed, read
 from hostwright.standard.roles.cuda import Cuda, cuda
 from hostwright.standard.roles.nccl import Nccl, nccl
+from tests.unit.roles.nccl.proofs.published import LOGS
 from tests.unit.support.stacks import load_stack
 
 HERE = Path(__file__).parent
@@ -122,6 +123,7 @@ RING = "h:1:2 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 12, {}, type {}, sa
         (RING.format("speed 9/9", "SYS/PIX") + "Channel 00 : 0[1000] -> 1[9000] via direct shared memory\n", BY_MEMORY),
         (RING.format("bw 3.0/3.0", "SYS/SYS") + "Channel 00/0 : 1[1] -> 0[0] [send] via NET/Socket/0\n", "network"),
         ("h:1:2 [0] NCCL INFO Could not find: No such file\n", "not told"),
+        *LOGS,
     ],
 )  # fmt: skip
 def test_the_way_is_what_nccl_logs(run: Run, log: str, way: str) -> None:
