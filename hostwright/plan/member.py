@@ -285,7 +285,7 @@ class Roster:
             self._stacks[name] = stack
         return self._stacks[name]
 
-    def packages(self, stack: Stack) -> PackageMirror:
+    def _packages(self, stack: Stack) -> PackageMirror:
         """The packages of distributions that the mirror has for hosts with this stack. Raises ``InputError``."""
         lock = packages_lock(self.store, stack.name)
         return self.memory.kept("packages", (lock,), lambda: PackageMirror(read_locked(lock)))
@@ -357,7 +357,7 @@ class Roster:
             self._check(host)
         return Member(
             host, stack, ordered.planned, variables, self.options, self.force, ordered.every, self.templates,
-            ordered.of_host, self.memory, self.packages(stack) if mirrored(variables) else None,
+            ordered.of_host, self.memory, self._packages(stack) if mirrored(variables) else None,
         )  # fmt: skip
 
     def _roles_in_order(self, host: Host, stack: Stack, chosen: frozenset[str] | None) -> _Ordered:
