@@ -66,7 +66,7 @@ def test_the_table_says_no_gpu(hosts: Bench) -> None:
     done = hosts.invoke("prove", *words, COLUMNS="200")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert [line for line in lines if line.startswith("1 host, full proofs, ")]
+    assert [line for line in lines if line.startswith("1 host in ") and ", full proofs: 1 " in line]
     row = next(line for line in lines if line.startswith("cpu01 "))
     assert row.count("– no GPU") == len(OF_CARDS)
     assert row.count("✓") == 2
