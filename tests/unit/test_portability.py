@@ -69,6 +69,8 @@ LINUX_PROGRAMS = {
 HAS_ANOTHER_WAY = {
     ("operator.py", "/proc"): "test_operator.py: without it, ps(1) says when a process began",
     ("operator.py", "/etc/machine-id"): "test_operator.py: without it, the name of the machine is hashed",
+    ("aptroot.py", "apt-get"): "test_aptarchive.py: without it, the lock file comes from a machine that has it",
+    ("aptroot.py", "platform.freedesktop_os_release"): "asked only on a machine that has apt",
 }
 
 
