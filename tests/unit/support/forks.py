@@ -13,6 +13,10 @@ before=$(cat /proc/sys/kernel/ns_last_pid); timeout 50 /bin/sh >/dev/null; after
 echo "$((after - before - 3))"
 '"""
 
+#: What a program that looks at a host starts beside its probes: a subshell, ``head``, and the watch over all probes
+#: with its ``sleep``, before which a short look may be over.
+OF_A_LOOK = (3, 4)
+
 
 def forks(program: str) -> int:
     """The processes and subshells that ``/bin/sh`` starts for this program on this machine."""
