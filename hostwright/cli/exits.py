@@ -8,26 +8,23 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import TypeVar
 
 from rich.text import Text
 
+from hostwright.apply.executors.signals import hearing
 from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED, Interrupted
 from hostwright.cli import console
 from hostwright.cli.door import streams
 from hostwright.cli.door.libraries import lacking
 from hostwright.cli.door.unforeseen import sentence_of
 from hostwright.cli.views.shared import show_errors
-from hostwright.common.errors import BAD_INPUT, FAILED, INTERRUPTED, HostwrightError
+from hostwright.common.errors import BAD_INPUT, FAILED, INTERRUPTED, NOBODY_READS, HostwrightError
 from hostwright.common.text import printable
 
 T = TypeVar("T")
-
-NOBODY_READS = 141  #: what a shell shows for a program that SIGPIPE (13) ended: 128 + 13
 
 
 def run(verb: Callable[[], int]) -> int:
@@ -88,38 +85,25 @@ def shown(work: Callable[[], T], show: Callable[[T], None]) -> T:
 def _terminable() -> Iterator[None]:
     """While a verb works, SIGTERM ends it as Ctrl-C does, so that no terminal is left as a display of ours had it;
     unless somebody has decided what else it does, as a rollout."""
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
 
-    def told(_number: int, _frame: FrameType | None) -> None:
+    def told() -> None:
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, told)
-    try:
+    with hearing([signal.SIGTERM] if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL else [], told):
         yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager
 def _heard_no_more(presses: int = 100) -> Iterator[None]:
     """While the end of an interrupted verb is told: whoever presses Ctrl-C twice loses nothing of it. After so many
     further presses it is heard again, for an output that nobody reads may never end."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     heard = 0
 
-    def told(_number: int, _frame: FrameType | None) -> None:
+    def told() -> None:
         nonlocal heard
         heard += 1
         if heard > presses:
             raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, told)
-    try:
+    with hearing([signal.SIGINT], told):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, Self
 
 AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses of commands
+NOBODY_READS = 141  #: likewise, what a shell shows for a program that SIGPIPE (13) ended: 128 + 13
 
 NOT_IN_TIME = "a probe did not answer"  #: how the sentence of a ``NotAnswered`` begins
 _SCRIPT_CHARACTERS = 80  #: of a script, to tell which it is

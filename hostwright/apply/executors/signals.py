@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -18,16 +18,21 @@ def interruptions(note: Callable[[], None]) -> Iterator[None]:
     Only the main thread is told of signals. One that is ignored, as in a job that a shell runs in the background, stays
     ignored.
     """
+    with hearing((number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)), note):
+        yield
 
-    def told(_number: int, _frame: FrameType | None) -> None:
-        note()
 
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        heard = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
-        before = {number: signal.signal(number, told) for number in heard}
+@contextmanager
+def hearing(numbers: Iterable[int], told: Callable[[], None]) -> Iterator[None]:
+    """Call ``told`` for each of these signals until the end of the block, in the main thread; in others, do nothing."""
+
+    def handler(_number: int, _frame: FrameType | None) -> None:
+        told()
+
+    main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, handler) for number in numbers} if main else {}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)

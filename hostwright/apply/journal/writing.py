@@ -35,7 +35,7 @@ from hostwright.apply.journal.records import (
 )
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.journal.results import results_of
-from hostwright.common.errors import HostwrightError, InputError
+from hostwright.common.errors import NOBODY_READS, HostwrightError, InputError
 from hostwright.common.places import (
     AFTER,
     ANOTHER_STATE,
@@ -198,7 +198,7 @@ class Journal:
             case KeyboardInterrupt():
                 self.end(130, INTERRUPTED)
             case BrokenPipeError():  # `| head`, or a terminal that is gone
-                self.end(141, INTERRUPTED, "nobody reads what it prints any more")
+                self.end(NOBODY_READS, INTERRUPTED, "nobody reads what it prints any more")
             case SystemExit(code=code):
                 self.end(code if isinstance(code, int) else int(code is not None))
             case _:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hostwright.cli.exits import NOBODY_READS
+from hostwright.common.errors import NOBODY_READS
 from tests.places import PROJECT
 
 CALL = """

@@ -15,8 +15,8 @@ from invoke.parser import Parser, ParserContext
 
 from hostwright.cli.door.helping import overview, split
 from hostwright.cli.door.words import WordsParser
-from hostwright.cli.exits import NOBODY_READS
 from hostwright.cli.program import STANDARD, program
+from hostwright.common.errors import NOBODY_READS
 from tests.places import PROJECT
 from tests.unit.support.documents import NAMES, text_of
 
