@@ -151,6 +151,5 @@ def _inside(value: object) -> Iterator[object]:
 
 def package_files(states: Iterable[object], facts: Facts, mirror: PackageMirror) -> tuple[MirroredDeb, ...]:
     """The files that these states take on a host with these facts, with all that they may need."""
-    chosen, distribution = tuple(states), distribution_of(facts)
-    names = [word.partition("=")[0] for word in (*packages_of(chosen, facts), *local_repositories(chosen)[1])]
-    return mirror.closure(distribution, (*names, *mirror.needed_by_others(distribution, names)))
+    chosen = tuple(states)
+    return mirror.files_for(distribution_of(facts), (*packages_of(chosen, facts), *local_repositories(chosen)[1]))

@@ -137,12 +137,12 @@ def wanted_packages(
                 continue
             roles = (member if member.stack.name == stack.name else member.having(stack)).desired.roles
             states = [state for role in roles for state in role.resources]
+            disks, others = local_repositories(states)
             for facts in systems or (seen(host.name),):
                 distribution = _distribution(facts)
                 if distribution is None:
                     unknown.append(host.name)
                     continue
-                disks, others = local_repositories(states)
                 words = tuple(dict.fromkeys((*packages_of(states, facts), *others)))
                 wanted.setdefault(distribution, {}).setdefault(words, HostsWant(disks)).hosts.append(host.name)
     mistakes.refuse()
@@ -165,18 +165,12 @@ def _distribution(facts: Facts | None) -> Distribution | None:
     return Distribution(identity, version, codename) if codename else None
 
 
-def _found(
-    mirror: PackageMirror,
-    wanted: Wanted,
-    cure: str,
-) -> FoundPackages:
+def _found(mirror: PackageMirror, wanted: Wanted, cure: str) -> FoundPackages:
     files: dict[str, MirroredDeb] = {}
     lacking: dict[tuple[Distribution, str], list[str]] = {}
     for distribution, sets in wanted.items():
         for words, want in sets.items():
-            names = [word.partition("=")[0] for word in words]
-            needed = mirror.needed_by_others(str(distribution), names)
-            files.update((deb.name, deb) for deb in mirror.closure(str(distribution), (*names, *needed)))
+            files.update((deb.name, deb) for deb in mirror.files_for(str(distribution), words))
             for word in mirror.lacking(str(distribution), words):
                 lacking.setdefault((distribution, word), []).extend(want.hosts)
     return FoundPackages(tuple(files.values()), lacking=tuple(_sentences(lacking, cure)))

@@ -12,7 +12,7 @@ from pathlib import Path
 from hostwright.common.errors import ArtifactError
 from hostwright.stack.store.aptroot import AptArchive, Distribution, PrivateApt
 from hostwright.stack.store.artifacts import locked
-from hostwright.stack.store.debs import LockedDeb, LockedPackages
+from hostwright.stack.store.debs import LockedDeb, LockedPackages, reached
 
 
 def resolve(
@@ -62,26 +62,16 @@ def resolve(
 
 def _beyond(name: str, needs: Mapping[str, set[str]], theirs: set[str]) -> set[str]:
     """What a package of a repository may ask for of the archive, by itself or by others of that repository."""
-    ahead, seen = [name], {name}
-    while ahead:
-        new = needs[ahead.pop()] - seen
-        seen |= new
-        ahead += new & theirs
-    return seen - theirs
+    return reached([name], lambda each: needs[each] if each in theirs else ()) - theirs
 
 
 def _still(before: LockedPackages, words: Iterable[str]) -> dict[str, LockedDeb]:
     """The packages of before that these words take."""
     debs = {deb.package: deb for deb in before.packages}
     names = [word.partition("=")[0] for word in words if not before.lacking([word])]
-    ahead = [*names, *(need for name in names for need in before.others.get(name, ()))]
-    found: dict[str, LockedDeb] = {}
-    while ahead:
-        name = ahead.pop()
-        if name in debs and name not in found:
-            found[name] = debs[name]
-            ahead += debs[name].needs
-    return found
+    first = [*names, *(need for name in names for need in before.others.get(name, ()))]
+    found = reached(first, lambda name: debs[name].needs if name in debs else ())
+    return {name: debs[name] for name in found if name in debs}
 
 
 def _locked(row: Mapping[str, str], url: str, needs: set[str]) -> LockedDeb:

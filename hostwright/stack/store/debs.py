@@ -14,7 +14,7 @@ The lock file stands beside the stack's other one, and is written by ``invoke mi
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
@@ -83,6 +83,21 @@ class LockedPackages:
             return name in self.others or (name in versions and version in {"", versions[name]})
 
         return tuple(word for word in words if not is_here(word))
+
+
+def reached(names: Iterable[str], needs: Callable[[str], Iterable[str]]) -> set[str]:
+    """These names, with all that they need, and what that needs in turn.
+
+    >>> sorted(reached(["dkms"], {"dkms": ["make"], "make": ["libc6"], "libc6": ["dkms"], "gcc": []}.__getitem__))
+    ['dkms', 'libc6', 'make']
+    """
+    ahead = [*names]
+    found = set(ahead)
+    while ahead:
+        new = set(needs(ahead.pop())) - found
+        found |= new
+        ahead += new
+    return found
 
 
 Locked = Mapping[str, LockedPackages]  #: by distribution: ``debian-12``
@@ -174,14 +189,13 @@ class PackageMirror:
         """The files of these packages, and of all that they may ask for and that is not ``installed``, which are names
         with versions. What is installed at another version is among them: apt may have to move it."""
         debs = self.distributions.get(distribution, {})
-        found: dict[str, MirroredDeb] = {}
-        ahead = [name for name in names if name in debs]
-        asked = set(ahead)
-        while ahead:
-            name = ahead.pop()
-            deb = debs[name]
-            if name in found or (name not in asked and (name, deb.version) in installed):
-                continue
-            found[name] = deb
-            ahead += [need for need in deb.needs if need in debs]
-        return tuple(found[name] for name in sorted(found))
+
+        def missing(name: str) -> Iterable[str]:
+            return (need for need in debs[name].needs if need in debs and (need, debs[need].version) not in installed)
+
+        return tuple(debs[name] for name in sorted(reached((name for name in names if name in debs), missing)))
+
+    def files_for(self, distribution: str, words: Iterable[str]) -> tuple[MirroredDeb, ...]:
+        """The files that a host which has nothing takes with these words (``name`` or ``name=version``)."""
+        names = [word.partition("=")[0] for word in words]
+        return self.closure(distribution, (*names, *self.needed_by_others(distribution, names)))
