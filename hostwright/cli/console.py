@@ -20,14 +20,13 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
-from hostwright.cli.door import advice
+from hostwright.cli.door import advice, streams
 
 UNBOUNDED = 1_000_000  #: columns of what is no terminal: nothing that we print is as long
 _DEEPER = 4  #: columns
 _GAP = "  "  #: between columns
 _LETTER = "x"  #: stands for each character of what is not broken
 _MOST_PER_COLUMN = 4  #: characters, where marks are drawn over others
-COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich takes every log for a terminal
 #: Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black.
 #: Terminals of 16 colours still show yellow.
 THEME = Theme({"yellow": "color(130)", "bold yellow": "bold color(130)"})
@@ -237,7 +236,7 @@ def make_console(*, stderr: bool = False) -> Console:
 
 def on_terminal(console: Console) -> bool:
     """Whether a terminal shows it. A log for which the environment asks for colours is none."""
-    asked = any(os.environ.get(name) for name in COLOURED)
+    asked = any(os.environ.get(name) for name in streams.COLOURED)
     return console.is_terminal and (not asked or console.file.isatty())
 
 

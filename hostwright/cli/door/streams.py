@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 _NO = ("0", "false", "no")  #: values of a variable that asks for something, with which it asks for nothing
-_ASKING = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich takes every log for a terminal
+COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich takes every log for a terminal
 _SIZES = ("COLUMNS", "LINES")
 
 
 def prepare() -> None:
     """Make the streams of this process fit for what they lead to, and what the environment says of them fit for those
     who read it. May be called more than once."""
-    for name in _ASKING:
+    for name in COLOURED:
         if os.environ.get(name, "").strip().lower() in _NO:  # rich, for one, takes any value for a yes
             del os.environ[name]
     for name in _SIZES:

@@ -55,9 +55,14 @@ class FilePlaces:
         return OwnFiles(expanded(self.source)) if self.source else None
 
 
+def _listed(text: str) -> tuple[str, ...]:
+    """The words of an option, with commas between them, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
 def _pythons(text: str) -> tuple[str, ...]:
     """The versions of Python in an option. Raises ``InputError``."""
-    named = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    named = _listed(text)
     for python in named:
         if not re.fullmatch(r"3\.[0-9]{1,2}", python):
             raise InputError(f"found {printable(python)!r}, expected versions of Python such as 3.9,3.10", "--pythons")
@@ -78,9 +83,8 @@ class PackageWords:
         from hostwright.plan.stacks.packages import PackageSearch, system
         from hostwright.stack.store.aptroot import AptArchive
 
-        named = dict.fromkeys(word.strip() for word in self.systems.split(",") if word.strip())
         sources, keyring = _file(self.sources, "--sources"), _file(self.keyring, "--keyring")
-        return PackageSearch(tuple(map(system, named)), self.renew, AptArchive(sources, keyring))
+        return PackageSearch(tuple(map(system, _listed(self.systems))), self.renew, AptArchive(sources, keyring))
 
 
 def _file(name: str, option: str) -> Path | None:

@@ -41,10 +41,13 @@ class Site:
 
         Raises ``InputError`` where there is none.
         """
-        site = _named() or _above(working_directory())
+        if named := _named():
+            return named
+        place = working_directory()
+        site = _above(place)
         if site is None:
-            meant = _instead(working_directory(), "run `hostwright init DIR` to make one, or name one with --site DIR")
-            here = f"neither {working_directory()} nor a directory above it holds inventory/ and tasks.py"
+            meant = _instead(place, "run `hostwright init DIR` to make one, or name one with --site DIR")
+            here = f"neither {place} nor a directory above it holds inventory/ and tasks.py"
             raise InputError(f"there is no site here: {here}; {meant}")
         return site
 

@@ -39,9 +39,8 @@ class Wants:
     templates: tuple[Path, ...]
     of_host: tuple[Role, ...]  #: the host's roles, also those that ``--roles`` leaves out; empty: as ``roles``
     memory: Memory = field(compare=False, repr=False)
-    packages: PackageMirror | None = (
-        None  #: from which the packages of the distribution come; ``None``: from its archive
-    )
+    #: from which the packages of the distribution come; ``None``: from its archive
+    packages: PackageMirror | None = None
 
     @cached_property
     def wanted(self) -> Wanted:
