@@ -156,11 +156,16 @@ def read_pins(path: Path) -> dict[str, Pin]:
     except FileNotFoundError:
         return {}
     except (yaml.YAMLError, ValueError) as error:
-        raise InputError(
-            f"this lock file cannot be understood ({_why(error)}): take it back from version control, or delete it and "
-            "run invoke mirror",
-            str(path),
-        ) from error
+        raise damaged(path, _why(error)) from error
+
+
+def damaged(lock: Path, why: str) -> InputError:
+    """The error for a lock file that cannot be understood."""
+    return InputError(
+        f"this lock file cannot be understood ({why}): take it back from version control, or delete it and run invoke "
+        "mirror",
+        str(lock),
+    )
 
 
 def _why(error: Exception) -> str:

@@ -23,11 +23,11 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, TypeAdapter
 
-from hostwright.common.errors import ArtifactError, InputError
+from hostwright.common.errors import ArtifactError
 from hostwright.common.places import refused, write_whole
 from hostwright.stack.stack import RoleFile
 from hostwright.stack.stackvalues import DebianVersion, Name, Url
-from hostwright.stack.store.artifacts import Store, locked
+from hostwright.stack.store.artifacts import Store, damaged, locked
 
 SUFFIX = ".packages.json"  #: of the lock file; before it stands the name of the stack's other one
 
@@ -119,11 +119,7 @@ def parse_locked(text: str, where: Path) -> Locked:
     try:
         return _adapter().validate_json(text)
     except ValueError as error:
-        raise InputError(
-            f"this lock file cannot be understood ({str(error).splitlines()[0]}): take it back from version control, or"
-            " delete it and run invoke mirror",
-            str(where),
-        ) from error
+        raise damaged(where, str(error).splitlines()[0]) from error
 
 
 def read_locked(path: Path) -> Locked:
