@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hostwright.stack.store.artifacts import STORE_VARIABLE
 from hostwright.stack.store.hostcache import CACHE
 from lab import fleet as lab_fleet
 from lab.config import Machine
-from lab.programs import run
 from lab.records import find_machine
 from tests.lab.conftest import SMALL, FrontDoor, on
+from tests.lab.offline import OfflineSite, cut_off
 from tests.lab.ownlab import own_lab
 
 HOST = "debs01"
@@ -33,22 +32,13 @@ INSTALLED = "dpkg-query -W -f='${db:Status-Status}\\n' " + " ".join(PACKAGES) + 
 
 
 @dataclass(frozen=True)
-class Site:
-    """An inventory whose only host takes packages from the mirror."""
-
-    door: FrontDoor
-    inventory: Path
-    store: Path
+class Site(OfflineSite):
+    """Its only host takes packages from the mirror."""
 
     @property
     def lock(self) -> Path:
         """The lock file of packages."""
         return self.inventory / "stacks/house.lock.packages.json"
-
-    def __call__(self, *words: str, status: int = 0) -> str:
-        done = self.door(*words, inventory=str(self.inventory), **{STORE_VARIABLE: str(self.store)})
-        assert done.returncode == status, f"{done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-        return done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +59,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         (folder / "inventory/stacks").mkdir(parents=True)
         (folder / "inventory/stacks/house.yml").write_text("extends: tensorflow-2.9\n")
         (folder / "inventory/lab.yml").write_text(yaml.safe_dump(data))
-        table = f"{lab.table}_offline"
-        rule = f'iifname "{lab.bridge}" reject'
-        chain = f"chain outward {{\n type filter hook forward priority -10;\n {rule}\n }}"
-        run(["nft", "-f", "-"], stdin=f"table ip {table} {{\n {chain}\n}}\n")
-        try:
+        with cut_off(lab):
             yield Site(FrontDoor(lab), folder / "inventory", folder / "store")
-        finally:
-            run(["nft", "delete", "table", "ip", table])
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,12 @@ import yaml
 
 from hostwright.fleet import Fleet
 from hostwright.resources.python.users_files import HOMES
-from hostwright.stack.store.artifacts import STORE_VARIABLE
 from hostwright.stack.store.hostcache import CACHE
 from lab import fleet as lab_fleet
 from lab.config import Machine
-from lab.programs import run
 from lab.records import find_machine
 from tests.lab.conftest import SMALL, FrontDoor, on
+from tests.lab.offline import OfflineSite, cut_off
 from tests.lab.ownlab import own_lab
 
 HOST = "wheels01"
@@ -30,18 +29,10 @@ NO_INDEX = f"! {LINK}/bin/python -m pip --disable-pip-version-check download --r
 
 
 @dataclass(frozen=True)
-class Site:
-    """An inventory whose only host takes wheels from the mirror, this machine's files, and wheels that people have."""
+class Site(OfflineSite):
+    """Its only host takes wheels from the mirror; ``wheels`` are some that people have."""
 
-    door: FrontDoor
-    inventory: Path
-    store: Path
     wheels: Path
-
-    def __call__(self, *words: str, status: int = 0) -> str:
-        done = self.door(*words, inventory=str(self.inventory), **{STORE_VARIABLE: str(self.store)})
-        assert done.returncode == status, f"{done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-        return done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +51,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         )
         (folder / "inventory").mkdir()
         (folder / "inventory/lab.yml").write_text(yaml.safe_dump(data))
-        table = f"{lab.table}_offline"
-        rule = f'iifname "{lab.bridge}" reject'
-        chain = f"chain outward {{\n type filter hook forward priority -10;\n {rule}\n }}"
-        run(["nft", "-f", "-"], stdin=f"table ip {table} {{\n {chain}\n}}\n")
-        try:
+        with cut_off(lab):
             yield Site(FrontDoor(lab), folder / "inventory", folder / "store", folder / "wheels")
-        finally:
-            run(["nft", "delete", "table", "ip", table])
 
 
 @pytest.fixture(scope="module")

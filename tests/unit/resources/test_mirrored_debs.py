@@ -9,8 +9,6 @@ import hashlib
 from pathlib import Path
 from subprocess import CompletedProcess
 
-import pytest
-
 from hostwright.resources.packages.packages import install_script
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import CACHE
@@ -18,15 +16,6 @@ from tests.unit.support.aptroot import AptRoot, deb, installed, repository, serv
 from tests.unit.support.shell import run
 
 WORKED_IN = Path("/var/tmp")  # noqa: S108 - where the step makes its own directory, by mktemp
-
-
-@pytest.fixture
-def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AptRoot:
-    apt = AptRoot(tmp_path)
-    monkeypatch.setenv("APT_CONFIG", str(apt.config))
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "no_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    return apt
 
 
 def delivered(folder: Path, package: Path) -> Artifact:

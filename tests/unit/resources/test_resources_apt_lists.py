@@ -22,15 +22,6 @@ NOTE = "hostwright: note: "
 
 
 @pytest.fixture
-def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AptRoot:
-    apt = AptRoot(tmp_path)
-    monkeypatch.setenv("APT_CONFIG", str(apt.config))
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "no_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    return apt
-
-
-@pytest.fixture
 def good(apt: AptRoot, tmp_path: Path) -> Path:
     """A repository with ``tool``, which the host reads."""
     folder = repository(tmp_path / "good", deb(tmp_path, "tool"))

@@ -130,18 +130,9 @@ def test_help_in_ascii(desk: Desk, words: str) -> None:
 def test_what_cannot_be_written_is_said_once(desk: Desk, full: int) -> None:
     """coreutils 10171, vsearch 243: a full disk under what is printed."""
     for words in ("--help", "--version", "hosts --json"):
-        command = [sys.executable, "-m", "hostwright", *words.split()]
-        done = subprocess.run(
-            command,
-            cwd=desk.site,
-            env=desk.environment({}),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
-        assert "No space left on device" in done.stderr
+        said = desk.types_into(full, words)
+        assert (said.status, len(said.err.splitlines())) == (1, 1), said.err
+        assert "No space left on device" in said.err
 
 
 def closed(desk: Desk, words: str, *numbers: int) -> tuple[int, str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from hostwright.cli.verbs.init import init
 from tests.places import PROJECT
@@ -75,6 +76,20 @@ class Desk:
         there = ("env", "-C", str(where or self.site)) if within else ()
         before = (*within, *there, *(BOUND if bound and os.getuid() == 0 else ()))
         return self.typed(program, *shlex.split(line), where=where, env=env, before=before, text=text)
+
+    def types_into(self, output: IO[str] | int, line: str) -> Said:
+        """Type a line whose standard output goes elsewhere; none of it is told."""
+        command = [sys.executable, "-m", "hostwright", *shlex.split(line)]
+        done = subprocess.run(
+            command,
+            cwd=self.site,
+            env=self.environment({}),
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        return Said(done.returncode, "", done.stderr)
 
     def typed(
         self,

@@ -235,18 +235,9 @@ def test_a_state_directory_that_is_read_only_ends_no_run(desk: Desk) -> None:
 
 @pytest.mark.parametrize("words", ["--help", "hosts", "hosts --json", "stacks"])
 def test_a_full_disk_under_the_output(desk: Desk, words: str) -> None:
-    command = [sys.executable, "-m", "hostwright", *words.split()]
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            command,
-            cwd=desk.site,
-            env=desk.environment({}),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    told(Said(done.returncode, "", done.stderr), ("what is printed", "No space left on device", "free some space"), 1)
+        said = desk.types_into(full, words)
+    told(said, ("what is printed", "No space left on device", "free some space"), 1)
 
 
 def test_no_network(desk: Desk) -> None:

@@ -1,0 +1,40 @@
+"""A lab whose hosts reach nothing but this machine, and an inventory for them with a store of files of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostwright.stack.store.artifacts import STORE_VARIABLE
+from lab.config import Lab
+from lab.programs import run
+from tests.lab.conftest import FrontDoor
+
+
+@dataclass(frozen=True)
+class OfflineSite:
+    """An inventory, and the files of this machine for its hosts."""
+
+    door: FrontDoor
+    inventory: Path
+    store: Path
+
+    def __call__(self, *words: str, status: int = 0) -> str:
+        done = self.door(*words, inventory=str(self.inventory), **{STORE_VARIABLE: str(self.store)})
+        assert done.returncode == status, f"{done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        return done.stdout + done.stderr
+
+
+@contextmanager
+def cut_off(lab: Lab) -> Iterator[None]:
+    """Refuse what hosts send beyond this machine."""
+    table = f"{lab.table}_offline"
+    rule = f'iifname "{lab.bridge}" reject'
+    chain = f"chain outward {{\n type filter hook forward priority -10;\n {rule}\n }}"
+    run(["nft", "-f", "-"], stdin=f"table ip {table} {{\n {chain}\n}}\n")
+    try:
+        yield
+    finally:
+        run(["nft", "delete", "table", "ip", table])
