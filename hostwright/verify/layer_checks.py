@@ -39,7 +39,8 @@ from hostwright.verify.worker import UNREADABLE, Order, Worker, opening_of
 
 STANDARD_CHECKS = (STANDARD / "checks").resolve()
 OUTPUT_CHARACTERS = 256 * 1024  #: of what a check's commands print, for the failure rules
-#: by which a check says that it could not be made: the host was not to be asked, or has not what it takes
+#: by which a check says that it could not be made: the host was not to be asked, or has not what it takes. Such
+#: a check is told as not made, never as passed
 UNCHECKED = (HostError, pytest.skip.Exception)
 
 

@@ -59,7 +59,7 @@ def _models(flags: dict[str, Any]) -> tuple[Model, ...]:
 
 def _reloads(flags: dict[str, Any], versions: Versions) -> None:
     while True:
-        time.sleep(flags["model_config_file_poll_wait_seconds"])
+        time.sleep(flags["model_config_file_poll_wait_seconds"])  # as the real one, which looks no sooner
         try:
             models = read_config(flags["model_config_file"])
         except Failed as error:

@@ -59,7 +59,7 @@ class Versions:
     def _repeat(self, step: Callable[[], None], every: float) -> None:
         while True:
             step()
-            time.sleep(every)
+            time.sleep(every)  # the file system tells of nothing: it is looked at, as the real one does
 
     def reload(self, models: tuple[Model, ...]) -> None:
         """Take another configuration. Raises ``Failed``: then labels and wanted versions are as before."""

@@ -7,7 +7,7 @@
 : "${lock_wait_s:?}"
 kept=$(mktemp)
 trap 'rm -f -- "$kept"' EXIT
-cp -p -- "$list_file" "$kept" 2>/dev/null || true
+cp -p -- "$list_file" "$kept" 2>/dev/null || true  # most hosts have none yet
 deadline=$(($(date +%s) + lock_wait_s))
 until output=$(LC_ALL=C dpkg --force-confdef --force-confold --path-exclude="$list_file" --install "$deb" 2>&1); do
   case $output in *'locked by another process'*) ;; *) echo "$output"; exit 1 ;; esac

@@ -59,12 +59,12 @@ if [ -n "$leaving" ]; then
   # apt purges nothing while something else lacks a package: that comes first, whatever cannot be configured beside it.
   purge -s >/dev/null 2>&1 || {
     only_what_was_shown "$(fix -s | removed)"
-    fix || { fetch_lists; fix; } || true
+    fix || { fetch_lists; fix; } || true  # what it could not mend goes with the purge, or fails the last line
   }
   only_what_was_shown "$(purge -s | removed)"
-  purge || { fetch_lists; purge || true; }
+  purge || { fetch_lists; purge || true; }  # what is left of it fails the last line
 fi
-sh -c "$patiently" patiently dpkg --configure -a --force-confdef --force-confold || true
+sh -c "$patiently" patiently dpkg --configure -a --force-confdef --force-confold || true  # the last line decides
 only_what_was_shown "$(fix -s | removed)"
 fix || {
   fetch_lists

@@ -17,7 +17,7 @@ unowned() {
   paths=$(cat)
   [ -n "$paths" ] || return 0
   owned=$(printf '%s\n' "$paths" | both | xargs -d '\n' dpkg-query -S -- 2>/dev/null | sed 's/^[^/]*: //' | both)
-  printf '%s\n' "$paths" | grep -vxF -e "$owned" || true
+  printf '%s\n' "$paths" | grep -vxF -e "$owned" || true  # all are owned
 }
 there() { for path; do if [ -e "$path" ] || [ -L "$path" ]; then printf '%s\n' "$path"; fi; done; }
 libraries() {
@@ -25,7 +25,7 @@ libraries() {
     /usr/lib32 -maxdepth 1 ! -name 'libnvidia-container*' \( -name 'libcuda.so*' -o -name 'libcudadebugger.so*' \
     -o -name 'libnvidia-*.so*' -o -name 'libnvcuvid.so*' -o -name 'libnvoptix.so*' -o -name 'libGLX_nvidia.so*' \
     -o -name 'libEGL_nvidia.so*' -o -name 'libGLESv1_CM_nvidia.so*' -o -name 'libGLESv2_nvidia.so*' \
-    -o -name 'libvdpau_nvidia.so*' \) "$@" 2>/dev/null || true
+    -o -name 'libvdpau_nvidia.so*' \) "$@" 2>/dev/null || true  # not every host has all of these directories
 }
 versioned() {
   libraries -type f -regextype posix-extended -regex '.*[.]so[.][0-9]{3}[.][0-9]+([.][0-9]+)?' | unowned

@@ -1,7 +1,7 @@
 # TERM, ten seconds to end, KILL: a training job writes its checkpoint on TERM. Most hosts have no display manager to
 # stop, and a process may end before its signal arrives: neither is an error, and the `holders` are read again.
-systemctl stop display-manager 2>/dev/null || true
-signal() { for p in $(holders); do kill "-$1" "$p" 2>/dev/null || true; done; }
+systemctl stop display-manager 2>/dev/null || true  # there is none
+signal() { for p in $(holders); do kill "-$1" "$p" 2>/dev/null || true; done; }  # it has ended meanwhile
 signal TERM
 n=0; while [ -n "$(holders)" ] && [ "$n" -lt 100 ]; do n=$((n + 1)); sleep 0.1; done
 signal KILL

@@ -10,7 +10,7 @@ mkdir -p "${installing%/*}"; rm -f "$record"; : >"$installing"; sync "${installi
 for entry in /var/lib/dkms/nvidia/*/; do
   entry=${entry%/}
   if [ -L "$entry" ] || [ ! -d "$entry" ]; then continue; fi
-  dkms remove -m nvidia -v "${entry##*/}" --all || true
+  dkms remove -m nvidia -v "${entry##*/}" --all || true  # its tree goes below
 done
 rm -rf /var/lib/dkms/nvidia
 eval "set -- $flags"

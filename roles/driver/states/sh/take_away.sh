@@ -7,14 +7,14 @@ if [ -x /usr/bin/nvidia-uninstall ] && [ -n "$(echo /usr/bin/nvidia-uninstall | 
   nvidia-uninstall -s || echo "hostwright: nvidia-uninstall ended with status $?: what it left goes by name"
 fi
 for version in $(entries); do
-  dkms remove -m nvidia -v "$version" --all || true
+  dkms remove -m nvidia -v "$version" --all || true  # its tree goes below
   rm -rf -- "/var/lib/dkms/nvidia/$version"
 done
 driver_files | xargs -r -d '\n' rm -rf --
 if [ -d /var/lib/dkms/nvidia ] && ! packaged; then rm -rf /var/lib/dkms/nvidia; fi
 for tree in /lib/modules/*/; do
   tree=${tree%/}
-  rmdir --ignore-fail-on-non-empty "$tree/updates/dkms" "$tree/updates" 2>/dev/null || true
+  rmdir --ignore-fail-on-non-empty "$tree/updates/dkms" "$tree/updates" 2>/dev/null || true  # not every kernel has them
   if [ -e "$tree/modules.dep" ]; then depmod -a "${tree##*/}"; fi
 done
 there /etc/OpenCL/vendors /etc/OpenCL /usr/share/nvidia /usr/share/glvnd/egl_vendor.d /usr/share/glvnd \
