@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 ANOTHER = f"set {STORE_VARIABLE} to a directory elsewhere"
 ELSEWHERE = "Files that you have are taken with `invoke mirror --from DIR`"
 Came = Literal["was there", "taken", "fetched"]  #: how a file got into the store
+_INDEX = ""  #: in the place of a server's name: whatever ``BroughtFile`` asks
 _INCOMING = "incoming"  #: the folder of the store in which files arrive
 
 
@@ -140,8 +141,7 @@ class _Run:
         self._source = source
         self._progress = progress
         self._session: requests.Session | None = None
-        self._away: Unreached | None = None  #: why nothing more can be brought: the next one would wait as long
-        self._silent: dict[str, Unreached] = {}  #: likewise, why no server of this name is asked any more
+        self._silent: dict[str, Unreached] = {}  #: why no server of this name is asked any more
 
     def obtain(self, artifact: AnyArtifact) -> Mirrored:
         """Obtain one file; only one process at a time does so."""
@@ -207,15 +207,9 @@ class _Run:
         self._progress.show(artifact.file, size, size)
 
     def _bring(self, artifact: AnyArtifact, means: BroughtFile, wanted: str | None, part: Path) -> str:
-        if self._away is not None:
-            raise self._away
-        self._progress.show(artifact.file, 0, artifact.size)
-        with TemporaryDirectory(dir=part.parent) as folder:
-            try:
-                brought = means.bring(Path(folder))
-            except Unreached as error:
-                self._away = error
-                raise
+        with self._asked(_INDEX), TemporaryDirectory(dir=part.parent) as folder:
+            self._progress.show(artifact.file, 0, artifact.size)
+            brought = means.bring(Path(folder))
             discard(part)
             brought.replace(part)
         return self._check(artifact, wanted, part, artifact.file)
@@ -230,26 +224,33 @@ class _Run:
         self._session = self._session or make_session()
         failures: list[ArtifactError] = []
         for url in artifact.urls:
-            server = urlsplit(url).netloc
             try:
-                if server in self._silent:
-                    raise self._silent[server]
-                fetch(
-                    self._session,
-                    url,
-                    part,
-                    size=artifact.size,
-                    checked=wanted is not None,
-                    tell=lambda done, total: self._progress.show(artifact.file, done, total),
-                )
+                with self._asked(urlsplit(url).netloc):
+                    fetch(
+                        self._session,
+                        url,
+                        part,
+                        size=artifact.size,
+                        checked=wanted is not None,
+                        tell=lambda done, total: self._progress.show(artifact.file, done, total),
+                    )
                 return self._check(artifact, wanted, part, url)
             except ArtifactError as error:
                 failures.append(error)
-                if isinstance(error, Unreached):
-                    self._silent[server] = error
         if all(isinstance(error, Unreached) for error in failures):
             raise failures[0]
         raise ArtifactError("; ".join(map(str, failures)))
+
+    @contextmanager
+    def _asked(self, server: str) -> Iterator[None]:
+        """Ask a server; one that could not be reached is not asked again: the next file would wait as long."""
+        if server in self._silent:
+            raise self._silent[server]
+        try:
+            yield
+        except Unreached as error:
+            self._silent[server] = error
+            raise
 
     def _check(self, artifact: AnyArtifact, wanted: str | None, part: Path, origin: str) -> str:
         """The checksum of a part, if it is the wanted file; otherwise the part is removed."""
