@@ -17,7 +17,8 @@ LEAST_NOTED = MAX_LOSS  #: a figure that is better by more than this part when i
 #: how twins are compared, for reports
 STATISTICS = (
     f"hosts with the same model of device, {FEWEST} or more: an outlier is worse than their median by more than "
-    f"{SIGMAS:g} standard deviations (MAD × {SIGMA_OF_MAD}) and {LEAST_PART:.0%} of the median, twice"
+    f"{SIGMAS:g} standard deviations (of the logarithms: MAD × {SIGMA_OF_MAD}) and {LEAST_PART:.0%} of the median, "
+    "twice"
 )
 
 
@@ -127,7 +128,7 @@ def _outlier(proof: str, one: Measurement, model: str, outlier: Outlier) -> Proo
         f"{one.name} on {one.device} is {outlier.part:.0%} worse than the median of {outlier.twins} hosts with "
         f"{model}: {shown(outlier.value, one.unit)}, median {shown(outlier.median, one.unit)}"
     )
-    expected = f"{shown(outlier.median, one.unit)} ± {shown(outlier.sigma, one.unit)}"
+    expected = f"{shown(outlier.median, one.unit)} ± {outlier.sigma:.0%}"
     return ProofFinding(sentence, one.device, "outlier", shown(outlier.value, one.unit), expected, proof)
 
 
