@@ -27,14 +27,17 @@ class Line:
     """A running line; ``port`` is its near end, on 127.0.0.1."""
 
     port: int
+    server: int  #: its process
     trips: int = 1  #: round trips so far; the first is TCP's own
     flights: list[tuple[str, int]] = field(default_factory=list)  #: who said how many bytes
+    #: threads of this process that have nothing to do with the client, which is made in the thread that makes the line
+    strangers: frozenset[int] = frozenset()
 
     def _carry(self, near: socket.socket, far: socket.socket) -> None:
         while True:
             ready, _, _ = select.select([near, far], [], [])
             side = far if far in ready else near  # what the server has said is heard before the client goes on
-            said = _flight(side)
+            said = self._flight(side)
             if not said:
                 return
             name = "server" if side is far else "client"
@@ -43,31 +46,33 @@ class Line:
             self.flights.append((name, len(said)))
             (near if side is far else far).sendall(said)
 
+    def _flight(self, side: socket.socket) -> bytes:
+        """All that one side says until it waits."""
+        said, quiet, last_s = b"", 0, time.monotonic()
+        while quiet < _LOOKS and time.monotonic() < last_s + _LONGEST_S:
+            if not select.select([side], [], [], _QUIET_S)[0]:
+                quiet = 0 if self._busy() else quiet + 1
+                continue
+            piece, quiet, last_s = side.recv(1 << 20), 0, time.monotonic()
+            if not piece:
+                break
+            said += piece
+        return said
 
-def _flight(side: socket.socket) -> bytes:
-    """All that one side says until it waits."""
-    said, quiet, last_s = b"", 0, time.monotonic()
-    while quiet < _LOOKS and time.monotonic() < last_s + _LONGEST_S:
-        if not select.select([side], [], [], _QUIET_S)[0]:
-            quiet = 0 if _busy() else quiet + 1
-            continue
-        piece, quiet, last_s = side.recv(1 << 20), 0, time.monotonic()
-        if not piece:
-            break
-        said += piece
-    return said
+    def _busy(self) -> bool:
+        """Whether one of the client's threads, or of the server's processes, runs or would like to."""
+        mine = self.strangers | {threading.get_native_id()}
+        client = (task for task in _threads(os.getpid()) if int(task.name) not in mine)
+        return any(_state(task) in "RD" for task in (*client, *_tasks(self.server)))
 
 
-def _busy() -> bool:
-    """Whether another thread of this process, which has the client, or a process that it has started, which is the
-    server, runs or would like to."""
-    ours = threading.get_native_id()
-    return any(_state(task) in "RD" for task in _tasks(os.getpid()) if int(task.name) != ours)
+def _threads(process: int) -> Iterator[Path]:
+    return Path(f"/proc/{process}/task").glob("*")
 
 
 def _tasks(process: int) -> Iterator[Path]:
     """The threads of a process and of all that it has started."""
-    for task in Path(f"/proc/{process}/task").glob("*"):
+    for task in _threads(process):
         yield task
         with suppress(OSError):
             for child in (task / "children").read_text().split():
@@ -82,10 +87,12 @@ def _state(task: Path) -> str:
 
 
 @contextmanager
-def line_to(port: int) -> Iterator[Line]:
-    """A line to a server on this machine, for one connection."""
+def line_to(port: int, server: int) -> Iterator[Line]:
+    """A line to a port of a server on this machine, for one connection from this thread; ``server`` is its process."""
+    here = threading.get_native_id()
+    others = frozenset(int(task.name) for task in _threads(os.getpid())) - {here}
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        line = Line(listener.getsockname()[1])
+        line = Line(listener.getsockname()[1], server, strangers=others)
 
         def serve() -> None:
             with suppress(OSError):

@@ -6,6 +6,7 @@ import os
 import pwd
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import paramiko
@@ -32,6 +33,11 @@ def sshd() -> Iterator[Sshd]:
         yield server
 
 
+def line_of(sshd: Sshd) -> AbstractContextManager[Line]:
+    assert sshd.process
+    return line_to(sshd.port, sshd.process.pid)
+
+
 def far(sshd: Sshd, line: Line, **changes: object) -> Target:
     """The tests' sshd at the end of a long line."""
     sshd.known_hosts.write_text(f"[127.0.0.1]:{line.port} {sshd.public_host_key}\n")
@@ -39,7 +45,7 @@ def far(sshd: Sshd, line: Line, **changes: object) -> Target:
 
 
 def test_from_nothing_to_all_answers_the_line_is_waited_for_seven_times(sshd: Sshd) -> None:
-    with line_to(sshd.port) as line:
+    with line_of(sshd) as line:
         with connect(far(sshd, line), options()) as session:
             facts = ask(RootShell(session), PROBES)
             trips = line.trips
@@ -49,7 +55,7 @@ def test_from_nothing_to_all_answers_the_line_is_waited_for_seven_times(sshd: Ss
 
 
 def test_an_open_connection_costs_three_more(sshd: Sshd) -> None:
-    with line_to(sshd.port) as line, connect(far(sshd, line), options()) as session:
+    with line_of(sshd) as line, connect(far(sshd, line), options()) as session:
         ask(RootShell(session), PROBES[:3])
         before = line.trips
         ask(RootShell(session), PROBES)
@@ -59,7 +65,7 @@ def test_an_open_connection_costs_three_more(sshd: Sshd) -> None:
 def test_a_key_of_rsa_waits_for_what_the_server_takes(sshd: Sshd, tmp_path: Path) -> None:
     key = make_key(tmp_path / "rsa", "-t", "rsa", "-b", "2048")
     (sshd.folder / "authorized_keys").write_text(key.with_suffix(".pub").read_text())
-    with line_to(sshd.port) as line, connect(far(sshd, line, key_file=str(key)), options()) as session:
+    with line_of(sshd) as line, connect(far(sshd, line, key_file=str(key)), options()) as session:
         assert session.run("echo there", timeout_s=20).stdout == b"there\n"
         assert line.trips <= TRIPS + 1
 
@@ -77,7 +83,7 @@ def test_a_server_that_is_not_opensshs_is_asked_for_the_service_first(
     sshd: Sshd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hostwright.transport.identity.negotiating._OPENSSH", "SSH-2.0-Other_")
-    with line_to(sshd.port) as line, connect(far(sshd, line), options()) as session:
+    with line_of(sshd) as line, connect(far(sshd, line), options()) as session:
         ask(RootShell(session), PROBES)
         assert line.trips <= TRIPS + 1
 
