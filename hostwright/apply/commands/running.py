@@ -64,6 +64,7 @@ def run_on_hosts(
             emit=recording.emit,
             stop=connections.close,
             gently=commands.stop,
+            leave_alone=connections.leave_alone,
             silent=recording.silence.hosts,
             result=_word,
         )

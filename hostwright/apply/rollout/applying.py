@@ -205,6 +205,7 @@ def apply_goal(
                     emit=recording.emit,
                     stop=crew.cut if crew else connections.close,
                     gently=lambda: stop_gently(stopping, recording.emit, verb, handout),
+                    leave_alone=connections.leave_alone,
                     silent=recording.silence.hosts,
                     crew=crew,
                 )

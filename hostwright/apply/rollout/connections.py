@@ -17,6 +17,7 @@ from hostwright.transport import Allowance
 from hostwright.transport.root.rootshell import RootShell
 
 CUT = "the run was interrupted; what runs on the host continues"
+LEFT_ALONE = "stopped while it was being connected to; nothing was begun there"
 
 
 class Connections:
@@ -26,6 +27,8 @@ class Connections:
         self._password = password
         self._allowances: dict[str, Allowance] = {}
         self._open: dict[int, RootShell] = {}
+        self._reached: set[str] = set()
+        self._left_alone: set[str] = set()
         self._lock = threading.Lock()
         self._cut = False
 
@@ -38,10 +41,18 @@ class Connections:
         shell = member.connect(self._password, allowance)
         with self._lock:
             self._open[id(shell)] = shell
-        if self._cut:  # ``close`` was called while this one was being opened
+            alone = member.name in self._left_alone
+            self._reached.add(member.name)
+        if alone or self._cut:  # it was let go while this one was being opened
             shell.close()
-            raise Stopped(member.name, CUT)
+            raise Stopped(member.name, LEFT_ALONE if alone else CUT)
         return shell
+
+    def leave_alone(self) -> frozenset[str]:
+        """The hosts to which a first connection is being made: nothing will come of it, nor of any further one."""
+        with self._lock:
+            self._left_alone = self._allowances.keys() - self._reached
+            return frozenset(self._left_alone)
 
     def close(self) -> None:
         """Close all connections, for good: ``connect`` raises ``Stopped`` from now on."""

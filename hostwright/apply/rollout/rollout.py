@@ -20,6 +20,7 @@ from hostwright.apply.events import Emit, HostEnded
 from hostwright.apply.executors.crew import Crew, WorkEnded
 from hostwright.apply.executors.signals import interruptions
 from hostwright.apply.executors.threads import DaemonThreads
+from hostwright.apply.rollout.connections import LEFT_ALONE
 from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, Course, Limits, window
 from hostwright.common.errors import CrewLost, HostError, HostwrightError, Locked, SeveralFailed, Stopped, Unreachable
 
@@ -116,6 +117,7 @@ def roll_out(
     emit: Emit,
     stop: Callable[[], None],
     gently: Callable[[], None],
+    leave_alone: Callable[[], Collection[str]] = _nobody,
     silent: Callable[[], Collection[str]] = _nobody,
     result: Callable[[T], str] = lambda _: "changed",
     crew: Crew | None = None,
@@ -130,10 +132,14 @@ def roll_out(
     do not answer (``Silence.hosts``); their slots are lent to others.
 
     The first Ctrl-C or SIGTERM calls ``gently()``, which is to let ``work`` raise ``Stopped`` soon, and waits for the
-    hosts in work. The second calls ``stop()`` to cut the connections and raises ``Interrupted``, whether the threads
-    have ended or not. An error that nobody foresaw is ``Unforeseen``, and its host's.
+    hosts in work, but not for those that ``leave_alone()`` names: nothing is done on them any more. The second calls
+    ``stop()`` to cut the connections and raises ``Interrupted``, whether the threads have ended or not. An error that
+    nobody foresaw is ``Unforeseen``, and its host's.
     """
-    run = _Run(names, work, limits, emit=emit, stop=stop, gently=gently, silent=silent, result=result, crew=crew)
+    run = _Run(
+        names, work, limits, emit=emit, stop=stop, gently=gently, leave_alone=leave_alone, silent=silent, result=result,
+        crew=crew,
+    )  # fmt: skip
     return run.carry_out()
 
 
@@ -155,6 +161,7 @@ class _Run(Generic[T]):
         stop: Callable[[], None],
         gently: Callable[[], None] | None,
         silent: Callable[[], Collection[str]],
+        leave_alone: Callable[[], Collection[str]] = _nobody,
         result: Callable[[T], str] = lambda _: "changed",
         told: Callable[[T | HostError], None] = lambda _: None,
         crew: Crew | None = None,
@@ -163,7 +170,7 @@ class _Run(Generic[T]):
         self._crew: Crew = crew or DaemonThreads(window(len(self._names)))
         self._course = Course(self._names, limits, self._crew.places)
         self._work, self._emit, self._stop, self._gently, self._silent = work, emit, stop, gently, silent
-        self._result, self._told = result, told
+        self._leave_alone, self._result, self._told = leave_alone, result, told
         self._inbox: SimpleQueue[WorkEnded[T] | _Interrupted] = SimpleQueue()
         self._values: dict[str, T] = {}
         self._errors: dict[str, HostError] = {}
@@ -221,6 +228,8 @@ class _Run(Generic[T]):
     def _take(self, message: WorkEnded[T] | _Interrupted) -> None:
         if isinstance(message, _Interrupted):
             self._interrupt()
+        elif message.host not in self._course.running:
+            return  # it was left alone
         elif (error := message.error) is not None:
             self._fail(message.host, error)
         else:
@@ -249,6 +258,10 @@ class _Run(Generic[T]):
         self._asked_to_stop = True
         self._course.halt(STOPPED_BY_OPERATOR)
         self._gently()
+        alone = self._leave_alone()
+        for host in (host for host in self._course.running if host in alone):
+            self._course.end(host, "stopped")
+            self._end_cut(host, Stopped(host, LEFT_ALONE))
 
     def _list_untouched(self) -> None:
         """Once the run has stopped: say of each host that has not begun that it will not."""

@@ -22,7 +22,7 @@ import pytest
 from hostwright.apply.rollout.rollout import LEFT, UNENDED, Interrupted, Results
 from hostwright.cli.exits import run, shown
 from hostwright.cli.views.shared import show_errors
-from hostwright.common.errors import INTERRUPTED, HostError, Stopped
+from hostwright.common.errors import FAILED, INTERRUPTED, HostError, Stopped
 from tests.lab.liars import sshliar
 from tests.lab.liars.quietsite import write_site
 from tests.lab.sshd import make_key
@@ -44,6 +44,7 @@ READING = (
     "trust",
 )
 BEFORE_LOGIN = STAGES[:3]  #: all that `trust` meets
+CONNECTING = STAGES[:4]  #: nobody can have begun anything
 CASES = [
     (stage, verb)
     for number, verb in enumerate(READING)
@@ -125,9 +126,10 @@ def test_one_ctrl_c_ends_a_verb_that_reads(stage: str, verb: str, tmp_path: Path
         assert ("`hostwright runs.show --run " in output) is (verb == "verify"), "what is recorded says where"
 
 
-@pytest.mark.parametrize("stage", STAGES if EVERYTHING else STAGES[1::4])
-def test_provision_stops_gently_and_with_a_second_ctrl_c_at_once(stage: str, tmp_path: Path) -> None:
-    with lied_to(stage, "provision", tmp_path) as (process, reached):
+@contextmanager
+def provisioning(stage: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], list[str], threading.Event]]:
+    """``provision``, being lied to, after the other host has failed; its output so far, and whether it stops."""
+    with lied_to(stage, "provision", folder) as (process, reached):
         awaited(reached, process)
         said, refused = threading.Event(), threading.Event()
         output: list[str] = []
@@ -143,22 +145,42 @@ def test_provision_stops_gently_and_with_a_second_ctrl_c_at_once(stage: str, tmp
         reader = threading.Thread(target=read, daemon=True)
         reader.start()
         assert refused.wait(SOON_S), output
+        yield process, output, said
+        process.wait(SOON_S)
+        reader.join()
+
+
+@pytest.mark.parametrize("stage", CONNECTING if EVERYTHING else CONNECTING[1:2])
+def test_provision_does_not_wait_for_a_host_that_it_only_connects_to(stage: str, tmp_path: Path) -> None:
+    with provisioning(stage, tmp_path) as (process, output, _):
+        process.send_signal(signal.SIGINT)
+    text = "".join(output)
+    assert process.returncode == FAILED, text
+    table = text[text.index("host  result\n") :]
+    assert re.search(r"^liar +stopped", table, re.MULTILINE), table
+    assert re.search(r"^liar: stopped while it was being connected to; nothing was begun there", table, re.MULTILINE)
+
+
+LATER = STAGES[len(CONNECTING) :]
+
+
+@pytest.mark.parametrize("stage", LATER if EVERYTHING else LATER[1:2])
+def test_provision_stops_gently_and_with_a_second_ctrl_c_at_once(stage: str, tmp_path: Path) -> None:
+    with provisioning(stage, tmp_path) as (process, output, said):
         process.send_signal(signal.SIGINT)
         assert said.wait(SOON_S), output
         assert process.poll() is None, "it waits for what runs on the hosts"
         process.send_signal(signal.SIGINT)
-        process.wait(SOON_S)
-        reader.join()
-        assert process.returncode == INTERRUPTED, output
-        text = "".join(output)
-        assert "Traceback" not in text
-        table = text[text.index("host  result\n") :]
-        assert re.search(r"^liar +stopped", table, re.MULTILINE), table
-        assert re.search(r"^gone +unreachable", table, re.MULTILINE), table
-        assert re.search(r"^liar: cut off before its end; a job that runs on it continues", table, re.MULTILINE)
-        assert re.search(r"^gone: .*refuses the connection", table, re.MULTILINE)
-        assert re.search(r"every step: hostwright runs\.show --run [0-9a-z-]+", table)
-        assert "Jobs that run on the hosts go on; `hostwright provision --resume` re-attaches to them" in table
+    assert process.returncode == INTERRUPTED, output
+    text = "".join(output)
+    assert "Traceback" not in text
+    table = text[text.index("host  result\n") :]
+    assert re.search(r"^liar +stopped", table, re.MULTILINE), table
+    assert re.search(r"^gone +unreachable", table, re.MULTILINE), table
+    assert re.search(r"^liar: cut off before its end; a job that runs on it continues", table, re.MULTILINE)
+    assert re.search(r"^gone: .*refuses the connection", table, re.MULTILINE)
+    assert re.search(r"every step: hostwright runs\.show --run [0-9a-z-]+", table)
+    assert "Jobs that run on the hosts go on; `hostwright provision --resume` re-attaches to them" in table
 
 
 def test_ctrl_c_pressed_twice_in_a_hurry_takes_nothing_of_the_end_away(tmp_path: Path) -> None:

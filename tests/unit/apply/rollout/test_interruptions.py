@@ -17,6 +17,7 @@ from hostwright.apply import events
 from hostwright.apply.events import HostEnded
 from hostwright.apply.executors.signals import SIGNALS
 from hostwright.apply.rollout import rollout
+from hostwright.apply.rollout.connections import LEFT_ALONE
 from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, Limits
 from hostwright.apply.rollout.rollout import CUT_OFF, UNENDED, Interrupted, on_each, roll_out
 from hostwright.common.errors import HostError, Stopped, Unreachable
@@ -67,6 +68,34 @@ def test_the_first_ctrl_c_lets_those_in_work_finish_and_begins_nobody(number):
     untouched = [HostEnded(name, "untouched", STOPPED_BY_OPERATOR) for name in NAMES[2:]]
     assert [event for event in seen if event.host in NAMES[2:]] == untouched
     assert HostEnded("gpu01", "stopped", "stopped before cuda") in seen
+
+
+@pytest.mark.usefixtures("handlers")
+def test_the_first_ctrl_c_does_not_wait_for_a_host_that_is_left_alone():
+    """Whatever comes of it afterwards, a value or an error, is of no meaning."""
+    both, alone, late, seen = threading.Barrier(2, timeout=WAIT_S), threading.Event(), threading.Event(), []
+
+    def work(name: str) -> str:
+        both.wait()
+        if name == "gpu00":
+            interrupt()
+            assert alone.wait(WAIT_S)
+            late.set()
+        elif name == "gpu01":
+            assert late.wait(WAIT_S)
+        return name
+
+    def leave_alone() -> tuple[str, ...]:
+        alone.set()
+        return ("gpu00", "gpu07")
+
+    results = roll_out(
+        NAMES, work, limits=Limits(0, 2, 0), emit=seen.append, stop=nothing, gently=nothing, leave_alone=leave_alone
+    )
+    assert results.values == ("gpu01",)
+    assert [str(error) for error in results.errors] == [f"gpu00: {LEFT_ALONE}"]
+    assert results.untouched == NAMES[2:]
+    assert [event for event in seen if event.host == "gpu00"] == [HostEnded("gpu00", "stopped", LEFT_ALONE)]
 
 
 @pytest.mark.usefixtures("handlers")

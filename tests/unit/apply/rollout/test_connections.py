@@ -1,0 +1,62 @@
+"""The connections of a run: those that are only being made can be let go, and nothing comes of them."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hostwright.apply.rollout.connections import CUT, LEFT_ALONE, Connections
+from hostwright.common.errors import Stopped
+from tests.unit.support.gated import WAIT_S
+
+
+class Shell:
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Host:
+    """A member whose host answers once it may."""
+
+    def __init__(self, name: str, *, answers: bool = True):
+        self.name = name
+        self.asked, self.may = threading.Event(), threading.Event()
+        self.shells: list[Shell] = []
+        if answers:
+            self.may.set()
+
+    def connect(self, *_: object) -> Shell:
+        self.asked.set()
+        assert self.may.wait(WAIT_S)
+        self.shells.append(Shell())
+        return self.shells[-1]
+
+
+def test_a_first_connection_that_is_being_made_is_let_go() -> None:
+    connections, up, slow = Connections(), Host("up"), Host("slow", answers=False)
+    connections.connect(up)  # type: ignore[arg-type]
+    with ThreadPoolExecutor() as threads:
+        made = threads.submit(connections.connect, slow)  # type: ignore[arg-type]
+        assert slow.asked.wait(WAIT_S)
+        assert connections.leave_alone() == {"slow"}
+        slow.may.set()
+        with pytest.raises(Stopped, match=LEFT_ALONE):
+            made.result()
+    assert [shell.closed for shell in slow.shells] == [True]
+    with pytest.raises(Stopped):
+        connections.connect(slow)  # type: ignore[arg-type]
+    assert connections.connect(up), "what was reached is waited for, and may be connected to again"  # type: ignore[arg-type]
+    assert not up.shells[0].closed
+
+
+def test_all_connections_are_cut() -> None:
+    connections, up = Connections(), Host("up")
+    connections.connect(up)  # type: ignore[arg-type]
+    connections.close()
+    assert up.shells[0].closed
+    with pytest.raises(Stopped, match=CUT):
+        connections.connect(up)  # type: ignore[arg-type]
