@@ -50,16 +50,21 @@ class Versions:
     states: dict[str, dict[int, Version]] = field(default_factory=dict)
     labels: dict[str, dict[str, int]] = field(default_factory=dict)
     lock: threading.Condition = field(default_factory=threading.Condition)  #: told of what loads and of what ends
+    stopped: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> None:
-        """Begin to look at the file system and to load, until the process ends."""
+        """Begin to look at the file system and to load, until ``stop`` or the end of the process."""
         for step, every in ((self.poll, self.poll_s), (self.act, TICK_S)):
             threading.Thread(target=self._repeat, args=(step, every), daemon=True).start()
 
     def _repeat(self, step: Callable[[], None], every: float) -> None:
-        while True:
+        step()
+        while not self.stopped.wait(every):  # the file system tells of nothing: it is looked at, as the real one does
             step()
-            time.sleep(every)  # the file system tells of nothing: it is looked at, as the real one does
+
+    def stop(self) -> None:
+        """Look and load no more."""
+        self.stopped.set()
 
     def reload(self, models: tuple[Model, ...]) -> None:
         """Take another configuration. Raises ``Failed``: then labels and wanted versions are as before."""

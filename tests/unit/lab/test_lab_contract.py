@@ -79,6 +79,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     yield int(server.server_address[1])
     server.shutdown()
     server.server_close()
+    versions.stop()
 
 
 @pytest.mark.parametrize("case", CONTRACT, ids=lambda case: case["name"])

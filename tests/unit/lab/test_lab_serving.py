@@ -75,7 +75,9 @@ def model(base: Path, *versions: int, **labels: int) -> Model:
 
 @pytest.fixture
 def versions() -> Iterator[Versions]:
-    yield Versions(load, retries=0, poll_s=0.02, early_labels=True, log=lambda line: None)
+    made = Versions(load, retries=0, poll_s=0.02, early_labels=True, log=lambda line: None)
+    yield made
+    made.stop()
 
 
 def ask(versions: Versions, method: str, path: str, document: Any = None) -> tuple[int, Any]:

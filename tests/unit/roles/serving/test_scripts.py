@@ -66,8 +66,7 @@ class Host:
         self.versions.start()
 
         def reloads() -> None:
-            while True:
-                time.sleep(0.1)
+            while not self.versions.stopped.wait(0.1):
                 try:
                     text = (self.models / "models.config").read_text().replace("/models/", f"{self.models}/")
                     (self.folder / "read.config").write_text(text)
@@ -76,6 +75,11 @@ class Host:
                     continue
 
         threading.Thread(target=reloads, daemon=True).start()
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.versions.stop()
 
     def run(self, script: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -128,8 +132,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
     (made.models / "models.config").write_text("model_config_list {}\n")
     made.start()
     yield made
-    made.server.shutdown()
-    made.server.server_close()
+    made.stop()
 
 
 def asking(host: Host, ended: Callable[[], bool]) -> Counter[str]:
