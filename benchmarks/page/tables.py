@@ -37,7 +37,7 @@ def samples(table: Table, figures: Figures) -> str:
     chosen = columns(table)
     every = figures.series()
     varied = any(series.variant for series in every)
-    heads = [table.size, *(["condition"] if varied else []), "", *(one.heading for one in chosen), "rounds"]
+    heads = [table.size, *(["condition"] if varied else []), "contender", *(one.heading for one in chosen), "rounds"]
     rows = [
         [
             str(series.size) if series.size else "–",

@@ -149,7 +149,7 @@ def table(stories: Sequence[Story]) -> str:
         seen = (f"{len(story.found[verb] & set(story.layers))} of {len(story.layers)}" for story in stories)
         rows.append([f"damaged layers that `{verb}` names", *seen])
     rows.append(["paths and packages that `remove` leaves otherwise", *(str(len(story.left)) for story in stories)])
-    head = [["", *(TITLES[story.distro] for story in stories)], ["---"] * (len(stories) + 1)]
+    head = [["what", *(TITLES[story.distro] for story in stories)], ["---"] * (len(stories) + 1)]
     return "\n".join(f"| {' | '.join(row)} |" for row in [*head, *rows])
 
 

@@ -99,7 +99,8 @@ def test_a_row_has_the_median_and_what_it_lies_between() -> None:
 def test_conditions_and_further_values_have_columns_where_there_are_any() -> None:
     figures = Figures((sample("a", 1, 0, 1.0, "80 ms"), sample("a", 1, 0, 0.5)))
     table = tables.samples(Table(memory=False, traffic=False, extra={"copies": "copies sent"}), figures)
-    assert table.splitlines()[0] == "| hosts | condition |  | wall, s | controller CPU, s | copies sent | rounds |"
+    heads = "hosts | condition | contender | wall, s | controller CPU, s | copies sent | rounds"
+    assert table.splitlines()[0] == f"| {heads} |"
     assert table.splitlines()[2:] == ["| 1 | – | a | 0.500 | 0.250 | 4 | 1 |", "| 1 | 80 ms | a | 1 | 0.500 | 4 | 1 |"]
 
 

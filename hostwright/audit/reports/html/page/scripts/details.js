@@ -92,7 +92,7 @@ function readings(host) {
       const differs = (host.differs || []).includes(place);
       return { attributes: { class: differs ? "differs" : null }, cells: [make("bdi", {}, name), said(host.have[place]), wanted(want, differs)] };
     });
-    return make("div", { "data-layer": layer, class: "group" }, make("h4", {}, layer), table(["value", "have", "stack"], rows, "plain readings"));
+    return make("div", { "data-layer": layer, class: "group" }, make("h4", {}, layer), table(`Values of ${layer}`, ["value", "have", "stack"], rows, "plain readings"));
   });
 }
 

@@ -33,11 +33,11 @@ function part(title, key, content, count) {
   return make("section", { "data-part": key }, heading, content);
 }
 
-/** A table with these column heads; the first cell of each row is its head. */
-function table(heads, rows, kind = "plain") {
+/** A table with these column heads; the first cell of each row is its head. No other one of the page has its label. */
+function table(label, heads, rows, kind = "plain") {
   const cells = (row) => row.map((cell, place) =>
     place === 0 ? make("th", { scope: "row" }, cell) : make("td", {}, cell));
-  return make("div", { class: "frame wide", tabindex: "0", role: "region", "aria-label": heads.join(", ") },
+  return make("div", { class: "frame wide", tabindex: "0", role: "region", "aria-label": label },
     make("table", { class: kind },
       make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col" }, head)))),
       make("tbody", {}, rows.map((row) => make("tr", row.attributes || {}, cells(row.cells || row))))));

@@ -76,13 +76,13 @@ function comparedCards(cards) {
 
 function identities(cards) {
   const rows = cards.map((card) => [String(card.index), said(card.bus), said(card.serial, UNKNOWN), said(card.uuid, UNKNOWN)]);
-  return table(["card", "PCI address", "serial", "UUID"], rows, "plain mono");
+  return table("Addresses of the cards", ["card", "PCI address", "serial", "UUID"], rows, "plain mono");
 }
 
 function processesOf(cards) {
   const rows = cards.flatMap((card) => card.processes.map(([pid, name, kind, memory]) =>
     [String(card.index), known(pid), said(name), kind || UNKNOWN, gibibytes(memory)]));
-  return rows.length ? [make("h4", {}, "In use by"), table(["card", "pid", "program", "kind", "memory"], rows)] : null;
+  return rows.length ? [make("h4", {}, "In use by"), table("Programs on the cards", ["card", "pid", "program", "kind", "memory"], rows)] : null;
 }
 
 function gpuPart(host) {
