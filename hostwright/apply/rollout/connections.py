@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from hostwright.apply.events import Emit, Observed
+from hostwright.apply.rollout.limits import LEFT_ALONE
 from hostwright.common.errors import HostwrightError, Stopped
 from hostwright.common.secret import Secret
 from hostwright.plan.desired import Desired
@@ -17,7 +18,6 @@ from hostwright.transport import Allowance
 from hostwright.transport.root.rootshell import RootShell
 
 CUT = "the run was interrupted; what runs on the host continues"
-LEFT_ALONE = "stopped while it was being connected to; nothing was begun there"
 
 
 class Connections:

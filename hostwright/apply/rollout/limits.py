@@ -21,6 +21,7 @@ FILES_PER_HOST = 4  #: a socket, and what paramiko and an artifact's stream need
 FILES_KEPT = 64  #: for everything that is not a host: the journal, the view, the artifacts
 
 STOPPED_BY_OPERATOR = "stopped by the operator"
+LEFT_ALONE = "stopped while it was being connected to; nothing was begun there"
 
 _AMOUNT = re.compile(r"([0-9]{1,9})|([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")
 

@@ -20,8 +20,7 @@ from hostwright.apply.events import Emit, HostEnded
 from hostwright.apply.executors.crew import Crew, WorkEnded
 from hostwright.apply.executors.signals import interruptions
 from hostwright.apply.executors.threads import DaemonThreads
-from hostwright.apply.rollout.connections import LEFT_ALONE
-from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, Course, Limits, window
+from hostwright.apply.rollout.limits import LEFT_ALONE, STOPPED_BY_OPERATOR, Course, Limits, window
 from hostwright.common.errors import CrewLost, HostError, HostwrightError, Locked, SeveralFailed, Stopped, Unreachable
 
 if TYPE_CHECKING:

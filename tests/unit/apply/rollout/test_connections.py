@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hostwright.apply.rollout.connections import CUT, LEFT_ALONE, Connections
+from hostwright.apply.rollout.connections import CUT, Connections
+from hostwright.apply.rollout.limits import LEFT_ALONE
 from hostwright.common.errors import Stopped
 from tests.unit.support.gated import WAIT_S
 

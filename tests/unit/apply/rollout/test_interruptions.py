@@ -17,8 +17,7 @@ from hostwright.apply import events
 from hostwright.apply.events import HostEnded
 from hostwright.apply.executors.signals import SIGNALS
 from hostwright.apply.rollout import rollout
-from hostwright.apply.rollout.connections import LEFT_ALONE
-from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, Limits
+from hostwright.apply.rollout.limits import LEFT_ALONE, STOPPED_BY_OPERATOR, Limits
 from hostwright.apply.rollout.rollout import CUT_OFF, UNENDED, Interrupted, on_each, roll_out
 from hostwright.common.errors import HostError, Stopped, Unreachable
 from tests.unit.support.gated import NAMES, WAIT_S, nothing
