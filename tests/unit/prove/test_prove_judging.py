@@ -10,7 +10,7 @@ import pytest
 from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.host import ended_result
 from hostwright.prove.job import ProgramEnd
-from hostwright.prove.judging import Kept, against_baseline, against_twins, judged
+from hostwright.prove.judging import WITNESSES, Kept, against_baseline, against_twins, judged, witnesses
 from hostwright.prove.model import Expected, Measurement, Measurements, Proof, ProofFinding
 from hostwright.prove.proving import exit_status
 from hostwright.prove.reading import Printed, read
@@ -187,3 +187,32 @@ def test_the_exit_status_tells_what_was_not_read_from_what_failed() -> None:
         "not proved",
         "no GPU",
     ]
+
+
+def test_the_twins_nearest_to_the_median_are_measured_again_with_a_host_that_is_worse() -> None:
+    values = {"a": 90.0, "b": 99.0, "c": 100.0, "d": 101.0, "e": 110.0, "f": 40.0}
+    hosts = tuple(host(name, result(ticks(value), proof="base.memory")) for name, value in values.items())
+    doubts = {"f": ["base.memory"]}
+    beside = witnesses(against_twins(hosts), doubts)
+    assert beside == dict.fromkeys("bcd", ("base.memory",))
+    assert len(beside) == WITNESSES
+    assert witnesses(hosts, doubts) == {}, "what is worse than its own baseline needs no twins"
+
+
+def test_of_several_slow_hosts_none_is_the_others_witness() -> None:
+    values = {"a": 100.0, "b": 101.0, "c": 99.0, "d": 100.0, "e": 40.0, "f": 41.0}
+    hosts = tuple(host(name, result(ticks(value), proof="base.memory")) for name, value in values.items())
+    compared = against_twins(hosts)
+    beside = witnesses(compared, {"e": ["base.memory"], "f": ["base.memory"]})
+    assert not {"e", "f"} & beside.keys()
+
+
+def test_slow_hosts_that_are_measured_again_together_do_not_clear_each_other() -> None:
+    def of(values: dict[str, float]) -> tuple[HostProof, ...]:
+        return tuple(host(name, result(ticks(value), proof="base.memory")) for name, value in values.items())
+
+    first = of({"a": 100.0, "b": 101.0, "c": 99.0, "d": 100.0, "e": 60.0, "f": 61.0, "g": 60.5, "h": 100.0})
+    again = of({"a": 99.0, "e": 60.0, "f": 61.0, "g": 60.5, "b": 100.0})
+    assert [one.host for one in against_twins(first, [again]) if one.status == "failed"] == ["e", "f", "g"]
+    slowed = of({"a": 66.0, "e": 60.0, "f": 61.0, "g": 40.0, "b": 65.0})
+    assert [one.host for one in against_twins(first, [slowed]) if one.status == "failed"] == ["g"]

@@ -1,0 +1,84 @@
+"""Equal hosts on one machine that is slow for some minutes now and then, as virtual machines are, and lab hosts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Mapping
+
+import pytest
+
+from hostwright.prove.fleetproof import HostProof
+from hostwright.prove.judging import against_twins, doubtful, measured_again, witnesses
+from hostwright.prove.proving import MOST_AGAIN
+from tests.unit.support.proofs import host, result, ticks
+
+NAMES = tuple(f"host{number:02}" for number in range(24))
+FAST, SLOW = 66.0, 44.0  #: GB/s, copied in memory: what lab hosts came to
+SLOW_PART = 0.1  #: of the time
+NOISE = 0.03
+TAKES_S = 8.0  #: a host's proof
+RUNS = 60
+
+
+class World:
+    """A machine, and what hosts on it come to, one after the other. ``slower``: host → the part that it reaches."""
+
+    def __init__(self, dice: random.Random, minutes: float, slower: Mapping[str, float]):
+        self._dice, self._minutes, self._slower = dice, minutes, slower
+        self._level = SLOW if dice.random() < SLOW_PART else FAST
+        self._left_s = self._lasts_s()
+
+    def measure(self, names: Collection[str]) -> tuple[HostProof, ...]:
+        return tuple(host(name, result(ticks(self._next(name)), proof="base.memory")) for name in names)
+
+    def _next(self, name: str) -> float:
+        self._left_s -= TAKES_S
+        while self._left_s < 0:
+            self._level = SLOW if self._level == FAST else FAST
+            self._left_s += self._lasts_s()
+        return self._level * self._slower.get(name, 1.0) * self._dice.gauss(1.0, NOISE)
+
+    def _lasts_s(self) -> float:
+        slow_s = self._minutes * 60
+        return self._dice.expovariate(1 / (slow_s if self._level == SLOW else slow_s * (1 - SLOW_PART) / SLOW_PART))
+
+
+def prove(world: World) -> Collection[str]:
+    """The outliers, as ``proving.prove`` finds them."""
+    first, again = world.measure(NAMES), []
+    compared = against_twins(first)
+    for _ in range(MOST_AGAIN):
+        doubts = {one.host: doubtful(was, one) for was, one in zip(first, compared, strict=True) if doubtful(was, one)}
+        if not doubts:
+            break
+        before, *after = [*witnesses(compared, doubts), None]
+        second = world.measure([name for name in (before, *doubts, *after) if name])
+        again.append(second)
+        better = {one.host: one for one in second if one.host in doubts}
+        first = tuple(measured_again(one, better[one.host]) if one.host in better else one for one in first)
+        compared = against_twins(first, again)
+    return {one.host for one in compared if one.status == "failed"}
+
+
+@pytest.fixture
+def worlds() -> Callable[..., list[World]]:
+    def made(minutes: float, slower: Mapping[str, float] = {}) -> list[World]:
+        return [World(random.Random(seed), minutes, slower) for seed in range(RUNS)]  # noqa: S311 - noise, not keys
+
+    return made
+
+
+@pytest.mark.parametrize("minutes", [2, 4, 8])
+def test_equal_hosts_are_no_outliers_because_their_machine_is_slow_for_minutes(
+    worlds: Callable[..., list[World]], minutes: float
+) -> None:
+    """Without twins that are measured again, up to three of a thousand figures are."""
+    alarms = [name for world in worlds(minutes) for name in prove(world)]
+    assert len(alarms) <= RUNS * len(NAMES) / 1000
+
+
+@pytest.mark.parametrize("minutes", [2, 8])
+def test_a_slow_host_is_found_all_the_same(worlds: Callable[..., list[World]], minutes: float) -> None:
+    """One that is slower by 30 %; nearly all of those that are missed were measured while all were slow."""
+    found = ["host07" in prove(world) for world in worlds(minutes, {"host07": 0.7})]
+    assert sum(found) >= 0.85 * RUNS
