@@ -83,6 +83,11 @@ class Measurement:
         return None if isinstance(self.value, bool | str) else self.value
 
     @property
+    def compared(self) -> bool:
+        """Whether it can be compared with others of its name: a number, of a device that is there, good or bad."""
+        return bool(self.better) and self.number is not None and self.device != NO_GPU
+
+    @property
     def model(self) -> str:
         """The model of the device: what stands in parentheses after it, else the device itself."""
         match = _MODEL.fullmatch(self.device)

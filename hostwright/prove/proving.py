@@ -35,12 +35,13 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.common.places import state_root
 from hostwright.plan.host import locks
 from hostwright.plan.member import Member, Members, Roster
-from hostwright.prove.again import doubts_of, due_again, with_better
 from hostwright.prove.fleetproof import FleetProof, HostProof
 from hostwright.prove.host import HostProve, proofs_of
-from hostwright.prove.judging import STATISTICS, against_baseline, against_twins, doubtful, measured_again
+from hostwright.prove.judging import against_baseline, doubtful, measured_again
 from hostwright.prove.model import Level, Outcome, Proof, ProofResult
 from hostwright.prove.proofstore import PastFigure, ProofStore
+from hostwright.prove.twins.again import doubts_of, due_again, with_better
+from hostwright.prove.twins.comparing import STATISTICS, against_twins
 from hostwright.prove.variables import max_loss
 
 LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that runs on a host goes on to its end there"

@@ -52,7 +52,6 @@ KNOW_GPUS = {
     "prove/judging.py",  # the device of a measurement that has none
     "prove/model.py",
     "prove/reading.py",
-    "prove/reports/plots.py",
     "rebuild/ways/diagnosis.py",
     "rebuild/ways/hardware.py",
     "rebuild/ways/looking.py",

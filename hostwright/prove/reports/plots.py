@@ -16,7 +16,7 @@ from hostwright.audit.reports.html.text import line, name
 from hostwright.common.text import count
 from hostwright.prove.fleetproof import FleetProof
 from hostwright.prove.judging import shown
-from hostwright.prove.model import NO_GPU, Measurement
+from hostwright.prove.model import Measurement
 from hostwright.prove.proofstore import PastFigure
 
 PLOTS = 60  #: figures with a plot each; a stack has about 40
@@ -99,7 +99,7 @@ def plots(fleet: FleetProof, past: Sequence[PastFigure]) -> tuple[Plot, ...]:
     for host in fleet.hosts:
         for result in host.results:
             for one in result.measurements:
-                if one.better and one.number is not None and one.device != NO_GPU:
+                if one.compared:
                     now[result.proof, one.name, one.model].append((host.host, one))
     before: dict[Key, list[PastFigure]] = defaultdict(list)
     for figure in past:

@@ -10,10 +10,11 @@ import pytest
 from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.host import ended_result
 from hostwright.prove.job import ProgramEnd
-from hostwright.prove.judging import WITNESSES, Kept, against_baseline, against_twins, judged, witnesses
+from hostwright.prove.judging import Kept, against_baseline, judged
 from hostwright.prove.model import Expected, Measurement, Measurements, Proof, ProofFinding
 from hostwright.prove.proving import exit_status
 from hostwright.prove.reading import Printed, read
+from hostwright.prove.twins.comparing import WITNESSES, against_twins, witnesses
 from tests.unit.support.proofs import host, proof, result, ticks
 
 EXPECTED = Expected("gpu01", processor="EPYC")

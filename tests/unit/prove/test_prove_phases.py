@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Mapping
 import pytest
 
 from hostwright.prove.fleetproof import HostProof
-from hostwright.prove.judging import against_twins, doubtful, measured_again, witnesses
+from hostwright.prove.judging import doubtful, measured_again
 from hostwright.prove.proving import MOST_AGAIN
+from hostwright.prove.twins.comparing import against_twins, witnesses
 from tests.unit.support.proofs import host, result, ticks
 
 NAMES = tuple(f"host{number:02}" for number in range(24))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.prove.twins import FEWEST, LEAST_PART, outliers
+from hostwright.prove.twins.outliers import FEWEST, LEAST_PART, outliers
 
 FLEET = 24
 NOISE = 0.03  #: standard deviation, as a part of the value: what figures of one and the same host vary by
@@ -31,7 +31,7 @@ def test_a_fleet_with_noise_alone_has_no_finding_over_20_runs(better: str) -> No
 
 
 def test_false_alarms_are_few_and_counted() -> None:
-    """The figure in twins.py: one in 200,000 comparisons. A fleet has some ten figures, and is looked at every day."""
+    """The figure in outliers.py: one in 200,000 comparisons. A fleet has some ten figures, looked at every day."""
     dice = seeded(4400)
     assert sum(bool(outliers(fleet(dice), "more")) for _ in range(4400)) <= 1
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from hostwright.apply.events import Emit, Note
 from hostwright.apply.rollout.rollout import Results
 from hostwright.prove.fleetproof import HostProof
-from hostwright.prove.judging import doubtful, measured_again, witnesses
+from hostwright.prove.judging import doubtful, measured_again
 from hostwright.prove.model import Proof
+from hostwright.prove.twins.comparing import witnesses
 
 
 def doubts_of(
