@@ -20,7 +20,7 @@ FEWEST_WITNESSES = 2  #: that answered: one alone may be slow by itself
 STATISTICS = (
     f"hosts with the same model of device, {FEWEST} or more: an outlier is worse than their median by more than "
     f"{SIGMAS:g} standard deviations (of the logarithms: MAD × {SIGMA_OF_MAD}) and {LEAST_PART:.0%} of the median, "
-    f"and measured again by {LEAST_PART:.0%} worse than those that are measured again with it"
+    f"and still {LEAST_PART:.0%} worse than its twins when it is measured again beside them"
 )
 #: what is compared with each other: proof, name, model of device, and rank among a host's devices of that model
 _Key = tuple[str, str, str, int]
@@ -45,16 +45,10 @@ def against_twins(hosts: Iterable[HostProof], again: Sequence[Collection[HostPro
             continue
         worse = outliers({name: one.number for name, one in group.items() if one.number is not None}, better)
         names = {outlier.host for outlier in worse}
-        sound = [{name: one for name, one in some.get(key, {}).items() if name not in names} for some in later]
         for outlier in worse:
-            one = group[outlier.host]
-            times = (
-                (some[key][outlier.host], others)
-                for some, others in zip(later, sound, strict=True)
-                if outlier.host in some.get(key, {})
-            )
-            alike = next(filter(None, (_alike(key, outlier, own, others.values()) for own, others in times)), None)
-            found[outlier.host, key[0]].append(alike or _outlier(key, one, outlier))
+            times = (_alike(key, outlier, some.get(key, {}), names) for some in later)
+            finding = next(filter(None, times), None) or _outlier(key, group[outlier.host], outlier)
+            found[outlier.host, key[0]].append(finding)
     return tuple(each(host, lambda result, host=host: found.get((host.host, result.proof), ())) for host in hosts)  # type: ignore[misc]
 
 
@@ -102,10 +96,14 @@ def _passed(host: HostProof) -> HostProof:
     return replace(host, results=tuple(result for result in host.results if result.outcome == "passed"))
 
 
-def _alike(key: _Key, outlier: Outlier, own: Measurement, twins: Iterable[Measurement]) -> ProofFinding | None:
-    """A note where a host that was measured again is within ``LEAST_PART`` of the median of sound twins beside it."""
-    others = [one.number for one in twins if one.number is not None]
-    if own.number is None or not own.better or len(others) < FEWEST_WITNESSES:
+def _alike(
+    key: _Key, outlier: Outlier, measured: Mapping[str, Measurement], worse: Collection[str]
+) -> ProofFinding | None:
+    """A note where a host that was measured again is within ``LEAST_PART`` of the median of the sound twins beside it;
+    ``worse`` are those that are not."""
+    own = measured.get(outlier.host)
+    others = [one.number for name, one in measured.items() if name not in worse and one.number is not None]
+    if own is None or own.number is None or not own.better or len(others) < FEWEST_WITNESSES:
         return None
     middle = median(others)
     if lost_part(own.number, middle, own.better) > LEAST_PART:
