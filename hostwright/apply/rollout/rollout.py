@@ -219,16 +219,17 @@ class _Run(Generic[T]):
         self._inbox.put(WorkEnded(host, future))
 
     def _next(self) -> WorkEnded[T] | _Interrupted | None:
+        """What came meanwhile; the end of a host that was left alone is no news."""
         try:
-            return self._inbox.get(timeout=TICK_S)
+            message = self._inbox.get(timeout=TICK_S)
         except Empty:
             return None
+        late = isinstance(message, WorkEnded) and message.host not in self._course.running
+        return None if late else message
 
     def _take(self, message: WorkEnded[T] | _Interrupted) -> None:
         if isinstance(message, _Interrupted):
             self._interrupt()
-        elif message.host not in self._course.running:
-            return  # it was left alone
         elif (error := message.error) is not None:
             self._fail(message.host, error)
         else:

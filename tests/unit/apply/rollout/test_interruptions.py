@@ -98,6 +98,29 @@ def test_the_first_ctrl_c_does_not_wait_for_a_host_that_is_left_alone():
 
 
 @pytest.mark.usefixtures("handlers")
+def test_a_host_that_was_left_alone_may_end_while_the_others_are_cut():
+    both, cut, seen = threading.Barrier(2, timeout=WAIT_S), threading.Event(), []
+
+    def work(name: str) -> str:
+        both.wait()
+        if name == "gpu00":
+            interrupt()
+        assert cut.wait(WAIT_S)
+        raise Stopped(name, LEFT_ALONE if name == "gpu00" else "the connection was cut")
+
+    def leave_alone() -> tuple[str, ...]:
+        interrupt()
+        return ("gpu00",)
+
+    with pytest.raises(Interrupted) as stopped:
+        roll_out(
+            NAMES, work, limits=Limits(0, 2, 0), emit=seen.append, stop=cut.set, gently=nothing, leave_alone=leave_alone
+        )
+    assert [str(error) for error in stopped.value.results.errors] == [f"gpu00: {LEFT_ALONE}", f"gpu01: {CUT_OFF}"]
+    assert [event for event in seen if event.host == "gpu00"] == [HostEnded("gpu00", "stopped", LEFT_ALONE)]
+
+
+@pytest.mark.usefixtures("handlers")
 def test_the_second_ctrl_c_cuts_and_tells_of_every_host():
     cut, calls, seen = threading.Event(), [], []
     both = threading.Barrier(2, timeout=WAIT_S)
