@@ -103,7 +103,7 @@ def _alike(
     ``worse`` are those that are not."""
     own = measured.get(outlier.host)
     others = [one.number for name, one in measured.items() if name not in worse and one.number is not None]
-    if own is None or own.number is None or not own.better or len(others) < FEWEST_WITNESSES:
+    if own is None or own.number is None or len(others) < FEWEST_WITNESSES:
         return None
     middle = median(others)
     if lost_part(own.number, middle, own.better) > LEAST_PART:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Collection, Mapping
 
 import pytest
 
+from hostwright.apply.rollout.rollout import Results
 from hostwright.prove.fleetproof import HostProof
-from hostwright.prove.judging import doubtful, measured_again
 from hostwright.prove.proving import MOST_AGAIN
-from hostwright.prove.twins.comparing import against_twins, witnesses
-from tests.unit.support.proofs import host, result, ticks
+from hostwright.prove.twins.again import doubts_of, due_again, with_better
+from hostwright.prove.twins.comparing import against_twins
+from tests.unit.support.proofs import host, proof, result, ticks
 
+PROOF = proof("")
 NAMES = tuple(f"host{number:02}" for number in range(24))
 FAST, SLOW = 66.0, 44.0  #: GB/s, copied in memory: what lab hosts came to
 SLOW_PART = 0.1  #: of the time
@@ -30,7 +32,7 @@ class World:
         self._left_s = self._lasts_s()
 
     def measure(self, names: Collection[str]) -> tuple[HostProof, ...]:
-        return tuple(host(name, result(ticks(self._next(name)), proof="base.memory")) for name in names)
+        return tuple(host(name, result(ticks(self._next(name)), proof=PROOF.key)) for name in names)
 
     def _next(self, name: str) -> float:
         self._left_s -= TAKES_S
@@ -46,19 +48,17 @@ class World:
 
 def prove(world: World) -> Collection[str]:
     """The outliers, as ``proving.prove`` finds them."""
-    first, again = world.measure(NAMES), []
-    compared = against_twins(first)
+    due = dict.fromkeys(NAMES, (PROOF,))
+    results = Results(world.measure(NAMES), ())
+    hosts, again = against_twins(results.values), []
     for _ in range(MOST_AGAIN):
-        doubts = {one.host: doubtful(was, one) for was, one in zip(first, compared, strict=True) if doubtful(was, one)}
-        if not doubts:
+        if not (doubts := doubts_of(results, hosts, due)):
             break
-        before, *after = [*witnesses(compared, doubts), None]
-        second = world.measure([name for name in (before, *doubts, *after) if name])
-        again.append(second)
-        better = {one.host: one for one in second if one.host in doubts}
-        first = tuple(measured_again(one, better[one.host]) if one.host in better else one for one in first)
-        compared = against_twins(first, again)
-    return {one.host for one in compared if one.status == "failed"}
+        ran = Results(world.measure(due_again(hosts, doubts, due, lambda _: None)), ())
+        again.append(ran.values)
+        results = with_better(results, ran, doubts)
+        hosts = against_twins(results.values, again)
+    return {one.host for one in hosts if one.status == "failed"}
 
 
 @pytest.fixture
