@@ -35,6 +35,7 @@ from hostwright.apply.journal.records import (
 )
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.journal.results import results_of
+from hostwright.common import errors
 from hostwright.common.errors import NOBODY_READS, HostwrightError, InputError
 from hostwright.common.places import (
     AFTER,
@@ -196,7 +197,7 @@ class Journal:
             case HostwrightError():
                 self.end(error.exit_status, ENDED, str(error))
             case KeyboardInterrupt():
-                self.end(130, INTERRUPTED)
+                self.end(errors.INTERRUPTED, INTERRUPTED)
             case BrokenPipeError():  # `| head`, or a terminal that is gone
                 self.end(NOBODY_READS, INTERRUPTED, "nobody reads what it prints any more")
             case SystemExit(code=code):
