@@ -137,7 +137,7 @@ def until(true: Callable[[], object], wait_s: float = WAIT_S) -> bool:
     while time.monotonic() < deadline:
         if true():
             return True
-        time.sleep(0.05)
+        time.sleep(0.05)  # of other processes' logs and files, and of hosts: none of them calls back
     return False
 
 

@@ -101,7 +101,7 @@ class Trial:
         self._poll(run, lambda: part in self._now())
         self._poll(run, lambda: there() or part not in self._now())
         share = self.rng.uniform(0.0, 1.0)
-        time.sleep(share * span_s)
+        time.sleep(share * span_s)  # the moment that the trial is about, drawn from its seed
         self._poll(run, lambda: there() or part not in self._now())
         if part not in self._now():
             raise Missed
@@ -116,7 +116,7 @@ class Trial:
 
     def switch_on(self) -> None:
         """Switch the host on again after a while, as its BMC would."""
-        time.sleep(self.rng.uniform(0.3, 4.0))
+        time.sleep(self.rng.uniform(0.3, 4.0))  # how long the host is without power, drawn likewise
         for _ in range(2):
             with suppress(LabError):
                 start(self.machine)
@@ -253,4 +253,4 @@ class Trial:
         while not until():
             if not run.running or time.monotonic() > deadline_s:
                 raise Missed
-            time.sleep(_POLL_S)
+            time.sleep(_POLL_S)  # between two looks at a host's processes, which tell nobody that they begin
