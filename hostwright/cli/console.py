@@ -102,8 +102,11 @@ def with_sums(shown: Group) -> Group:
 
 
 class Quoted(Hanging):
-    """A line of a file, as it is: no command in it is ours. In a terminal it hangs as any other, since what only the
-    terminal wraps begins at its edge, where it could pass for another host's."""
+    """A line of a file, as it is: no command in it is ours, and it is never broken, so that it can be copied."""
+
+    def wrap(self, console: Console, width: int, **how: Any) -> Lines:  # noqa: ARG002 - rich's signature
+        """As rich's."""
+        return self.split(allow_blank=True)
 
 
 class Advice(Hanging):
