@@ -17,13 +17,14 @@ from hostwright.standard.roles.environment import opened
 
 Run = Callable[..., CommandResult]
 
-#: $1 are library names. nvcc compiles something, since called by a wrong name it answers -V and can do nothing else.
+#: $1 are library names. nvcc preprocesses something, since called by a wrong name it answers -V and does nothing else:
+#: for that it finds its own headers and a compiler, at a third of the cost of compiling, which is the toolkit's check.
 #: A program is started with the libraries' bare names, and says which files the loader found for them, by the names
 #: that they have where /usr/local is no link.
 USE = """\
 echo "nvcc $(command -v nvcc)"
 nvcc -V | grep -o 'V[0-9][0-9.]*$'
-env -u TMPDIR nvcc -x cu -ptx -o /dev/null /dev/null && echo compiles
+env -u TMPDIR nvcc -x cu -E /dev/null >/dev/null && echo works
 local=$(readlink -m /usr/local)
 LD_PRELOAD=$1 cat /proc/self/maps 2>&1 | grep -oE '/[^ ]*[.]so[^ ]*|.* cannot be preloaded.*' | sort -u |
     sed "s|^$local/|/usr/local/|"
@@ -57,8 +58,8 @@ def check(done: CommandResult, names: tuple[str, ...], stack: Stack, *, tool: st
     assert nvcc, f"nvcc is not on its PATH {done.stderr.strip()[-200:]}"
     assert not tool or nvcc == tool, f"nvcc is {nvcc}, not {tool}"
     assert stack.section(CudaSection).nvcc in lines, f"{nvcc} is not that of CUDA {stack.section(CudaSection).version}"
-    compiles = "compiles" in lines or refused(done.stderr, stack.section(CudaSection).prefix)
-    assert compiles, f"{nvcc} does not compile: {done.stderr.strip()[-300:]}"
+    works = "works" in lines or refused(done.stderr, stack.section(CudaSection).prefix)
+    assert works, f"{nvcc} does not find its own headers and a compiler: {done.stderr.strip()[-300:]}"
     ours = [line for line in lines if line.startswith(f"{stack.section(CudaSection).prefix}/")]
     stems = {line.rpartition("/")[2].partition(".so")[0] for line in ours}
     missing = [name for name in names if name.partition(".so")[0] not in stems]
