@@ -72,6 +72,7 @@ def set_up(lab: Lab) -> Desk:
     """The desk of a lab, with its ordinary cable."""
     desk = Desk(lab)
     desk.place.directory.mkdir(exist_ok=True)
+    network.ensure_bridge(lab)  # a lab without a host has none
     network.plug(desk.place)
     return desk
 
