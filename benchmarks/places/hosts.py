@@ -134,10 +134,12 @@ def make(work: Path) -> Hosts:
     take_down()
     lab = open_lab(NAME)
     fleet.supply(lab, OPTIONS)
+    frozen = SNAPSHOT in read_snapshots(lab)
+    if not frozen:
+        fleet.up(lab, [FIRST], options=OPTIONS)  # and with it the lab's inventory
     hosts = Hosts(lab, set_up(lab), work / "state", work)
     hosts.hostwright("mirror", "--stack", STACK)
-    if SNAPSHOT not in read_snapshots(lab):
-        fleet.up(lab, [FIRST], options=OPTIONS)
+    if not frozen:
         hosts.hostwright("provision", "--hosts", FIRST)
         console(find_machine(lab, FIRST), "sh", "-c", f"apt-get -qy install {OF_PEERS} >/dev/null")
         snapshots.freeze(find_machine(lab, FIRST), SNAPSHOT)
