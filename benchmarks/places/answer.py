@@ -25,13 +25,13 @@ _WINDOW = 16 + zlib.MAX_WBITS
 
 
 def masked(text: bytes) -> bytes:
-    """A text without what is made up for one connection."""
-    return WORD.sub(b"#", text)
+    """A text without what is made up for one connection, its gzip members unpacked: their checksums are made of it."""
+    return WORD.sub(b"#", unpacked(text))
 
 
 def changed(recorded: bytes, now: bytes) -> dict[bytes, bytes]:
     """The words that differ between a recorded text and today's, which are otherwise the same."""
-    pairs = zip(WORD.findall(recorded), WORD.findall(now), strict=False)
+    pairs = zip(WORD.findall(unpacked(recorded)), WORD.findall(unpacked(now)), strict=False)
     return {old: new for old, new in pairs if old != new}
 
 
@@ -48,7 +48,7 @@ def replaced(text: bytes, words: dict[bytes, bytes]) -> bytes:
 
 
 def unpacked(text: bytes) -> bytes:
-    """An answer with its gzip members unpacked."""
+    """A text with its gzip members unpacked."""
     before, mark, _ = text.partition(GZIP)
     if not mark:
         return text

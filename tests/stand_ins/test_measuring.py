@@ -25,7 +25,6 @@ MEGABYTES = "import time; text = b'x' * 80_000_000; time.sleep(0.3)"
 def desk() -> Iterator[Desk]:
     """A controller on the bridge of a lab without hosts."""
     with own_lab("measure") as lab:
-        network.ensure_bridge(lab)
         yield set_up(lab)
 
 

@@ -51,6 +51,14 @@ def test_what_the_host_compressed_is_unpacked_and_packed_again(tmp_path: Path) -
     assert answer.unpacked(done.stdout) == b"begin " + NEW + b"head " + NEW + ANSWER.replace(OLD, NEW) + b" tail " + NEW
 
 
+def test_a_program_that_the_client_packed_is_known_whatever_its_words_and_checksums_are(tmp_path: Path) -> None:
+    def packed(word: bytes) -> bytes:
+        return PROGRAM.replace(OLD, word) + gzip.compress(word, 0, mtime=0) + gzip.compress(b"probe\n" * 9, mtime=0)
+
+    done = replay(tmp_path, [kept(b"run " + OLD, packed(OLD), ANSWER)], b"run " + NEW, packed(NEW))
+    assert (done.returncode, done.stdout) == (3, b"begin " + NEW + ANSWER.replace(OLD, NEW))
+
+
 def test_of_commands_that_begin_alike_that_is_taken_to_which_the_same_was_sent(tmp_path: Path) -> None:
     longer = PROGRAM[:-9] + b"another end of the program\n"
     entries = [kept(b"run " + OLD, longer, b"of the longer"), kept(b"run " + OLD, PROGRAM, b"of the shorter")]
