@@ -9,6 +9,7 @@ tell() {
     [ -s "$log" ] || continue
     echo "--- $log"
     tail -n 20 "$log"
+    # a log without such a line is no error of its own: what failed is told by its status
     grep -E -m 10 ' error: |: error|^ERROR: modpost' "$log" || true
   done
   [ ! -s "$installer_log" ] || cannot_load <"$installer_log"
