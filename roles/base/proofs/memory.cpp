@@ -6,7 +6,7 @@
 //
 // In a virtual machine, what all move is not compared with other hosts: the hypervisor puts its processors now on parts
 // of the real ones that share one link to the memory, now on parts with a link each. On an EPYC of the 5th generation
-// two of them had 45 GB/s for minutes and then 70, while either alone had 38 all the time.
+// two of them had 45 GB/s for minutes and then 70, while either alone had 36 all the time.
 #include "protocol.h"
 
 #include <sched.h>
