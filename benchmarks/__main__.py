@@ -39,8 +39,15 @@ LAST = PROJECT / "build/benchmarks/figures.json"
 PLACES_S = 300.0  #: to make the lab, provision its first host and record it, about
 ROUNDS = 3
 SHOWN = 300  #: characters of what went wrong
-#: program → package: what peers need on this machine
-PACKAGES = {"nginx": "nginx-light", "rsync": "rsync", "curl": "curl", "tc": "iproute2", "xargs": "findutils"}
+#: program → package: what peers and replayed hosts need on this machine
+PACKAGES = {
+    "nginx": "nginx-light",
+    "rsync": "rsync",
+    "curl": "curl",
+    "tc": "iproute2",
+    "xargs": "findutils",
+    "sshd": "openssh-server",
+}
 
 
 def main(argv: Sequence[str]) -> int:

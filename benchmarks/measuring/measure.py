@@ -43,7 +43,7 @@ def _run(command: Command, round_: int, group: ControlGroup, err: IO[bytes]) -> 
         began_s = time.perf_counter()
         process = subprocess.Popen(
             [*words, *command.words],
-            stdin=stdin, stdout=subprocess.PIPE, stderr=err, cwd=command.cwd, env={**os.environ, **command.env},
+            stdin=stdin, stdout=subprocess.PIPE, stderr=err, cwd=command.cwd, env={**_environment(), **command.env},
             start_new_session=True,
         )  # fmt: skip
         assert process.stdout is not None  # noqa: S101 - it is a pipe
@@ -60,6 +60,12 @@ def _run(command: Command, round_: int, group: ControlGroup, err: IO[bytes]) -> 
     return Done(
         sample, status, bytes(reader.kept).decode(errors="replace"), err.read(OUTPUT_BYTES).decode(errors="replace")
     )
+
+
+def _environment() -> dict[str, str]:
+    """This machine's own, but that Python may keep what it has compiled, as on an operator's: a container's image often
+    forbids it, and then programs in a checkout are compiled at each start, and installed ones are not."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 class _Reader(threading.Thread):
