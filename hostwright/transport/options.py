@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from hostwright.transport.identity.hostkeys import KnownHosts
 from hostwright.transport.login.cache import FileCache
 from hostwright.transport.routing.jumps import Jumps
+from hostwright.transport.routing.openssh import OpenSsh
 
 if TYPE_CHECKING:
     import paramiko
@@ -27,6 +28,7 @@ class Shared:
         self.known_hosts: FileCache[KnownHosts] = FileCache(KnownHosts.read)
         self.keys: FileCache[paramiko.PKey] = FileCache(_load_key)
         self.jumps = Jumps()
+        self.openssh = OpenSsh()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from hostwright.common.userpaths import expanded
 from hostwright.transport.exchange import Target
 from hostwright.transport.options import Options
 from hostwright.transport.routing import sshconfig
-from hostwright.transport.routing.sshconfig import Destination, Endpoint
+from hostwright.transport.routing.openssh import Destination
+from hostwright.transport.routing.sshconfig import Endpoint
 
 _MAX_HOPS = 8
 
@@ -26,7 +27,7 @@ def endpoint_of(host: Target, options: Options) -> Endpoint:
 def _endpoint(host: Target, options: Options) -> Endpoint:
     """The host's own endpoint: the inventory wins over ``ssh_config``."""
     destination = Destination(host.address or host.name, host.user or "", host.port or 0)
-    endpoint = sshconfig.resolve(destination, _given(options))
+    endpoint = sshconfig.resolve(destination, _given(options), options.shared.openssh)
     if host.known_hosts:
         endpoint = _with_own_file(endpoint, expanded(host.known_hosts))
     if host.proxy_jump:
@@ -59,7 +60,7 @@ def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int =
         raise InputError(f"the jump hosts of {endpoint.address} lead in a circle")
     chain: list[Endpoint] = []
     for position, text in enumerate(endpoint.proxy_jump):
-        jump = sshconfig.resolve(sshconfig.hop(text), _given(options))
+        jump = sshconfig.resolve(sshconfig.hop(text), _given(options), options.shared.openssh)
         if (jump.address, jump.port) == (endpoint.address, endpoint.port):
             continue  # a `Host *` stanza also applies to the jump host itself
         if also:

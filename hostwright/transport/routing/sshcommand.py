@@ -12,7 +12,7 @@ from hostwright.common.userpaths import expanded
 from hostwright.transport.exchange import Target
 from hostwright.transport.options import Options
 from hostwright.transport.routing import route, sshconfig
-from hostwright.transport.routing.sshconfig import Destination
+from hostwright.transport.routing.openssh import Destination
 
 
 def ssh_command(host: Target, options: Options, command: str = "", *, terminal: bool = False) -> tuple[str, ...]:
@@ -57,7 +57,8 @@ def _proxy(ssh: Sequence[str], hops: Sequence[str], host: Target, options: Optio
     *before, last = hops
     jump = sshconfig.hop(last)
     call = [*ssh, *_to(jump)]
-    endpoint = sshconfig.resolve(jump, expanded(options.ssh_config) if options.ssh_config else None)
+    given = expanded(options.ssh_config) if options.ssh_config else None
+    endpoint = sshconfig.resolve(jump, given, options.shared.openssh)
     if host.known_hosts:
         call += ["-o", _files("UserKnownHostsFile", (expanded(host.known_hosts), *endpoint.known_hosts))]
     if before:

@@ -1,6 +1,6 @@
 """Where and how a server is reached, and what makes its key right: inventory first, then ``ssh_config``.
 
-OpenSSH itself reads ``ssh_config``, with ``Include``, ``Match`` and canonical names: ``ssh -G`` prints what would hold.
+OpenSSH itself reads ``ssh_config``, with ``Include``, ``Match`` and canonical names; here its answer is understood.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ import functools
 import getpass
 import os
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.common.errors import InputError
+from hostwright.transport.routing.openssh import Destination, OpenSsh
 from hostwright.transport.routing.tokens import Tokens
 
 SSH_PORT = 22
 RSA_BITS = 1024  #: what every OpenSSH wants of an RSA key; before 9.1 it does not say so
-_READING_S = 30.0  #: for ``ssh -G``; a ``Match exec`` may ask a directory service
 _USER_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 #: Settings about host keys, and what becomes of them: see docs/trust.md
 _TRUST = re.compile("hostkey|knownhosts|revoked|casignature|checkhostip|nohostauth|rsasize")
@@ -39,15 +38,6 @@ _UNDERSTOOD = (
     "verifyhostkeydns",
     "visualhostkey",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """What the inventory (or a hop of a ProxyJump) specifies; unspecified values are empty."""
-
-    alias: str
-    user: str = ""
-    port: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,51 +145,20 @@ class SshSettings:
         return [word for word in self._values if _TRUST.search(word) and word not in _UNDERSTOOD]
 
 
-def resolve(destination: Destination, ssh_config: Path | None) -> Endpoint:
+def resolve(destination: Destination, ssh_config: Path | None, openssh: OpenSsh) -> Endpoint:
     """Resolve everything about one server. Raises ``InputError`` for an invalid configuration."""
     for value in (destination.alias, destination.user):
         if not value.isprintable() or value.startswith("-") or re.search(r"[\s'\"`$\\;&<>|(){}]", value):
             raise InputError(f"{value!r} cannot be the name of a host or user for SSH")
     if "@" in destination.alias or "/" in destination.alias:  # which ssh would take apart
         raise InputError(f"{destination.alias!r} cannot be the name of a host for SSH")
-    return _endpoint(destination, SshSettings(_printed(destination, ssh_config)))
-
-
-def _printed(destination: Destination, ssh_config: Path | None) -> str:
-    """What OpenSSH says that it would do."""
-    if ssh_config and not os.access(ssh_config, os.R_OK):
-        raise InputError("there is no such file, or it cannot be read; it was named as ssh_config", str(ssh_config))
-    command = ["ssh", "-G", *(["-F", str(ssh_config)] if ssh_config else [])]
-    command += ["-l", destination.user] if destination.user else []
-    command += ["-p", str(destination.port)] if destination.port else []
-    try:
-        ran = subprocess.run(
-            [*command, "--", destination.alias],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="surrogateescape",
-            timeout=_READING_S,
-            check=False,
-            start_new_session=True,  # Ctrl-C is for us, and would end it as a mistake in ssh_config
-        )
-    except FileNotFoundError:
-        raise InputError(
-            "OpenSSH's client, which reads ssh_config, is not installed on this machine: install it "
-            "(apt install openssh-client)"
-        ) from None
-    except subprocess.TimeoutExpired:
-        raise InputError(f"ssh -G {destination.alias} did not end within {_READING_S:g} s (Match exec?)") from None
-    if ran.returncode:
-        why = next((line for line in ran.stderr.splitlines() if not line.startswith("Pseudo-terminal")), "no reason")
-        raise InputError(f"ssh_config cannot be understood: {why.strip()}")
-    return ran.stdout
+    return _endpoint(destination, SshSettings(openssh.answer(destination, ssh_config)))
 
 
 @functools.cache
 def _defaults() -> SshSettings:
     """What holds without any configuration."""
-    return SshSettings(_printed(Destination("localhost"), Path(os.devnull)))
+    return SshSettings(OpenSsh().answer(Destination("localhost"), Path(os.devnull)))
 
 
 def _endpoint(destination: Destination, settings: SshSettings) -> Endpoint:

@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 
 from hostwright.common.errors import InputError
-from hostwright.transport.routing import sshconfig
-from hostwright.transport.routing.sshconfig import Destination, Endpoint, hop, hops, resolve
+from hostwright.transport.routing import openssh
+from hostwright.transport.routing.openssh import Destination, OpenSsh
+from hostwright.transport.routing.sshconfig import Endpoint, hop, hops, resolve
 
 
 def endpoint(tmp_path: Path, text: str, destination: Destination | str = "gpu01") -> Endpoint:
     file = tmp_path / "config"
     file.write_text(text)
-    return resolve(Destination(destination) if isinstance(destination, str) else destination, file)
+    return resolve(Destination(destination) if isinstance(destination, str) else destination, file, OpenSsh())
 
 
 FULL = """\
@@ -132,7 +133,7 @@ def test_without_openssh_the_sentence_says_so(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_program_that_hangs_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sshconfig, "_READING_S", 0.3)
+    monkeypatch.setattr(openssh, "_READING_S", 0.3)
     with pytest.raises(InputError, match=r"ssh -G gpu01 did not end within 0\.3 s \(Match exec\?\)"):
         endpoint(tmp_path, 'Match exec "exec sleep 2"\n Port 2022\n')
 
@@ -207,7 +208,7 @@ def test_mistakes_are_named(tmp_path: Path, text: str, said: str) -> None:
 
 def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
-        resolve(Destination("gpu01"), tmp_path / "none")
+        resolve(Destination("gpu01"), tmp_path / "none", OpenSsh())
 
 
 @pytest.mark.parametrize("name", ["-oProxyCommand=x", "a b", "a\nUser root", "$(id)", "a;b", "`id`", "a'b"])

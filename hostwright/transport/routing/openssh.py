@@ -1,0 +1,173 @@
+"""OpenSSH's client, asked what it would do: ``ssh -G`` reads ``ssh_config`` with all that this file may hold.
+
+Each run costs some milliseconds of a processor and 10 MB, which for a thousand hosts would be most of what a plan
+costs. So hosts that no ``Host`` line tells apart are asked about only until the answer is known to differ by
+nothing but the host's name: see ``OpenSsh.answer``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hostwright.common.errors import InputError
+from hostwright.transport.routing.stanzas import Stanzas
+
+_READING_S = 30.0  #: for one run; a ``Match exec`` may ask a directory service
+_AT_ONCE = 4  #: runs; more would only wait for processors, with 10 MB each
+_WORKING_S = 0.5  #: a run that takes longer waits for others (``Match exec``), and is not counted any more
+_FILE = re.compile(r"debug1: Reading configuration data (.+)")
+_CUT = 200  #: characters, after which ssh cuts the name of a file that it tells
+#: Not the reason of a failure: what ``-v`` adds, and a warning that there is no terminal.
+_ASIDE = ("debug1:", "OpenSSH_", "Pseudo-terminal")
+#: Settings in which ``-G`` fills in tokens, also a digest of the host's name; no connection of ours has them.
+_FILLED_IN = re.compile(r"(?m)^(?:controlpath|remotecommand|identityagent|localforward|remoteforward|setenv) .*\n")
+_NAME = "\0"  #: stands for the host's name in what hosts of one group share
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """What the inventory (or a hop of a ProxyJump) specifies; unspecified values are empty."""
+
+    alias: str
+    user: str = ""
+    port: int = 0
+
+
+@dataclass(slots=True)
+class _Group:
+    """Hosts that nothing tells apart but their names."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    first: str = ""  #: the host that was asked about first; what follows is of that host
+    shared: str = ""  #: the answer, with ``_NAME`` for the host's name
+    sure: bool = False  #: a second host's answer was the same
+    apart: bool = False  #: it was another
+
+
+class OpenSsh:
+    """Asks ``ssh -G``. One for all hosts of a run, whose ``ssh_config`` is read once. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._slots = threading.Semaphore(_AT_ONCE)
+        self._lock = threading.Lock()
+        self._stanzas: dict[Path | None, Stanzas | None] = {}
+        self._groups: dict[object, _Group] = {}
+
+    def answer(self, destination: Destination, ssh_config: Path | None) -> str:
+        """What ``ssh -G`` prints for a server, without settings that no connection of ours has.
+
+        A group are hosts with the same user and port for which the same ``Host`` lines apply. Its first two hosts are
+        asked about. If their answers are equal once the name of each is taken out, every other host has this answer
+        as well, with its own name filled in. All others are asked about: where a ``Match`` line, a canonical name, an
+        address that is not written as it is printed or a token in ``Include`` may tell hosts apart.
+
+        Raises ``InputError`` where ``ssh_config`` is invalid, or OpenSSH is missing or does not answer.
+        """
+        if ssh_config and not os.access(ssh_config, os.R_OK):
+            raise InputError("there is no such file, or it cannot be read; it was named as ssh_config", str(ssh_config))
+        if not self._lock.acquire(timeout=_WORKING_S):
+            return self._ask(destination, ssh_config)[0]  # the host from which the files are learned hangs
+        try:
+            if ssh_config not in self._stanzas:
+                printed, files = self._ask(destination, ssh_config)
+                self._stanzas[ssh_config] = Stanzas.read(files)
+                return printed
+            stanzas = self._stanzas[ssh_config]
+            applying = stanzas and stanzas.applying(destination.alias)
+            if applying is None:
+                group = _Group(apart=True)
+            else:
+                key = (ssh_config, destination.user, destination.port, applying)
+                group = self._groups.setdefault(key, _Group())
+        finally:
+            self._lock.release()
+        if group.apart:
+            return self._ask(destination, ssh_config)[0]
+        with group.lock:
+            return self._of_group(group, destination, ssh_config, final=bool(stanzas and stanzas.final))
+
+    def _of_group(self, group: _Group, destination: Destination, ssh_config: Path | None, *, final: bool) -> str:
+        name = destination.alias
+        jumps = re.findall(r"(?m)^proxyjump (.*)$", group.shared)
+        if group.sure and not group.apart and not any(name in jump for jump in jumps):  # a loop is ssh's to find
+            return group.shared.replace(_NAME, name)
+        try:
+            printed, _ = self._ask(destination, ssh_config)
+        except InputError:
+            group.apart = True  # each host is told for itself
+            raise
+        shared = re.sub(rf"(?m)(?!^)(?<![\w.-]){re.escape(name)}(?![\w-])", _NAME, printed)
+        if not group.first:
+            group.first, group.shared = name, shared
+            group.apart = not _by_name_alone(shared, final=final)
+        elif name != group.first and not group.sure:
+            group.sure, group.apart = shared == group.shared, shared != group.shared
+        return printed
+
+    def _ask(self, destination: Destination, ssh_config: Path | None) -> tuple[str, list[str]]:
+        """One run: what it printed, and the files that it read."""
+        words = ["ssh", "-v", "-G", *(["-F", str(ssh_config)] if ssh_config else [])]
+        words += ["-l", destination.user] if destination.user else []
+        words += ["-p", str(destination.port)] if destination.port else []
+        try:
+            printed, told, status = self._run([*words, "--", destination.alias])
+        except FileNotFoundError:
+            raise InputError(
+                "OpenSSH's client, which reads ssh_config, is not installed on this machine: install it "
+                "(apt install openssh-client)"
+            ) from None
+        except subprocess.TimeoutExpired:
+            raise InputError(f"ssh -G {destination.alias} did not end within {_READING_S:g} s (Match exec?)") from None
+        lines = told.splitlines()
+        if status:
+            why = next((line for line in lines if not line.startswith(_ASIDE)), "no reason")
+            raise InputError(f"ssh_config cannot be understood: {why.strip()}")
+        return _FILLED_IN.sub("", printed), _files(lines)
+
+    def _run(self, words: list[str]) -> tuple[str, str, int]:
+        """What a run printed, what it told, and its exit status."""
+        self._slots.acquire()
+        counted = True
+        try:
+            with subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="surrogateescape",
+                start_new_session=True,  # Ctrl-C is for us, and would end it as a mistake in ssh_config
+            ) as process:
+                try:
+                    try:
+                        printed, told = process.communicate(timeout=min(_WORKING_S, _READING_S))
+                    except subprocess.TimeoutExpired:
+                        self._slots.release()
+                        counted = False
+                        printed, told = process.communicate(timeout=_READING_S)
+                except BaseException:
+                    process.kill()
+                    raise
+                return printed, told, process.returncode
+        finally:
+            if counted:
+                self._slots.release()
+
+
+def _files(lines: Iterable[str]) -> list[str]:
+    """The files that ssh said it reads; empty if one of them cannot be told from what it said."""
+    found = [match[1] for line in lines if (match := _FILE.fullmatch(line))]
+    return [] if any(len(name) >= _CUT or "\\" in name for name in found) else found
+
+
+def _by_name_alone(shared: str, *, final: bool) -> bool:
+    """Whether no name service has a say; with ``final``, files were read again for the name that ``HostName`` gave."""
+    settings = dict(line.partition(" ")[::2] for line in shared.splitlines())
+    canonical = settings.get("canonicalizehostname", "false"), settings.get("canonicalizepermittedcnames", "none")
+    return canonical in (("false", "none"), ("no", "none")) and (not final or settings.get("hostname") == _NAME)

@@ -1,0 +1,88 @@
+"""Which stanzas of ``ssh_config`` apply to a host, as far as its ``Host`` lines alone decide it.
+
+What a stanza says is read by OpenSSH; here only hosts are found for which the same stanzas apply.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+#: A line that begins a stanza. OpenSSH takes keywords in quotes, too, so anything may stand before the first letter.
+_BEGINS = re.compile(rb"(?im)^[^#a-z\n]*(host|match)(?![a-z])[ \t]*=?[ \t]*([^\n]*)$")
+_PATTERNS = re.compile(rb"[\w.:*?! \t-]+")
+_EVERYONE = re.compile(rb"(?i)(?:(?:final|canonical)[ \t]+)?all")
+_BY_TOKEN = re.compile(rb"(?im)^[^#a-z\n]*include\b[^\n]*%")
+#: A name that is no address, also not in one of the shorter ways to write one (``127.1``, ``0x7f000001``).
+_NAME = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z_][a-z0-9_-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Stanzas:
+    """The ``Host`` lines of all files."""
+
+    named: dict[str, tuple[int, ...]]  #: a host's name → the lines, by number, that name it without a wildcard
+    patterns: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]  #: of the others: whom they mean, and not
+    final: bool  #: whether files are read a second time (``Match final``)
+
+    @classmethod
+    def read(cls, files: Sequence[str]) -> Stanzas | None:
+        """Those of the files that OpenSSH read; ``None`` where more than ``Host`` lines may tell hosts apart."""
+        named: dict[str, tuple[int, ...]] = {}
+        patterns: list[tuple[re.Pattern[str], re.Pattern[str] | None]] = []
+        final = False
+        try:
+            text = b"\n".join(Path(file).read_bytes() for file in files)
+        except OSError:
+            return None
+        if not files or b"\0" in text or _BY_TOKEN.search(text):
+            return None
+        for number, match in enumerate(_BEGINS.finditer(text)):
+            said = match[2].strip(b" \t\r\f")
+            if match[1].lower() == b"match":
+                if not _EVERYONE.fullmatch(said):
+                    return None
+                final = final or said[:1] in b"fF"
+                continue
+            if not _PATTERNS.fullmatch(said):
+                return None
+            words = said.decode("ascii").split()
+            if any(mark in word for word in words for mark in "*?!"):
+                unwanted = [word[1:] for word in words if word.startswith("!")]
+                wanted = [word for word in words if not word.startswith("!")]
+                patterns.append((_any(wanted), _any(unwanted) if unwanted else None))
+            else:
+                for word in set(words):
+                    named[word] = (*named.get(word, ()), number)
+        return cls(named, tuple(patterns), final)
+
+    def applying(self, name: str) -> tuple[tuple[int, ...], tuple[bool, ...]] | None:
+        """Equal for hosts to which the same stanzas apply; ``None`` for a name that OpenSSH may print otherwise.
+
+        >>> import re
+        >>> stanzas = Stanzas({"login1": (0,)}, ((re.compile("gpu.*"), None),), False)
+        >>> stanzas.applying("gpu01") == stanzas.applying("gpu02") != stanzas.applying("login1")
+        True
+        """
+        if not _NAME.fullmatch(name) and not _is_address(name):
+            return None
+        return self.named.get(name, ()), tuple(
+            bool(wanted.fullmatch(name)) and not (unwanted and unwanted.fullmatch(name))
+            for wanted, unwanted in self.patterns
+        )
+
+
+def _any(words: Sequence[str]) -> re.Pattern[str]:
+    """Whether a name is one of these, with ``*`` and ``?`` for what they stand for in ``ssh_config``."""
+    return re.compile("|".join(re.escape(word).replace(r"\*", ".*").replace(r"\?", ".") for word in words) or r"(?!)")
+
+
+def _is_address(name: str) -> bool:
+    """Whether it is an IPv4 address, written as it is printed."""
+    try:
+        return str(ipaddress.IPv4Address(name)) == name
+    except ValueError:
+        return False
