@@ -6,6 +6,7 @@ import functools
 import socket
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import paramiko
@@ -61,6 +62,34 @@ class Transport(paramiko.Transport):
 
     algorithms: Sequence[str] = ()
     _shown: bytes = b""
+    #: Our choice. So often its thread wakes up while nothing comes; with paramiko's 0.1 s that was a tenth of what an
+    #: audit of a fleet costs. What it then looks at are limits of many seconds.
+    _active_check_timeout = 0.5
+
+    completion_event: threading.Event | None
+    auth_handler: AuthHandler | None
+
+    def start_client(self, event: threading.Event | None = None, timeout: float | None = None) -> None:
+        """See ``paramiko.Transport``, which looks ten times a second whether keys are agreed upon."""
+        if event is not None:
+            super().start_client(event)
+            return
+        done = threading.Event()
+        super().start_client(done)
+        done.wait(timeout)
+        if not self.is_active():
+            raise self.get_exception() or paramiko.SSHException("Negotiation failed.")
+
+    def close(self) -> None:
+        """See ``paramiko.Transport``; the thread that reads ends at once, and who waits for keys or a login goes on."""
+        if isinstance(self.sock, socket.socket):
+            with suppress(OSError):
+                self.sock.shutdown(socket.SHUT_RDWR)
+        super().close()
+        if self.completion_event is not None:
+            self.completion_event.set()
+        if self.auth_handler is not None:
+            self.auth_handler.abort()
 
     @property
     def preferred_keys(self) -> tuple[str, ...]:
@@ -104,13 +133,18 @@ class Transport(paramiko.Transport):
         if event or "rsa" in key.get_name() or not self.remote_version.startswith(_OPENSSH) or not self.is_active():
             return super().auth_publickey(username, key, event)
         done = threading.Event()
-        self.auth_handler: AuthHandler | None = _EarlyLogin(self)
-        self.auth_handler.auth_publickey(username, key, done)
-        return self.auth_handler.wait_for_response(done)
+        self.auth_handler = login = _EarlyLogin(self)
+        login.auth_publickey(username, key, done)
+        return login.wait_for_response(done)
 
 
 class _EarlyLogin(AuthHandler):
     """Asks for the login in one flight with the service for logins, which every server has: paramiko waits for that."""
+
+    def wait_for_response(self, event: threading.Event) -> list[str]:
+        """See ``AuthHandler``, which looks ten times a second whether there is an answer."""
+        event.wait(self.transport.auth_timeout)
+        return super().wait_for_response(event)
 
     def _request_auth(self) -> None:
         super()._request_auth()  # type: ignore[misc]  # types-paramiko leaves out what is paramiko's own

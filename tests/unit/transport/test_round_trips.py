@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -15,6 +16,7 @@ import pytest
 from hostwright.plan.model import Probe
 from hostwright.plan.observing import ask
 from hostwright.transport import connect
+from hostwright.transport.identity.negotiating import Transport
 from hostwright.transport.root.rootshell import RootShell
 from tests.lab.sshd import Sshd, Target, make_key, options, running
 from tests.unit.support import counting
@@ -52,6 +54,24 @@ def test_from_nothing_to_all_answers_the_line_is_waited_for_seven_times(sshd: Ss
         assert session.execs == 1
     assert [answer.status for answer in facts.values()] == list(range(40))
     assert trips <= TRIPS, line.flights
+
+
+def test_while_nothing_comes_no_thread_looks_often(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that look whether something has come would be most of what many slow hosts cost. Here none looks within
+    the test's time, and everything ends all the same: what comes, and the end itself, wakes who waits."""
+    monkeypatch.setattr(Transport, "_active_check_timeout", 3600.0)
+    waits: list[float | None] = []
+    real = threading.Event.wait
+    monkeypatch.setattr(
+        threading.Event, "wait", lambda event, timeout=None: waits.append(timeout) or real(event, timeout)
+    )
+    with connect(sshd.target(user=ME), options()) as session:
+        often = waits.count(0.1)
+        assert len(ask(RootShell(session), PROBES)) == len(PROBES)
+        transport = session._connection.transport  # type: ignore[attr-defined]
+    transport.join(60)
+    assert not transport.is_alive()
+    assert often <= 1, "paramiko looks at its event ten times a second, here only when it is set"
 
 
 def test_an_open_connection_costs_three_more(sshd: Sshd) -> None:
