@@ -6,7 +6,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
 
 
 def canonical(value: Any) -> str:
@@ -44,12 +46,12 @@ def exact(value: Any) -> Hashable:
     return (type(value), value if value.__hash__ else Same(value))
 
 
-class Same:
+class Same(Generic[T]):
     """A key for one object: only that object has it, whatever it is equal to."""
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any):
+    def __init__(self, value: T):
         self.value = value
 
     def __eq__(self, other: object) -> bool:

@@ -28,7 +28,7 @@ class Binder:
         self._roles = roles
         self._judge = judge_of(roles)
         self._of_name: dict[str, tuple[str, ...]] = {}
-        self._of_group: dict[Same, Mapping[str, Written]] = {}
+        self._of_group: dict[Same[Any], Mapping[str, Written]] = {}
         self._bound: dict[Hashable, Any] = {}
         self._whole: dict[Hashable, Mapping[str, Any]] = {}
         self._judged: dict[Hashable, str | None] = {}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+from hostwright.common.canonical import Same
 from hostwright.plan.host import drained, jobs, locks
 from hostwright.plan.host.hostfacts import HOST_PROBES
 from hostwright.plan.host.occupancy import Occupancies, standard_occupancies
@@ -43,5 +45,10 @@ class Desired:
 
     def probes(self) -> tuple[Probe, ...]:
         """Every question of every role, each once, with those that the engine itself asks."""
-        asked = (probe for role in self.roles for resource in role.resources for probe in resource.probes())
-        return ordered([*ENGINE_PROBES, *self.occupancy.probes, *asked])
+        return _questions(Same(self.roles), Same(self.occupancy))
+
+
+@lru_cache(maxsize=64)  # the hosts of a fleet share their states
+def _questions(roles: Same[tuple[DesiredRole, ...]], occupancy: Same[Occupancies]) -> tuple[Probe, ...]:
+    asked = (probe for role in roles.value for resource in role.resources for probe in resource.probes())
+    return ordered([*ENGINE_PROBES, *occupancy.value.probes, *asked])

@@ -53,7 +53,7 @@ class Hashes:
     """The hashes of a role's states, as release records hold them; each is made when it is first asked for."""
 
     def __init__(self, role: DesiredRole):
-        self._role, self._states = role, dict[Same, str]()
+        self._role, self._states = role, dict[Same[Resource], str]()
 
     @cached_property
     def role(self) -> str:

@@ -29,6 +29,14 @@ class Probe:
     root: bool = False
     cap_bytes: int = PROBE_CAP_BYTES
     part: PassPart | None = field(default=None, compare=False, repr=False, metadata=NO_IDENTITY)
+    #: its hash: facts are looked up by their probes some thousand times for each host of an audit
+    _hash: int = field(init=False, compare=False, repr=False, metadata=NO_IDENTITY)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.script, self.root, self.cap_bytes)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __reduce__(self) -> tuple[type[Probe], tuple[str, bool, int]]:
         """In another process the question is the same; a part is how this one may ask it, and holds functions."""

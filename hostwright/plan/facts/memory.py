@@ -104,11 +104,14 @@ class Memory:
         subject: K,
         work: Callable[[K], T],
         errors: tuple[type[Exception], ...] = (NotAnswered,),
+        *,
+        tries: int = MOST_RESULTS,
     ) -> T:
         """``work(subject)``, made once for all subjects of which the same is known: ``Facts``, or a ``Subject``.
 
         ``key`` names the judgement: equal keys must mean equal work. ``errors`` are results, too; another exception is
-        not remembered.
+        not remembered. After ``tries`` results, none of which was of use again, it is made without being remembered for
+        a while: fewer are enough for one that reads so much that to note it costs more than the work.
         """
         seen: Any = subject
         with self._lock:
@@ -125,6 +128,8 @@ class Memory:
                 known.hits += 1
                 end = node
             else:
+                if known.results >= (self._most_results if known.hits else min(tries, self._most_results)):
+                    self._forget(known)
                 end = self._make(known, seen, work, errors)
         result: T = end.result()
         return result
@@ -157,8 +162,6 @@ class Memory:
             end = _Known(work(noted))
         except errors as error:
             end = _Known(error=error)
-        if known.results >= self._most_results:
-            self._forget(known)
         if known.begin is None or not _add(known.begin, notes, end):
             known.begin, known.results = _way(notes.items(), end), 0
         known.results += 1

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from hostwright.common.errors import ProtocolError
@@ -55,14 +56,29 @@ def programs(
     bound_s = max(1, min(BOUND_S, int(timeout_s / _SHARE)))
     values = {"nonce": nonce, "bound_s": bound_s, "least_s": min(LEAST_S, bound_s), "beat_s": BEAT_S}
     watch = "\n".join((_ENVIRONMENT, sh_file(__file__, "watch.sh", **values)))
-    user, root = (_body(tuple(probes), root=root, alone=alone) for root in (False, True))
-    return watch + user if user else "", watch + root if root else ""
+    asking = _asking(tuple(probes), alone)
+    return watch + asking.user if asking.user else "", watch + asking.root if asking.root else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """What is the same for all hosts that are asked these probes."""
+
+    passes: tuple[Asked, ...]
+    caps: tuple[int, ...]  #: bytes of each answer: of the probes, then of the passes
+    user: str  #: the program of the login user without its watch; empty: nothing
+    root: str  #: that of root
 
 
 @lru_cache(maxsize=64)  # the hosts of a fleet are asked the same
-def _body(probes: tuple[Probe, ...], *, root: bool, alone: bool) -> str:
-    """Those of these probes that one user asks. They are ended when they have printed more than all their caps."""
+def _asking(probes: tuple[Probe, ...], alone: bool) -> _Asking:
     passes = () if alone else passes_of(probes)
+    caps = (*(probe.cap_bytes for probe in probes), *(asked.cap_bytes for asked in passes))
+    return _Asking(passes, caps, _body(probes, passes, root=False), _body(probes, passes, root=True))
+
+
+def _body(probes: tuple[Probe, ...], passes: tuple[Asked, ...], *, root: bool) -> str:
+    """Those of these probes that one user asks. They are ended when they have printed more than all their caps."""
     own = {len(probes) + place: asked for place, asked in enumerate(passes) if asked.root == root}
     within = {number for asked in own.values() for number in asked.members}
     single = {number: probe for number, probe in enumerate(probes) if probe.root == root and number not in within}
@@ -103,8 +119,8 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
     of a pass that cannot be read, each ``alone``. An answer that is missing otherwise, or doubled, is a
     ``ProtocolError``.
     """
-    passes = () if alone else passes_of(tuple(probes))
-    caps = [*(probe.cap_bytes for probe in probes), *(asked.cap_bytes for asked in passes)]
+    asking = _asking(tuple(probes), alone)
+    passes, caps = asking.passes, asking.caps
     answers: dict[int, Answer] = {}
     cut = False
     for number, status, answer, late_s in _answers(nonce, output):

@@ -15,7 +15,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9._+:@/-]{1,500}")
 PASS_BYTES = 1024  #: of a pass's output, for each of its words: a path twice, and what is found there
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Asked:
     """A pass over these probes, by their numbers, as one user."""
 
@@ -38,20 +38,26 @@ class Asked:
         """How long its output may be."""
         return PASS_BYTES * len(self.words)
 
-    def answers(self, answer: Answer) -> dict[int, Answer]:
+    def answers(self, answer: Answer) -> Mapping[int, Answer]:
         """What its own answer says of its probes, by their numbers; the others have to be asked alone."""
-        if answer.status > self.kind.fails_with or answer.truncated or answer.late_s:
-            return {}
-        try:
-            found = self.kind.found(self.words, answer.text)
-        except ValueError:
-            return {}
-        told = {
-            number: part.read(found)
-            for number, part in self.parts.items()
-            if all(not (mark := self.kind.differing(word)) or mark not in answer.text for word in part.words)
-        }
-        return {number: answered for number, answered in told.items() if answered is not None}
+        return _answers(self, answer)
+
+
+@lru_cache(maxsize=128)  # the hosts of a fleet answer much alike
+def _answers(asked: Asked, answer: Answer) -> Mapping[int, Answer]:
+    kind = asked.kind
+    if answer.status > kind.fails_with or answer.truncated or answer.late_s:
+        return {}
+    try:
+        found = kind.found(asked.words, answer.text)
+    except ValueError:
+        return {}
+    told = {
+        number: part.read(found)
+        for number, part in asked.parts.items()
+        if all(not (mark := kind.differing(word)) or mark not in answer.text for word in part.words)
+    }
+    return {number: answered for number, answered in told.items() if answered is not None}
 
 
 @lru_cache(maxsize=64)  # the hosts of a fleet are asked the same

@@ -128,6 +128,7 @@ def test_hosts_of_which_the_same_is_wanted_share_their_states(tmp_path: Path) ->
     alike, other, also = members(tmp_path, a={}, b=own, c={"rack": 7})
     assert alike.wants is also.wants
     assert alike.desired.roles is also.desired.roles
+    assert alike.desired.probes() is also.desired.probes()
     assert (alike.desired.host, also.desired.host) == ("a", "c")
     differing = {one.name for one, two in zip(alike.desired.roles, other.desired.roles, strict=True) if one is not two}
     assert differing == {"base"}

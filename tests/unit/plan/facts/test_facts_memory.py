@@ -226,6 +226,22 @@ def test_a_judgement_that_never_comes_out_the_same_costs_less_and_less() -> None
     assert noted < 50
 
 
+def test_a_judgement_that_is_dear_to_note_rests_after_a_few_tries_of_no_use() -> None:
+    memory, noted = Memory(), 0
+    for number in range(60):
+        memory.judged("j", host(a=str(number)), first, tries=4)
+        noted += not memory._judgements["j"].resting
+    assert noted == 4
+
+
+def test_a_judgement_that_was_of_use_is_remembered_for_more_than_a_few() -> None:
+    memory, work = Memory(), Counted(first)
+    for number in range(60):
+        for _ in range(2):
+            assert memory.judged("j", host(a=str(number)), work, tries=4) == str(number)
+    assert work.calls == 60
+
+
 def test_after_hosts_that_all_differ_equal_ones_are_judged_once_again() -> None:
     memory, work = Memory(most_results=4), Counted(first)
     for number in range(20):
