@@ -48,7 +48,10 @@ class AuditStore:
         return replace(
             audit,
             sentence=text(audit.sentence),
-            readings=tuple(replace(reading, have=text(reading.have)) for reading in audit.readings),
+            readings=tuple(
+                replace(reading, have=have) if (have := text(reading.have)) != reading.have else reading
+                for reading in audit.readings
+            ),
             deviations=tuple(
                 replace(deviation, have=text(deviation.have), want=text(deviation.want))
                 for deviation in audit.deviations

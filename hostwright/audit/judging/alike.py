@@ -29,6 +29,9 @@ from hostwright.plan.roles.auditvalue import AuditValue
 
 T = TypeVar("T")
 
+#: Our choice. On most fleets every host has something of its own that the whole judgement reads (a serial number, a
+#: process id), and to note all that it reads costs twice as much as to make it of its parts.
+_TRIES = 4
 EVIDENCE_LINES = 5  #: of a finding: enough to recognise it, not the whole log
 NOT_ASKED = "not probed: the audit ran without sudo, or these facts are older than this state"
 
@@ -84,7 +87,7 @@ class Alike:
 
 def alike(look: Look, looks_at: AuditScope) -> Alike:
     """What an audit says of this host and of all that answer alike; ``look`` has no changes yet."""
-    return look.judged(("alike", Same(looks_at)), partial(_alike, look, looks_at))
+    return look.judged(("alike", Same(looks_at)), partial(_alike, look, looks_at), tries=_TRIES)
 
 
 def _alike(whole: Look, looks_at: AuditScope, noted: Look) -> Alike:

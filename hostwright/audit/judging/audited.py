@@ -7,7 +7,7 @@ from functools import cached_property
 
 from hostwright.audit.failures import Catalogue, catalogue
 from hostwright.audit.judging.look import Cards
-from hostwright.audit.readings.answers import all_values, value_probes
+from hostwright.audit.readings.answers import asked_for
 from hostwright.common.canonical import Same
 from hostwright.plan.member import Member
 from hostwright.plan.model import Probe
@@ -42,7 +42,7 @@ class AuditScope:
         """Every probe of an audit, each once."""
         rules = (probe for rule in self.rules.signed if rule.sign for probe in rule.sign.probes)
         cards = (probe for part in self.cards for probe in part.probes)
-        values = value_probes(all_values(self.wants.stack.name, self.wants.audit_values))
+        _, values = asked_for(self.wants.stack.name, self.wants.audit_values)
         return ordered([*self.wants.desired.probes(), *cards, *values, *rules])
 
     @cached_property

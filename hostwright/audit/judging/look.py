@@ -15,7 +15,7 @@ from hostwright.audit.hardware.gpu import Gpu, GpuEvent
 from hostwright.common.canonical import Same
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.desired import Desired
-from hostwright.plan.facts.memory import Memory
+from hostwright.plan.facts.memory import MOST_RESULTS, Memory
 from hostwright.plan.facts.noted import NotedFacts, Notes
 from hostwright.plan.model import Answer, Facts, Planned, Probe
 from hostwright.resources.packages.packages import DPKG, Installed, dpkg_rows, dpkg_table
@@ -111,9 +111,10 @@ class Look:
         """What the cards reported in recent days. Raises ``Unread`` where that cannot be read."""
         return self.judged("events of cards", lambda look: _of_cards(look, lambda cards: cards.events(look)))
 
-    def judged(self, key: Hashable, work: Callable[[Look], T]) -> T:
-        """``work(look)``, made once for all hosts that look alike to it; likewise ``Unread``, where it raises that."""
-        return self.memory.judged(key, self, work, (Unread, NotAnswered))
+    def judged(self, key: Hashable, work: Callable[[Look], T], *, tries: int = MOST_RESULTS) -> T:
+        """``work(look)``, made once for all hosts that look alike to it; likewise ``Unread``, where it raises that.
+        ``tries`` is as of ``Memory.judged``."""
+        return self.memory.judged(key, self, work, (Unread, NotAnswered), tries=tries)
 
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
         """``work(look.facts)``. Who asks depends on what comes of it, and not on all that it reads: hosts with more and

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from hostwright.audit.readings.program import root_program, user_program
+from hostwright.common.canonical import Same
 from hostwright.plan.model import Probe
 from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue, Snippet
 
@@ -34,6 +36,17 @@ def value_probes(values: Iterable[AuditValue]) -> tuple[Probe, ...]:
     asked = tuple(values)
     root = root_program(asked)
     return (Probe(user_program(asked, PRODUCT)), *([Probe(root, root=True)] if root else []))
+
+
+def asked_for(stack: str, roles: tuple[AuditValue, ...]) -> tuple[tuple[AuditValue, ...], tuple[Probe, ...]]:
+    """``all_values`` and their ``value_probes``, made once for all hosts that have the same tuple of values."""
+    return _asked_for(stack, Same(roles))
+
+
+@lru_cache(maxsize=64)
+def _asked_for(stack: str, roles: Same[tuple[AuditValue, ...]]) -> tuple[tuple[AuditValue, ...], tuple[Probe, ...]]:
+    values = all_values(stack, roles.value)
+    return values, value_probes(values)
 
 
 def read_answers(text: str) -> dict[str, str]:

@@ -5,11 +5,9 @@ A value that was not probed gives no reading; one that was probed and is absent 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from hostwright.audit.fleetaudit import GPU_LAYER, Reading
 from hostwright.audit.judging.look import Look, Unread
-from hostwright.audit.readings.answers import RELEASE_LAYER, all_values, meant, read_answers, value_probes
+from hostwright.audit.readings.answers import RELEASE_LAYER, asked_for, meant, read_answers
 from hostwright.audit.readings.cards import gpu_readings
 from hostwright.audit.readings.program import COMPLETE
 from hostwright.plan.model import Probe
@@ -18,11 +16,11 @@ from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue
 Answers = dict[str, str]
 
 
-def readings(look: Look, values: Iterable[AuditValue]) -> tuple[Reading, ...]:
+def readings(look: Look, values: tuple[AuditValue, ...]) -> tuple[Reading, ...]:
     """The readings of a host in the layers that are audited. ``values`` are those of all its roles."""
     layers = {*look.changes, GPU_LAYER, RELEASE_LAYER}
-    asked = all_values(look.stack.name, values)
-    user, *more = (_answers(look, probe) for probe in value_probes(asked))
+    asked, probes = asked_for(look.stack.name, values)
+    user, *more = (_answers(look, probe) for probe in probes)
     root = more[0] if more else {}
     read = [_reading(value, user, root) for value in sorted(meant(asked, user), key=_derived)]
     read += gpu_readings(look, user.get(PRODUCT.line, ""))

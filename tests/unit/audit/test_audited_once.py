@@ -169,6 +169,37 @@ def test_what_names_the_host_is_judged_for_each(tmp_path: Path, monkeypatch: pyt
     assert said == [(f"on {member.name}",) for member in hosts]
 
 
+def test_what_is_different_on_every_host_is_soon_not_noted_any_more_with_all_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A serial number: the rule that reads it is judged for each host, the other one once."""
+    asked: list[str] = []
+
+    def sees(look: Look) -> Iterator[str]:
+        asked.append("steady")
+        yield from look.text(SEEN).splitlines()
+
+    def sees_serial(look: Look) -> Iterator[str]:
+        yield look.text(OTHER)
+
+    with_rules(monkeypatch, rule("steady", sees), FailureRule(
+        "serial", "", "cause", "cure", "source", sign=Sign("gpu", sees_serial, (OTHER,)),
+    ))  # fmt: skip
+    noted: list[str] = []
+    noting = Look.noting
+    monkeypatch.setattr(Look, "noting", lambda look, notes: noted.append(look.host) or noting(look, notes))
+    hosts = members(tmp_path, 40)
+    usual = dict.fromkeys(audit_probes(hosts[0]), Answer(1, ""))
+    per_host: list[int] = []
+    for member in hosts:
+        before = len(noted)
+        audit = judge(member, Facts({**usual, SEEN: Answer(0, "x"), OTHER: Answer(0, member.name)}), AT)
+        assert [finding.evidence for finding in audit.findings] == [("x",), (member.name,)]
+        per_host.append(len(noted) - before)
+    assert asked == ["steady"]
+    assert per_host[0] > 2 * per_host[-1] > 0
+
+
 def test_a_function_of_many_rules_runs_once_for_all_hosts(two: tuple[Member, ...]) -> None:
     asked: list[str] = []
 
