@@ -1,7 +1,8 @@
 """The facts of a host at one time, in a file from which plans can be made again.
 
-It is one JSON document, compressed in two parts that ``gunzip`` reads as one: whose facts these are and of when, and
-the facts themselves. The second part of two hosts is the same bytes where they answer alike, and is read once for both.
+It is one JSON document, compressed in three parts that ``gunzip`` reads as one: whose facts these are and of when, the
+questions, and the answers in the order of the questions. The second part is the same bytes for all hosts that are asked
+the same: it is made once, and read once. So is the third for hosts that answer alike.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +24,33 @@ from hostwright.common.errors import InputError
 from hostwright.common.places import write_whole
 from hostwright.plan.model import Answer, Facts, Probe
 
-SCHEMA = 1
-_FACTS = (
-    '"facts": '  #: the end of the first part; it is one of an earlier Hostwright where that holds the whole document
-)
-_LIST = '{"facts": '  #: what makes a document of the second part
+SCHEMA = 2
+_PROBES, _ANSWERS = '"probes": ', ', "answers": '  #: the ends of the first part and of the second
 _GZIP = 31  #: zlib's word for gzip's format, with the largest window
 _HEAD_BYTES = 64 * 1024  #: our choice: of the first part, in which a name stands
 MOST_PARSED = 64  #: our choice, of answers that are kept for hosts that answer alike; each takes some 300 kB
+_MOST_ASKED = 16  #: our choice: the hosts of a fleet are asked the same; those of other roles are not
 _LEVEL = 3  #: of gzip: half the time of its default for a tenth more bytes
 
 
 @dataclass(frozen=True, slots=True)
+class _Question:
+    script: str
+    root: bool
+    cap_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    text: str
+    truncated: bool
+    late_s: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class _Row:
-    """One question with its answer."""
+    """One question with its answer, in schema 1."""
 
     script: str
     root: bool
@@ -48,8 +62,8 @@ class _Row:
 
 
 @cache
-def _rows() -> TypeAdapter[tuple[_Row, ...]]:
-    return TypeAdapter(tuple[_Row, ...])
+def _list_of(kind: type) -> TypeAdapter[tuple[Any, ...]]:
+    return TypeAdapter(tuple[kind, ...])  # type: ignore[valid-type]
 
 
 class Parsed:
@@ -57,37 +71,70 @@ class Parsed:
 
     def __init__(self) -> None:
         self._facts: dict[bytes, Facts] = {}
+        self._probes: dict[bytes, tuple[Probe, ...]] = {}
 
     def get(self, data: bytes) -> Facts:
-        """The facts in these bytes. Raises ``ValueError``, ``zlib.error`` or ``EOFError`` where there are none."""
+        """The facts in the second and third part. Raises ``ValueError``, ``zlib.error`` or ``EOFError`` where there are
+        none."""
         facts = self._facts.get(data)
         if facts is None:
-            facts = _parsed(json.loads(_LIST + gzip.decompress(data).decode())["facts"])
-            while len(self._facts) >= MOST_PARSED:
-                self._facts.pop(next(iter(self._facts)), None)
+            probes, rest = self._asked(data)
+            answers = _list_of(_Answer).validate_python(json.loads(gzip.decompress(rest).removesuffix(b"}")))
+            made = (Answer(one.status, one.text, one.truncated, one.late_s) for one in answers)
+            facts = Facts(dict(zip(probes, made, strict=True)))
+            _make_room(self._facts, MOST_PARSED)
             self._facts[data] = facts
         return facts
+
+    def _asked(self, data: bytes) -> tuple[tuple[Probe, ...], bytes]:
+        """The questions at the beginning, and what follows."""
+        for begin, probes in self._probes.items():
+            if data.startswith(begin):
+                return probes, data[len(begin) :]
+        part = zlib.decompressobj(_GZIP)
+        text = part.decompress(data).removesuffix(_ANSWERS.encode())
+        if not part.eof:
+            raise EOFError("the questions are cut off")
+        asked = _list_of(_Question).validate_python(json.loads(text))
+        probes = tuple(Probe(one.script, one.root, one.cap_bytes) for one in asked)
+        _make_room(self._probes, _MOST_ASKED)
+        self._probes[data[: -len(part.unused_data) or None]] = probes
+        return probes, part.unused_data
+
+
+def _make_room(kept: dict[bytes, Any], most: int) -> None:
+    while len(kept) >= most:
+        kept.pop(next(iter(kept)), None)
 
 
 def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor) -> int:
     """Write facts without secrets; return the file's size. It appears whole or not at all. Raises ``OSError``."""
-    rows = [
+    known = {**facts, **facts.late}
+    head = json.dumps({"schema": SCHEMA, "host": host, "at": at}).removesuffix("}") + f", {_PROBES}"
+    asked = tuple((redactor.text(probe.script), probe.root, probe.cap_bytes) for probe in known)
+    answers = [
         {
-            "script": redactor.text(probe.script),
-            "root": probe.root,
-            "cap_bytes": probe.cap_bytes,
             "status": answer.status,
             "text": redactor.text(answer.text),
             "truncated": answer.truncated,
             **({"late_s": answer.late_s} if answer.late_s else {}),
         }
-        for probe, answer in {**facts, **facts.late}.items()
+        for answer in known.values()
     ]
-    head = json.dumps({"schema": SCHEMA, "host": host, "at": at}).removesuffix("}") + f", {_FACTS}"
-    parts = (head, json.dumps(rows) + "}")
-    data = b"".join(gzip.compress(part.encode("ascii"), _LEVEL, mtime=0) for part in parts)
+    data = _packed(head) + _questions(asked) + _packed(json.dumps(answers) + "}")
     write_whole(path, data)
     return len(data)
+
+
+@lru_cache(maxsize=_MOST_ASKED)
+def _questions(asked: tuple[tuple[str, bool, int], ...]) -> bytes:
+    """The second part."""
+    rows = [{"script": script, "root": root, "cap_bytes": cap_bytes} for script, root, cap_bytes in asked]
+    return _packed(json.dumps(rows) + _ANSWERS)
+
+
+def _packed(text: str) -> bytes:
+    return gzip.compress(text.encode("ascii"), _LEVEL, mtime=0)
 
 
 def load_facts(path: Path, parsed: Parsed | None = None) -> tuple[Facts, datetime]:
@@ -110,11 +157,11 @@ def _read(data: bytes, parsed: Parsed) -> tuple[str, Facts]:
     """When facts were read, as it stands there, and they."""
     first = zlib.decompressobj(_GZIP)
     head = first.decompress(data, _HEAD_BYTES)
-    if first.eof and head.endswith(_FACTS.encode()):
+    if first.eof and head.endswith(_PROBES.encode()):
         return _time(json.loads(head + b"[]}")), parsed.get(first.unused_data)
     # Not by pydantic's own parser: a host's name may contain a lone surrogate.
     document = json.loads(gzip.decompress(data))
-    return _time(document), _parsed(document["facts"])
+    return _time(document), _of_rows(document["facts"])
 
 
 def _time(document: Mapping[str, Any]) -> str:
@@ -125,10 +172,11 @@ def _time(document: Mapping[str, Any]) -> str:
     return at
 
 
-def _parsed(rows: object) -> Facts:
+def _of_rows(rows: object) -> Facts:
+    """The facts of schema 1."""
     return Facts(
         {
             Probe(row.script, row.root, row.cap_bytes): Answer(row.status, row.text, row.truncated, row.late_s)
-            for row in _rows().validate_python(rows)
+            for row in _list_of(_Row).validate_python(rows)
         }
     )

@@ -64,14 +64,27 @@ def test_hosts_that_answer_alike_share_what_is_read_once(tmp_path: Path, monkeyp
             "inventory", f"gpu{number:02}", AT + timedelta(seconds=number), other if number == 7 else FACTS, OPEN
         )
     read: list[object] = []
-    real = factfiles._parsed
-    monkeypatch.setattr(factfiles, "_parsed", lambda rows: read.append(rows) or real(rows))
+    asked: list[str] = []
+    monkeypatch.setattr(factfiles, "Facts", lambda answers: read.append(answers) or Facts(answers))
+    monkeypatch.setattr(factfiles, "Probe", lambda *of: asked.append(of[0]) or Probe(*of))
     store = FactStore(tmp_path)
     found = [store.load("inventory", f"gpu{number:02}") for number in range(20)]
     assert [one and (dict(one[0]), one[1]) for one in found] == [
         (dict(other if number == 7 else FACTS), AT + timedelta(seconds=number)) for number in range(20)
     ]
     assert len({id(one[0]) for one in found if one}) == len(read) == 2
+    assert len(asked) == len(FACTS), "questions are read once for all hosts that were asked them"
+
+
+def test_questions_are_packed_once_for_hosts_that_are_asked_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    packed: list[str] = []
+    real = factfiles._packed
+    monkeypatch.setattr(factfiles, "_packed", lambda text: packed.append(text) or real(text))
+    asked = Probe(f"cat {tmp_path}")
+    for number in range(20):
+        FactStore(tmp_path).keep("inventory", f"gpu{number}", AT, Facts({asked: Answer(0, str(number))}), OPEN)
+    assert sum(str(tmp_path) in text for text in packed) == 1
+    assert len(packed) == 41
 
 
 def test_no_more_than_so_many_different_answers_are_kept_for_other_hosts(tmp_path: Path):
@@ -88,10 +101,26 @@ def test_a_file_is_one_document_for_whoever_unpacks_it_and_one_of_an_earlier_ver
     store = FactStore(tmp_path)
     store.keep("inventory", "gpu01", AT, FACTS, OPEN)
     document = json.loads(gzip.decompress(the_file(tmp_path).read_bytes()))
-    assert (document["host"], len(document["facts"])) == ("gpu01", 2)
-    the_file(tmp_path).write_bytes(gzip.compress(json.dumps(document).encode()))
-    found = store.load("inventory", "gpu01")
-    assert found is not None and (dict(found[0]), found[1]) == (dict(FACTS), AT)
+    asked, answers = document["probes"], document["answers"]
+    assert (document["host"], len(asked), len(answers)) == ("gpu01", 2, 2)
+    rows = [{**question, **answer} for question, answer in zip(asked, answers, strict=True)]
+    head = {"schema": 1, "host": "gpu01", "at": document["at"]}
+    begin, end = json.dumps({**head, "facts": rows}).split("[", 1)
+    for earlier in ([begin, f"[{end}"], [f"{begin}[{end}"]):  # in two parts, and before that in one
+        the_file(tmp_path).write_bytes(b"".join(gzip.compress(part.encode()) for part in earlier))
+        found = store.load("inventory", "gpu01")
+        assert found is not None and (dict(found[0]), found[1]) == (dict(FACTS), AT)
+
+
+@given(cut=st.integers(1, 400))
+def test_a_file_that_was_cut_is_an_error(tmp_path_factory: pytest.TempPathFactory, cut: int):
+    root = tmp_path_factory.mktemp("cut")
+    store = FactStore(root)
+    store.keep("inventory", "gpu01", AT, FACTS, OPEN)
+    data = the_file(root).read_bytes()
+    the_file(root).write_bytes(data[: max(0, len(data) - cut)])
+    with pytest.raises(InputError, match=r"gpu01\.last\.json\.gz"):
+        store.load("inventory", "gpu01")
 
 
 def test_stored_facts_are_private(tmp_path: Path):
@@ -131,7 +160,9 @@ def packed(text: str) -> bytes:
     "document",
     [b"", b"\x1f\x8b", b"not gzip", packed("{"), packed("[]"), packed('{"facts": []}'),
      packed('{"facts": [], "at": "noon"}'), packed('{"facts": [], "at": 5}'),
-     packed('{"facts": [{}], "at": "2026-11-21T10:00:00+00:00"}')],
+     packed('{"facts": [{}], "at": "2026-11-21T10:00:00+00:00"}'),
+     packed('{"at": "2026-11-21T10:00:00+00:00", "probes": ') + packed('[], "answers": ') + packed("[{}]}"),
+     packed('{"at": "2026-11-21T10:00:00+00:00", "probes": ') + packed('[[5]], "answers": ') + packed("[]}")],
 )  # fmt: skip
 def test_a_damaged_facts_file_is_an_error_that_names_it(tmp_path: Path, document: bytes):
     store = FactStore(tmp_path)
