@@ -1,7 +1,7 @@
 """Who gets a file from whom, for all hosts of a run: one place that decides, and touches nothing.
 
-This machine sends a file to a few hosts of a group, and those hand it on: with four copies of ours and two uploads of
-each, 4, 12, 36, 108, … hosts have it after one more transfer each. Hosts wait in the order in which they asked. Peers
+This machine sends a file to a few hosts of a group, and those hand it on: with three copies of ours and two uploads
+of each, 3, 9, 27, 81, … hosts have it after one more transfer each. Hosts wait in the order in which they asked. Peers
 that fail are avoided, first by the host for which they failed, then by all; where no peer works, this machine sends to
 all, to so many at once.
 """

@@ -6,19 +6,25 @@ import math
 import threading
 import zlib
 from collections import Counter
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.apply.delivery.sources.accounts import CLOSED_PAIRS, CONTROLLER, Ticket
-from hostwright.apply.delivery.sources.ledger import COPIES, MOST_SERVING, UPLOADS, Peer
+from hostwright.apply.delivery.sources.ledger import COPIES, MOST_SERVING, UPLOADS, Peer, SourceLimits
 from hostwright.apply.delivery.sources.sources import FileSources
 from tests.unit.apply.delivery.sources.simulated import REFUSED_S, START_S, TRANSFER_S, Fleet, hosts
 
 
 def sent(fleet: Fleet) -> int:
     return sum(fleet.copies.values())
+
+
+def four_copies(peers: Mapping[str, Peer], begin: Callable[[str], None]) -> FileSources:
+    """Where this machine sends four copies, so that the fifth host is the first that waits for another."""
+    return FileSources(peers, begin, SourceLimits(copies=4))
 
 
 def chance(*parts: object) -> int:
@@ -36,7 +42,7 @@ def rounds(number: int) -> int:
 
 
 @pytest.mark.parametrize("number", [1, 2, 4, 5, 8, 24, 100, 1000])
-def test_this_machine_sends_four_copies_however_many_hosts_there_are(number: int) -> None:
+def test_this_machine_sends_so_many_copies_however_many_hosts_there_are(number: int) -> None:
     fleet = Fleet(hosts(number)).play()
     assert fleet.complete
     assert sent(fleet) == min(number, COPIES)
@@ -150,7 +156,7 @@ def test_one_after_the_other_each_gets_the_file_at_once() -> None:
 
 
 def test_who_waited_long_enough_need_not_wait_for_slow_peers() -> None:
-    sources = FileSources(hosts(5), lambda host: None)
+    sources = four_copies(hosts(5), lambda host: None)
     tickets = [sources.ask(host, "cuda") for host in hosts(5)]
     assert [ticket.source for ticket in tickets] == [CONTROLLER] * 4 + [None]
     assert not tickets[4].settled.is_set()
@@ -160,7 +166,7 @@ def test_who_waited_long_enough_need_not_wait_for_slow_peers() -> None:
 
 
 def test_a_copy_that_was_not_taken_is_sent_to_the_next() -> None:
-    sources = FileSources(hosts(6), lambda host: None)
+    sources = four_copies(hosts(6), lambda host: None)
     tickets = [sources.ask(host, "cuda") for host in hosts(6)]
     sources.ended(tickets[0])
     assert tickets[4].source == CONTROLLER
@@ -168,7 +174,7 @@ def test_a_copy_that_was_not_taken_is_sent_to_the_next() -> None:
 
 
 def test_the_end_of_a_run_tells_all_who_wait() -> None:
-    sources = FileSources(hosts(6), lambda host: None)
+    sources = four_copies(hosts(6), lambda host: None)
     tickets = [sources.ask(host, "cuda") for host in hosts(6)]
     sources.stop()
     assert all(ticket.settled.is_set() for ticket in tickets)
@@ -182,7 +188,7 @@ def test_the_end_of_a_run_tells_all_who_wait() -> None:
 
 def test_a_host_that_leaves_is_told_and_forgotten() -> None:
     begun: list[str] = []
-    sources = FileSources(hosts(6), begun.append)
+    sources = four_copies(hosts(6), begun.append)
     tickets = {host: sources.ask(host, "cuda") for host in hosts(6)}
     sources.leave("gpu0005")
     assert tickets["gpu0005"].settled.is_set()
@@ -201,7 +207,7 @@ def test_a_host_that_leaves_is_told_and_forgotten() -> None:
 
 def test_a_host_that_goes_down_serves_again_when_it_is_back() -> None:
     begun: list[str] = []
-    sources = FileSources(hosts(6), begun.append)
+    sources = four_copies(hosts(6), begun.append)
     tickets = {host: sources.ask(host, "cuda") for host in hosts(6)}
     sources.done(tickets["gpu0000"])
     sources.serving("gpu0000")
@@ -218,7 +224,7 @@ def test_a_host_that_goes_down_serves_again_when_it_is_back() -> None:
 
 def test_a_host_that_the_run_comes_back_to_has_nothing_any_more() -> None:
     """A rebuild removes, installs and provisions: its disk is another one."""
-    sources = FileSources(hosts(6), lambda host: None)
+    sources = four_copies(hosts(6), lambda host: None)
     tickets = {host: sources.ask(host, "cuda") for host in hosts(6)}
     sources.done(tickets["gpu0000"])
     sources.serving("gpu0000")
@@ -232,7 +238,7 @@ def test_a_host_that_the_run_comes_back_to_has_nothing_any_more() -> None:
 
 
 def test_a_wish_that_is_given_up_is_told_and_forgotten() -> None:
-    sources = FileSources(hosts(6), lambda host: None)
+    sources = four_copies(hosts(6), lambda host: None)
     tickets = [sources.ask(host, "cuda") for host in hosts(6)]
     for ticket in (tickets[4], tickets[0]):
         sources.cancel(ticket)
@@ -249,7 +255,7 @@ def test_few_hosts_serve_at_a_time_in_a_big_fleet() -> None:
 
 
 def test_a_wrong_file_counts_against_all_who_gave_parts_of_it() -> None:
-    sources = FileSources(hosts(8), lambda host: None)
+    sources = four_copies(hosts(8), lambda host: None)
     tickets = {host: sources.ask(host, "cuda") for host in hosts(8)}
     for host in ("gpu0000", "gpu0001"):
         sources.done(tickets[host])
