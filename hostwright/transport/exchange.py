@@ -176,6 +176,12 @@ class Allowance:
         self._messages = self._bytes = 0.0  #: what is left of that
         self._run_messages, self._run_bytes = map(float, self.RUN)
         self.fault = ""  #: why the host is not listened to any more
+        self._begun_s: float | None = self._seen_s  #: until the first message
+
+    def unheard_s(self) -> float:
+        """How many seconds have passed since this was made, if not one message has come; else 0."""
+        begun_s = self._begun_s
+        return 0.0 if begun_s is None else self._clock() - begun_s
 
     @contextmanager
     def connection(self) -> Iterator[None]:
@@ -214,6 +220,7 @@ class Allowance:
     def take(self, size: int, weight: int = 1) -> bool:
         """A message of ``size`` bytes has come, as much work as ``weight`` of them; whether the host may go on."""
         with self._lock:
+            self._begun_s = None
             now_s = self._clock()
             passed_s, self._seen_s = now_s - self._seen_s, now_s
             self._earn(passed_s * self.PER_SECOND[0] - weight, passed_s * self.PER_SECOND[1] - size)

@@ -66,6 +66,7 @@ def run_on_hosts(
             gently=commands.stop,
             leave_alone=connections.leave_alone,
             silent=recording.silence.hosts,
+            unheard=connections.unheard,
             result=_word,
         )
         status = _status(results)

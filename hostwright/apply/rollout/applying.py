@@ -207,6 +207,7 @@ def apply_goal(
                     gently=lambda: stop_gently(stopping, recording.emit, verb, handout),
                     leave_alone=connections.leave_alone,
                     silent=recording.silence.hosts,
+                    unheard=connections.unheard,
                     crew=crew,
                 )
         except Interrupted as stop:

@@ -17,6 +17,7 @@ from hostwright.plan.planning import HostPlan, plan_host
 from hostwright.transport import Allowance
 from hostwright.transport.root.rootshell import RootShell
 
+UNHEARD_S = 2.0  #: our choice: a server says at once who it is, and a line around the world takes half a second for it
 CUT = "the run was interrupted; what runs on the host continues"
 
 
@@ -53,6 +54,15 @@ class Connections:
         with self._lock:
             self._left_alone = self._allowances.keys() - self._reached
             return frozenset(self._left_alone)
+
+    def unheard(self) -> frozenset[str]:
+        """The hosts to which a first connection is being made and that have not said a word for a while."""
+        with self._lock:
+            return frozenset(
+                name
+                for name in self._allowances.keys() - self._reached
+                if self._allowances[name].unheard_s() >= UNHEARD_S
+            )
 
     def close(self) -> None:
         """Close all connections, for good: ``connect`` raises ``Stopped`` from now on."""

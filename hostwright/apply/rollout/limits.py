@@ -20,6 +20,10 @@ MAX_PARALLEL = 256  #: our estimate: with more, the cores of this machine are th
 FILES_PER_HOST = 4  #: a socket, and what paramiko and an artifact's stream need beside it
 FILES_KEPT = 64  #: for everything that is not a host: the journal, the view, the artifacts
 
+#: Our choice: of a batch, one slot in so many may be lent before its host is named silent. A host that hangs keeps no
+#: other waiting, and where a network stands still for seconds, few more than a batch are in work when it goes on.
+LENT_EARLY = 4
+
 STOPPED_BY_OPERATOR = "stopped by the operator"
 LEFT_ALONE = "stopped while it was being connected to; nothing was begun there"
 
@@ -111,15 +115,17 @@ class Course:
         """Whether nobody is in work and nobody will begin."""
         return not self._running and (bool(self.because) or not self._waiting)
 
-    def begin(self, silent: Collection[str]) -> tuple[str, ...]:
-        """The hosts that begin now. ``silent`` names those that do not answer: their slots are lent to others."""
+    def begin(self, silent: Collection[str], unheard: Collection[str] = ()) -> tuple[str, ...]:
+        """The hosts that begin now. ``silent`` names those that do not answer: their slots are lent to others; so are
+        a few slots of those that are ``unheard``, of which nothing has come since they are being connected to.
+        """
         begun = []
-        while self._waiting and self._may_begin(self._waiting[0], silent):
+        while self._waiting and self._may_begin(self._waiting[0], silent, unheard):
             begun.append(self._waiting.popleft())
             self._running[begun[-1]] = None
         return tuple(begun)
 
-    def _may_begin(self, host: str, silent: Collection[str]) -> bool:
+    def _may_begin(self, host: str, silent: Collection[str], unheard: Collection[str]) -> bool:
         """Whether there is a slot for this host.
 
         A slot is lent only as long as the failure budget can bear that every silent host fails: when a whole network
@@ -132,7 +138,9 @@ class Course:
             return len(self._running) < batch
         if self._canaries:
             return False
-        lent = min(sum(name in silent for name in self._running), self._max_fail - self.failures)
+        early = sum(name in unheard and name not in silent for name in self._running)
+        lent = sum(name in silent for name in self._running) + min(early, batch // LENT_EARLY)
+        lent = min(lent, self._max_fail - self.failures)
         return len(self._running) - lent < batch
 
     def end(self, host: str, result: str) -> None:

@@ -118,6 +118,7 @@ def roll_out(
     gently: Callable[[], None],
     leave_alone: Callable[[], Collection[str]] = _nobody,
     silent: Callable[[], Collection[str]] = _nobody,
+    unheard: Callable[[], Collection[str]] = _nobody,
     result: Callable[[T], str] = lambda _: "changed",
     crew: Crew | None = None,
 ) -> Results[T]:
@@ -128,7 +129,8 @@ def roll_out(
 
     When the failure budget is spent or a canary fails, no further host begins; those in work come to their end.
     ``work`` reports a good end itself; ``HostEnded`` for all others goes to ``emit``. ``silent()`` names the hosts that
-    do not answer (``Silence.hosts``); their slots are lent to others.
+    do not answer (``Silence.hosts``), ``unheard()`` those of which nothing has come (``Connections.unheard``); their
+    slots are lent to others (``Course.begin``).
 
     The first Ctrl-C or SIGTERM calls ``gently()``, which is to let ``work`` raise ``Stopped`` soon, and waits for the
     hosts in work, but not for those that ``leave_alone()`` names: nothing is done on them any more. The second calls
@@ -136,8 +138,8 @@ def roll_out(
     nobody foresaw is ``Unforeseen``, and its host's.
     """
     run = _Run(
-        names, work, limits, emit=emit, stop=stop, gently=gently, leave_alone=leave_alone, silent=silent, result=result,
-        crew=crew,
+        names, work, limits, emit=emit, stop=stop, gently=gently, leave_alone=leave_alone, silent=silent,
+        unheard=unheard, result=result, crew=crew,
     )  # fmt: skip
     return run.carry_out()
 
@@ -160,6 +162,7 @@ class _Run(Generic[T]):
         stop: Callable[[], None],
         gently: Callable[[], None] | None,
         silent: Callable[[], Collection[str]],
+        unheard: Callable[[], Collection[str]] = _nobody,
         leave_alone: Callable[[], Collection[str]] = _nobody,
         result: Callable[[T], str] = lambda _: "changed",
         told: Callable[[T | HostError], None] = lambda _: None,
@@ -169,7 +172,7 @@ class _Run(Generic[T]):
         self._crew: Crew = crew or DaemonThreads(window(len(self._names)))
         self._course = Course(self._names, limits, self._crew.places)
         self._work, self._emit, self._stop, self._gently, self._silent = work, emit, stop, gently, silent
-        self._leave_alone, self._result, self._told = leave_alone, result, told
+        self._unheard, self._leave_alone, self._result, self._told = unheard, leave_alone, result, told
         self._inbox: SimpleQueue[WorkEnded[T] | _Interrupted] = SimpleQueue()
         self._values: dict[str, T] = {}
         self._errors: dict[str, HostError] = {}
@@ -208,7 +211,7 @@ class _Run(Generic[T]):
     def _loop(self) -> None:
         while not self._course.over:
             self._course.ceiling = self._crew.places
-            for host in self._course.begin(self._silent()):
+            for host in self._course.begin(self._silent(), self._unheard()):
                 self._crew.submit(self._work, host).add_done_callback(partial(self._note_end, host))
             message = self._next()
             if message is not None:

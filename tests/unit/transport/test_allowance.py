@@ -27,6 +27,16 @@ def time() -> Time:
     return Time()
 
 
+def test_a_host_is_unheard_until_its_first_message(time: Time) -> None:
+    allowance = Allowance(time)
+    time.now_s += 3.0
+    assert allowance.unheard_s() == 3.0
+    with allowance.connection():
+        assert allowance.take(1)
+    time.now_s += 3.0
+    assert allowance.unheard_s() == 0.0
+
+
 @pytest.mark.parametrize("size", [0, 1, 13])
 def test_small_messages_end_by_their_number(time: Time, size: int) -> None:
     allowance = Allowance(time)

@@ -102,6 +102,23 @@ def test_more_canaries_than_slots_take_turns():
     assert course.begin(()) == ("gpu02",)
 
 
+def test_a_few_slots_of_hosts_that_have_not_said_a_word_are_lent_early():
+    course = Course(NAMES, Limits(0, 8, 20), 20)
+    course.begin(())
+    assert course.begin((), unheard=NAMES[:1]) == ("gpu08",)
+    assert course.begin((), unheard=NAMES[:1]) == ()
+    assert course.begin((), unheard=NAMES[:5]) == ("gpu09",)  # two of eight
+    assert course.begin(("gpu00",), unheard=NAMES[:1]) == ()  # named by now, and its slot is lent already
+    assert course.begin(("gpu00", "gpu01"), unheard=NAMES[:3]) == ("gpu10",)
+
+
+def test_of_a_small_batch_and_beyond_the_budget_no_slot_is_lent_early():
+    for limits in (Limits(0, 3, 20), Limits(0, 8, 0), Limits(2, 8, 20)):
+        course = Course(NAMES, limits, 20)
+        assert course.begin(())
+        assert course.begin((), unheard=NAMES) == ()
+
+
 @pytest.mark.parametrize("result", ["failed", "unreachable"])
 def test_a_canary_that_fails_stops_the_run_whatever_the_budget(result):
     course = Course(NAMES, Limits(2, 20, 20), 20)
