@@ -16,6 +16,7 @@ from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.files import archives
 from hostwright.resources.files.archives import ArchiveUnpacked, Delivered, NoStrayFiles, Part
 from hostwright.resources.files.aside import ASIDE, KEEP_ASIDE
+from hostwright.resources.originals import ORIGIN
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store import hostcache
 from tests.unit.support.facts import changes_of
@@ -155,7 +156,8 @@ def test_a_file_in_the_place_of_a_link_is_kept_though_a_pipe_is_where_the_link_l
     os.mkfifo(tmp_path / "lib/libx.so.8.1")
     change = plan(spread)
     assert change is not None
-    done = subprocess.run(["timeout", "20", "/bin/sh", "-euc", change.steps[0].script], check=False)
+    script = change.steps[0].script.replace(ORIGIN, str(tmp_path / "origin"))
+    done = subprocess.run(["timeout", "20", "/bin/sh", "-euc", script], check=False)
     assert done.returncode == 0
     assert kept(tmp_path) == {"lib/libx.so.8": "theirs"}
 
