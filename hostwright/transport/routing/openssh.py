@@ -21,6 +21,7 @@ from hostwright.transport.routing.stanzas import Stanzas
 _READING_S = 30.0  #: for one run; a ``Match exec`` may ask a directory service
 _AT_ONCE = 4  #: runs; more would only wait for processors, with 10 MB each
 _WORKING_S = 0.5  #: a run that takes longer waits for others (``Match exec``), and is not counted any more
+_LEARNING_S = 5.0  #: our choice: who has waited so long for the first run, which tells the files, asks for itself
 _FILE = re.compile(r"debug1: Reading configuration data (.+)")
 _CUT = 200  #: characters, after which ssh cuts the name of a file that it tells
 #: Not the reason of a failure: what ``-v`` adds, and a warning that there is no terminal.
@@ -71,8 +72,8 @@ class OpenSsh:
         """
         if ssh_config and not os.access(ssh_config, os.R_OK):
             raise InputError("there is no such file, or it cannot be read; it was named as ssh_config", str(ssh_config))
-        if not self._lock.acquire(timeout=_WORKING_S):
-            return self._ask(destination, ssh_config)[0]  # the host from which the files are learned hangs
+        if not self._lock.acquire(timeout=_LEARNING_S):
+            return self._ask(destination, ssh_config)[0]
         try:
             if ssh_config not in self._stanzas:
                 printed, files = self._ask(destination, ssh_config)

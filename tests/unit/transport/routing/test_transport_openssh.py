@@ -139,6 +139,7 @@ def test_a_mistake_is_each_hosts_own(tmp_path: Path) -> None:
 def test_few_run_at_once_and_one_that_waits_keeps_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ``Match exec`` that waits for a directory service gives its place to others after a while."""
     monkeypatch.setattr(openssh, "_WORKING_S", 0.05)
+    monkeypatch.setattr(openssh, "_LEARNING_S", 0.05)
     monkeypatch.setattr(openssh, "_AT_ONCE", 2)
     file, gate = tmp_path / "config", tmp_path / "gate"
     file.write_text(f'Match exec "case %h in gpu1?) until test -e {gate}; do sleep 0.05; done;; esac"\n Port 2222\n')
@@ -150,6 +151,16 @@ def test_few_run_at_once_and_one_that_waits_keeps_nobody(tmp_path: Path, monkeyp
         assert not any(one.done() for one in slow)
         gate.touch()
         assert all("port 2222" in one.result(60) for one in slow)
+
+
+def test_a_fleet_that_asks_all_at_once_is_asked_about_three_times(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text("Host *\n Port 2222\n")
+    client = Counting()
+    with ThreadPoolExecutor(64) as threads:
+        answers = list(threads.map(lambda number: client.answer(Destination(f"h{number}"), file), range(64)))
+    assert all(f"hostname h{number}\n" in answer for number, answer in enumerate(answers))
+    assert len(client.asked) == 3
 
 
 def test_no_more_than_so_many_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
