@@ -18,7 +18,7 @@ from contextlib import suppress
 from hostwright.common.errors import Unreachable
 from hostwright.transport.exchange import UNKNOWN_STATUS, Deadline, Target
 from hostwright.transport.root.become import PATH, PROXIES
-from hostwright.transport.session import Session
+from hostwright.transport.session import ChannelSession
 from hostwright.transport.streams import Channel
 
 _PIPE_BYTES = 16 * 1024  #: what a pipe holds before a write to it waits: macOS's least; Linux has 64 KiB
@@ -40,7 +40,7 @@ def open_local(host: Target) -> LocalSession:
     return LocalSession(host, account)
 
 
-class LocalSession(Session):
+class LocalSession(ChannelSession):
     """A session of the user who runs Hostwright, on this machine."""
 
     def __init__(self, host: Target, account: pwd.struct_passwd):

@@ -1,7 +1,7 @@
 """One host's open session: commands, each with a deadline and an output limit, over raw channels of SSH.
 
 ``Session`` is what everything above knows of a host; how its commands are started differs for SSH (``SshSession``) and
-for this machine itself (``local.LocalSession``). Fabric's
+for this machine itself (``local.LocalSession``), and one that is lent has them run by its owner. Fabric's
 ``run`` moves 100 bytes/s into a command and 1 MB/s out of it; a raw channel of the same connection, 450 MB/s.
 """
 
@@ -55,17 +55,6 @@ class Session(ABC):
         self._closed = False
 
     @abstractmethod
-    def _start(self, command: str, deadline: Deadline) -> Channel:
-        """Begin a command, which the login shell reads. Raises ``Unreachable``."""
-
-    @abstractmethod
-    def _lost(self, channel: Channel) -> bool:
-        """Whether the session was lost, where a missing status may also mean that a signal ended the command."""
-
-    @abstractmethod
-    def _end(self) -> None:
-        """Cut the session, in any thread: commands that are running here end as lost."""
-
     def run(
         self,
         command: str,
@@ -92,6 +81,52 @@ class Session(ABC):
         >>> output.status, output.stdout.split()
         (1, [b'5'])
         """
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Cut the session, in any thread: commands that are running here end as lost."""
+
+    def close(self) -> None:
+        """End the session. Closing twice does nothing."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._end()
+        self._on_close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class ChannelSession(Session):
+    """A session that has a channel for each command."""
+
+    @abstractmethod
+    def _start(self, command: str, deadline: Deadline) -> Channel:
+        """Begin a command, which the login shell reads. Raises ``Unreachable``."""
+
+    @abstractmethod
+    def _lost(self, channel: Channel) -> bool:
+        """Whether the session was lost, where a missing status may also mean that a signal ended the command."""
+
+    def run(
+        self,
+        command: str,
+        *,
+        stdin: bytes | Readable | None = None,
+        timeout_s: float,
+        idle_s: float | None = None,
+        cap_bytes: int = CAP_BYTES,
+        on_stdout: Callable[[bytes], None] | None = None,
+        name: str = "",
+    ) -> Output:
+        """See ``Session``."""
         with self._lock:
             self.execs += 1
         name = _short(name or command)
@@ -157,25 +192,8 @@ class Session(ABC):
             return ProtocolError(self.host.name, f"{self._allowance.fault} ({self.endpoint})")
         return kind(self.host.name, f"{sentence} ({self.endpoint})", passing=True)
 
-    def close(self) -> None:
-        """End the session. Closing twice does nothing."""
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-        self._end()
-        self._on_close()
 
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class SshSession(Session):
+class SshSession(ChannelSession):
     """A session over an open SSH connection, with a channel for each command."""
 
     def __init__(

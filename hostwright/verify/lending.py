@@ -14,9 +14,7 @@ from typing import Any
 
 from hostwright.common.errors import ChannelRefused, HostError, Unreachable
 from hostwright.transport import Output, Readable, Session, Target
-from hostwright.transport.exchange import Deadline
 from hostwright.transport.session import CAP_BYTES
-from hostwright.transport.streams import Channel
 
 _PIECE_BYTES = 1 << 20
 
@@ -57,12 +55,6 @@ class LentSession(Session):
 
     def _end(self) -> None:
         self._pipe.close()
-
-    def _start(self, command: str, deadline: Deadline) -> Channel:
-        raise NotImplementedError("its commands run in another process")
-
-    def _lost(self, channel: Channel) -> bool:
-        raise NotImplementedError("its commands run in another process")
 
 
 def _whole(stdin: bytes | Readable | None) -> bytes | None:
