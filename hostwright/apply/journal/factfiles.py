@@ -35,6 +35,8 @@ _LEVEL = 3  #: of gzip: half the time of its default for a tenth more bytes
 
 @dataclass(frozen=True, slots=True)
 class _Question:
+    """What a probe is in a file: without its part of a pass, which holds functions."""
+
     script: str
     root: bool
     cap_bytes: int
@@ -42,19 +44,8 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    status: int
-    text: str
-    truncated: bool
-    late_s: int = 0
+    """What an answer is in a file: unlike ``Answer``, it says whether it was cut."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One question with its answer, in schema 1."""
-
-    script: str
-    root: bool
-    cap_bytes: int
     status: int
     text: str
     truncated: bool
@@ -79,24 +70,22 @@ class Parsed:
         facts = self._facts.get(data)
         if facts is None:
             probes, rest = self._asked(data)
-            answers = _list_of(_Answer).validate_python(json.loads(gzip.decompress(rest).removesuffix(b"}")))
-            made = (Answer(one.status, one.text, one.truncated, one.late_s) for one in answers)
-            facts = Facts(dict(zip(probes, made, strict=True)))
+            answers = _answers(json.loads(gzip.decompress(rest).removesuffix(b"}")))
+            facts = Facts(dict(zip(probes, answers, strict=True)))
             _make_room(self._facts, MOST_PARSED)
             self._facts[data] = facts
         return facts
 
     def _asked(self, data: bytes) -> tuple[tuple[Probe, ...], bytes]:
         """The questions at the beginning, and what follows."""
-        for begin, probes in self._probes.items():
+        for begin, probes in tuple(self._probes.items()):  # as other threads may add to them
             if data.startswith(begin):
                 return probes, data[len(begin) :]
         part = zlib.decompressobj(_GZIP)
         text = part.decompress(data).removesuffix(_ANSWERS.encode())
         if not part.eof:
             raise EOFError("the questions are cut off")
-        asked = _list_of(_Question).validate_python(json.loads(text))
-        probes = tuple(Probe(one.script, one.root, one.cap_bytes) for one in asked)
+        probes = _probes(json.loads(text))
         _make_room(self._probes, _MOST_ASKED)
         self._probes[data[: -len(part.unused_data) or None]] = probes
         return probes, part.unused_data
@@ -161,7 +150,8 @@ def _read(data: bytes, parsed: Parsed) -> tuple[str, Facts]:
         return _time(json.loads(head + b"[]}")), parsed.get(first.unused_data)
     # Not by pydantic's own parser: a host's name may contain a lone surrogate.
     document = json.loads(gzip.decompress(data))
-    return _time(document), _of_rows(document["facts"])
+    rows = document["facts"]  # schema 1: each question with its answer
+    return _time(document), Facts(dict(zip(_probes(rows), _answers(rows), strict=True)))
 
 
 def _time(document: Mapping[str, Any]) -> str:
@@ -172,11 +162,12 @@ def _time(document: Mapping[str, Any]) -> str:
     return at
 
 
-def _of_rows(rows: object) -> Facts:
-    """The facts of schema 1."""
-    return Facts(
-        {
-            Probe(row.script, row.root, row.cap_bytes): Answer(row.status, row.text, row.truncated, row.late_s)
-            for row in _list_of(_Row).validate_python(rows)
-        }
-    )
+def _probes(rows: object) -> tuple[Probe, ...]:
+    """The questions of such rows, whatever else is in them."""
+    return tuple(Probe(one.script, one.root, one.cap_bytes) for one in _list_of(_Question).validate_python(rows))
+
+
+def _answers(rows: object) -> tuple[Answer, ...]:
+    """The answers, likewise."""
+    read = _list_of(_Answer).validate_python(rows)
+    return tuple(Answer(one.status, one.text, one.truncated, one.late_s) for one in read)
