@@ -11,7 +11,8 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +30,25 @@ _ASIDE = ("debug1:", "OpenSSH_", "Pseudo-terminal")
 #: Settings in which ``-G`` fills in tokens, also a digest of the host's name; no connection of ours has them.
 _FILLED_IN = re.compile(r"(?m)^(?:controlpath|remotecommand|identityagent|localforward|remoteforward|setenv) .*\n")
 _NAME = "\0"  #: stands for the host's name in what hosts of one group share
+#: Settings about host keys, and what becomes of them: see docs/trust.md
+_TRUST = re.compile("hostkey|knownhosts|revoked|casignature|checkhostip|nohostauth|rsasize")
+_UNDERSTOOD = (
+    "casignaturealgorithms",
+    "checkhostip",
+    "globalknownhostsfile",
+    "hashknownhosts",
+    "hostkeyalgorithms",
+    "hostkeyalias",
+    "knownhostscommand",
+    "nohostauthenticationforlocalhost",
+    "requiredrsasize",
+    "revokedhostkeys",
+    "stricthostkeychecking",
+    "updatehostkeys",
+    "userknownhostsfile",
+    "verifyhostkeydns",
+    "visualhostkey",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +59,66 @@ class Destination:
     user: str = ""
     port: int = 0
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Those of ``ssh`` for user and port."""
+        user = ("-l", self.user) if self.user else ()
+        return (*user, *(("-p", str(self.port)) if self.port else ()))
+
+
+class SshSettings:
+    """What ``ssh -G`` printed: keywords in lower case, each with its values."""
+
+    def __init__(self, printed: str):
+        self._values: dict[str, list[str]] = {}
+        for line in printed.splitlines():
+            keyword, _, value = line.partition(" ")
+            self._values.setdefault(keyword.lower(), []).append(value.strip())
+
+    def all(self, keyword: str) -> list[str]:
+        """Every value of a keyword that may be given often."""
+        return self._values.get(keyword, [])
+
+    def text(self, keyword: str) -> str:
+        """One value; empty where there is none."""
+        value = self.all(keyword)[:1]
+        return "" if not value or value[0].lower() == "none" else value[0]
+
+    def flag(self, keyword: str) -> bool:
+        """Whether it is on; ``ask`` counts as on."""
+        return self.text(keyword).lower() not in ("", "no", "false", "off")
+
+    def names(self, keyword: str) -> tuple[str, ...]:
+        """Values that are separated by commas."""
+        return tuple(name for name in self.text(keyword).split(",") if name)
+
+    def unknown(self) -> list[str]:
+        """Keywords about host keys that are not understood here: those of a later OpenSSH."""
+        return [word for word in self._values if _TRUST.search(word) and word not in _UNDERSTOOD]
+
 
 @dataclass(slots=True)
 class _Group:
     """Hosts that nothing tells apart but their names."""
 
+    final: bool  #: whether files are read again for the name that ``HostName`` gives
     lock: threading.Lock = field(default_factory=threading.Lock)
     first: str = ""  #: the host that was asked about first; what follows is of that host
     shared: str = ""  #: the answer, with ``_NAME`` for the host's name
+    jumps: str = ""  #: its jump hosts
     sure: bool = False  #: a second host's answer was the same
-    apart: bool = False  #: it was another
+    apart: bool = False  #: it was another, or more than the name may tell hosts apart
+
+    def learn(self, name: str, printed: str) -> None:
+        """Take in an answer about a host of the group."""
+        shared = re.sub(rf"(?m)(?!^)(?<![\w.-]){re.escape(name)}(?![\w-])", _NAME, printed)
+        if not self.first:
+            settings = SshSettings(shared)
+            resolved = settings.flag("canonicalizehostname") or settings.text("canonicalizepermittedcnames")
+            self.first, self.shared, self.jumps = name, shared, settings.text("proxyjump")
+            self.apart = bool(resolved) or (self.final and settings.text("hostname") != _NAME)
+        elif name != self.first and not self.sure:
+            self.sure, self.apart = shared == self.shared, shared != self.shared
 
 
 class OpenSsh:
@@ -79,45 +149,42 @@ class OpenSsh:
                 printed, files = self._ask(destination, ssh_config)
                 self._stanzas[ssh_config] = Stanzas.read(files)
                 return printed
-            stanzas = self._stanzas[ssh_config]
-            applying = stanzas and stanzas.applying(destination.alias)
-            if applying is None:
-                group = _Group(apart=True)
-            else:
-                key = (ssh_config, destination.user, destination.port, applying)
-                group = self._groups.setdefault(key, _Group())
+            group = self._group(destination, ssh_config)
         finally:
             self._lock.release()
-        if group.apart:
+        if group is None or group.apart:
             return self._ask(destination, ssh_config)[0]
         with group.lock:
-            return self._of_group(group, destination, ssh_config, final=bool(stanzas and stanzas.final))
+            return self._of_group(group, destination, ssh_config)
 
-    def _of_group(self, group: _Group, destination: Destination, ssh_config: Path | None, *, final: bool) -> str:
+    def _group(self, destination: Destination, ssh_config: Path | None) -> _Group | None:
+        """Those with which a host may share an answer."""
+        stanzas = self._stanzas[ssh_config]
+        applying = stanzas.applying(destination.alias) if stanzas else None
+        if stanzas is None or applying is None:
+            return None
+        key = (ssh_config, destination.user, destination.port, applying)
+        return self._groups.setdefault(key, _Group(stanzas.final))
+
+    def _of_group(self, group: _Group, destination: Destination, ssh_config: Path | None) -> str:
         name = destination.alias
-        jumps = re.findall(r"(?m)^proxyjump (.*)$", group.shared)
-        if group.sure and not group.apart and not any(name in jump for jump in jumps):  # a loop is ssh's to find
+        if group.sure and not group.apart and name not in group.jumps:  # a loop is ssh's to find
             return group.shared.replace(_NAME, name)
         try:
             printed, _ = self._ask(destination, ssh_config)
         except InputError:
             group.apart = True  # each host is told for itself
             raise
-        shared = re.sub(rf"(?m)(?!^)(?<![\w.-]){re.escape(name)}(?![\w-])", _NAME, printed)
-        if not group.first:
-            group.first, group.shared = name, shared
-            group.apart = not _by_name_alone(shared, final=final)
-        elif name != group.first and not group.sure:
-            group.sure, group.apart = shared == group.shared, shared != group.shared
+        group.learn(name, printed)
         return printed
 
     def _ask(self, destination: Destination, ssh_config: Path | None) -> tuple[str, list[str]]:
         """One run: what it printed, and the files that it read."""
-        words = ["ssh", "-v", "-G", *(["-F", str(ssh_config)] if ssh_config else [])]
-        words += ["-l", destination.user] if destination.user else []
-        words += ["-p", str(destination.port)] if destination.port else []
+        given = ["-F", str(ssh_config)] if ssh_config else []
         try:
-            printed, told, status = self._run([*words, "--", destination.alias])
+            printed, told, status = self._run(
+                ["ssh", "-v", "-G", *given, *destination.options, "--", destination.alias]
+            )
         except FileNotFoundError:
             raise InputError(
                 "OpenSSH's client, which reads ssh_config, is not installed on this machine: install it "
@@ -133,9 +200,8 @@ class OpenSsh:
 
     def _run(self, words: list[str]) -> tuple[str, str, int]:
         """What a run printed, what it told, and its exit status."""
-        self._slots.acquire()
-        counted = True
-        try:
+        with ExitStack() as slot:
+            slot.enter_context(self._slots)
             with subprocess.Popen(
                 words,
                 stdin=subprocess.DEVNULL,
@@ -146,29 +212,23 @@ class OpenSsh:
                 start_new_session=True,  # Ctrl-C is for us, and would end it as a mistake in ssh_config
             ) as process:
                 try:
-                    try:
-                        printed, told = process.communicate(timeout=min(_WORKING_S, _READING_S))
-                    except subprocess.TimeoutExpired:
-                        self._slots.release()
-                        counted = False
-                        printed, told = process.communicate(timeout=_READING_S)
+                    printed, told = _said(process, slot.close)
                 except BaseException:
                     process.kill()
                     raise
                 return printed, told, process.returncode
-        finally:
-            if counted:
-                self._slots.release()
+
+
+def _said(process: subprocess.Popen[str], waits: Callable[[], None]) -> tuple[str, str]:
+    """What a run says on both outputs; ``waits`` is called once it seems to wait for others."""
+    try:
+        return process.communicate(timeout=min(_WORKING_S, _READING_S))
+    except subprocess.TimeoutExpired:
+        waits()
+    return process.communicate(timeout=_READING_S)
 
 
 def _files(lines: Iterable[str]) -> list[str]:
     """The files that ssh said it reads; empty if one of them cannot be told from what it said."""
     found = [match[1] for line in lines if (match := _FILE.fullmatch(line))]
     return [] if any(len(name) >= _CUT or "\\" in name for name in found) else found
-
-
-def _by_name_alone(shared: str, *, final: bool) -> bool:
-    """Whether no name service has a say; with ``final``, files were read again for the name that ``HostName`` gave."""
-    settings = dict(line.partition(" ")[::2] for line in shared.splitlines())
-    canonical = settings.get("canonicalizehostname", "false"), settings.get("canonicalizepermittedcnames", "none")
-    return canonical in (("false", "none"), ("no", "none")) and (not final or settings.get("hostname") == _NAME)

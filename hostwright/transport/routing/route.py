@@ -27,7 +27,7 @@ def endpoint_of(host: Target, options: Options) -> Endpoint:
 def _endpoint(host: Target, options: Options) -> Endpoint:
     """The host's own endpoint: the inventory wins over ``ssh_config``."""
     destination = Destination(host.address or host.name, host.user or "", host.port or 0)
-    endpoint = sshconfig.resolve(destination, _given(options), options.shared.openssh)
+    endpoint = sshconfig.resolve(destination, config_of(options), options.shared.openssh)
     if host.known_hosts:
         endpoint = _with_own_file(endpoint, expanded(host.known_hosts))
     if host.proxy_jump:
@@ -35,7 +35,8 @@ def _endpoint(host: Target, options: Options) -> Endpoint:
     return endpoint
 
 
-def _given(options: Options) -> Path | None:
+def config_of(options: Options) -> Path | None:
+    """The file that is read instead of the user's and the system's ``ssh_config``, if one was given."""
     return expanded(options.ssh_config) if options.ssh_config else None
 
 
@@ -60,7 +61,7 @@ def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int =
         raise InputError(f"the jump hosts of {endpoint.address} lead in a circle")
     chain: list[Endpoint] = []
     for position, text in enumerate(endpoint.proxy_jump):
-        jump = sshconfig.resolve(sshconfig.hop(text), _given(options), options.shared.openssh)
+        jump = sshconfig.resolve(sshconfig.hop(text), config_of(options), options.shared.openssh)
         if (jump.address, jump.port) == (endpoint.address, endpoint.port):
             continue  # a `Host *` stanza also applies to the jump host itself
         if also:

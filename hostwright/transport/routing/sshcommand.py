@@ -30,9 +30,10 @@ def ssh_command(host: Target, options: Options, command: str = "", *, terminal: 
     """
     strict = route.endpoint_of(host, options).trust.strict  # it also refuses names that ssh would take apart
     accept = (host.host_keys or options.host_keys) == "accept-new" and not strict
-    ssh = ["ssh", *(["-F", str(expanded(options.ssh_config))] if options.ssh_config else [])]
+    given = route.config_of(options)
+    ssh = ["ssh", *(["-F", str(given)] if given else [])]
     ssh += ["-o", f"StrictHostKeyChecking={'accept-new' if accept else 'yes'}"]
-    call = [*ssh, *_to(Destination(host.name, host.user or "", host.port or 0))]
+    call = [*ssh, *Destination(host.name, host.user or "", host.port or 0).options]
     if host.key_file:
         call += ["-o", _files("IdentityFile", (expanded(host.key_file),)), "-o", "IdentitiesOnly=yes"]
     if host.known_hosts:
@@ -56,20 +57,14 @@ def _proxy(ssh: Sequence[str], hops: Sequence[str], host: Target, options: Optio
     """
     *before, last = hops
     jump = sshconfig.hop(last)
-    call = [*ssh, *_to(jump)]
-    given = expanded(options.ssh_config) if options.ssh_config else None
-    endpoint = sshconfig.resolve(jump, given, options.shared.openssh)
+    call = [*ssh, *jump.options]
+    endpoint = sshconfig.resolve(jump, route.config_of(options), options.shared.openssh)
     if host.known_hosts:
         call += ["-o", _files("UserKnownHostsFile", (expanded(host.known_hosts), *endpoint.known_hosts))]
     if before:
         call += ["-o", f"ProxyCommand={_proxy(ssh, before, host, options)}"]
     line = words(tuple(call)).replace("%", "%%")  # of which ssh makes one again
     return f"{line} -W '[%h]:%p' -- {words((jump.alias,))}"
-
-
-def _to(destination: Destination) -> list[str]:
-    user = ["-l", destination.user] if destination.user else []
-    return [*user, *(["-p", str(destination.port)] if destination.port else [])]
 
 
 def _files(setting: str, files: Sequence[Path]) -> str:

@@ -13,31 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.common.errors import InputError
-from hostwright.transport.routing.openssh import Destination, OpenSsh
+from hostwright.transport.routing.openssh import Destination, OpenSsh, SshSettings
 from hostwright.transport.routing.tokens import Tokens
 
 SSH_PORT = 22
 RSA_BITS = 1024  #: what every OpenSSH wants of an RSA key; before 9.1 it does not say so
 _USER_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
-#: Settings about host keys, and what becomes of them: see docs/trust.md
-_TRUST = re.compile("hostkey|knownhosts|revoked|casignature|checkhostip|nohostauth|rsasize")
-_UNDERSTOOD = (
-    "casignaturealgorithms",
-    "checkhostip",
-    "globalknownhostsfile",
-    "hashknownhosts",
-    "hostkeyalgorithms",
-    "hostkeyalias",
-    "knownhostscommand",
-    "nohostauthenticationforlocalhost",
-    "requiredrsasize",
-    "revokedhostkeys",
-    "stricthostkeychecking",
-    "updatehostkeys",
-    "userknownhostsfile",
-    "verifyhostkeydns",
-    "visualhostkey",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,37 +93,6 @@ class Endpoint:
             jump=",".join(self.proxy_jump),
             alias=self.trust.alias,
         )
-
-
-class SshSettings:
-    """What ``ssh -G`` printed: keywords in lower case, each with its values."""
-
-    def __init__(self, printed: str):
-        self._values: dict[str, list[str]] = {}
-        for line in printed.splitlines():
-            keyword, _, value = line.partition(" ")
-            self._values.setdefault(keyword.lower(), []).append(value.strip())
-
-    def all(self, keyword: str) -> list[str]:
-        """Every value of a keyword that may be given often."""
-        return self._values.get(keyword, [])
-
-    def text(self, keyword: str) -> str:
-        """One value; empty where there is none."""
-        value = self.all(keyword)[:1]
-        return "" if not value or value[0].lower() == "none" else value[0]
-
-    def flag(self, keyword: str) -> bool:
-        """Whether it is on; ``ask`` counts as on."""
-        return self.text(keyword).lower() not in ("", "no", "false", "off")
-
-    def names(self, keyword: str) -> tuple[str, ...]:
-        """Values that are separated by commas."""
-        return tuple(name for name in self.text(keyword).split(",") if name)
-
-    def unknown(self) -> list[str]:
-        """Keywords about host keys that are not understood here: those of a later OpenSSH."""
-        return [word for word in self._values if _TRUST.search(word) and word not in _UNDERSTOOD]
 
 
 def resolve(destination: Destination, ssh_config: Path | None, openssh: OpenSsh) -> Endpoint:
