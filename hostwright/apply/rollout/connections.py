@@ -28,7 +28,7 @@ class Connections:
         self._password = password
         self._allowances: dict[str, Allowance] = {}
         self._open: dict[int, RootShell] = {}
-        self._reached: set[str] = set()
+        self._unreached: set[str] = set()  #: to which a first connection is being made, or failed
         self._left_alone: set[str] = set()
         self._lock = threading.Lock()
         self._cut = False
@@ -38,12 +38,15 @@ class Connections:
         if self._cut:
             raise Stopped(member.name, CUT)
         with self._lock:
-            allowance = self._allowances.setdefault(member.name, Allowance())
+            if member.name not in self._allowances:
+                self._allowances[member.name] = Allowance()
+                self._unreached.add(member.name)
+            allowance = self._allowances[member.name]
         shell = member.connect(self._password, allowance)
         with self._lock:
             self._open[id(shell)] = shell
             alone = member.name in self._left_alone
-            self._reached.add(member.name)
+            self._unreached.discard(member.name)
         if alone or self._cut:  # it was let go while this one was being opened
             shell.close()
             raise Stopped(member.name, LEFT_ALONE if alone else CUT)
@@ -52,17 +55,13 @@ class Connections:
     def leave_alone(self) -> frozenset[str]:
         """The hosts to which a first connection is being made: nothing will come of it, nor of any further one."""
         with self._lock:
-            self._left_alone = self._allowances.keys() - self._reached
+            self._left_alone = set(self._unreached)
             return frozenset(self._left_alone)
 
     def unheard(self) -> frozenset[str]:
         """The hosts to which a first connection is being made and that have not said a word for a while."""
         with self._lock:
-            return frozenset(
-                name
-                for name in self._allowances.keys() - self._reached
-                if self._allowances[name].unheard_s() >= UNHEARD_S
-            )
+            return frozenset(name for name in self._unreached if self._allowances[name].unheard_s() >= UNHEARD_S)
 
     def close(self) -> None:
         """Close all connections, for good: ``connect`` raises ``Stopped`` from now on."""
