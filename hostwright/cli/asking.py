@@ -8,18 +8,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Group
 
-from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.console import Hanging
 from hostwright.common.errors import FAILED, INTERRUPTED, HostwrightError, InputError
 from hostwright.common.text import count, one_line
 from hostwright.inventory.patterns import counted
-from hostwright.plan.planning import HostPlan
-from hostwright.rebuild.ways.ways import Decision
+
+if TYPE_CHECKING:
+    from hostwright.apply.rollout.options import ChangeOptions
+    from hostwright.plan.planning import HostPlan
+    from hostwright.rebuild.ways.ways import Decision
 
 VARIABLE = "HOSTWRIGHT_YES"
 YES = "yes"  #: what the operator must type, whole

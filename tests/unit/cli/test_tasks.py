@@ -55,3 +55,19 @@ def test_every_option_is_explained(told) -> None:
 
 def test_the_list_of_verbs_waits_for_nothing_that_verbs_need(told) -> None:
     assert told[0] == []
+
+
+#: what knows failures, ways to rebuild and how files are brought: a plan that finds nothing waits for none of it
+NOT_FOR_PLANS = (
+    "hostwright.apply.delivery.bringing",
+    "hostwright.apply.host.outcome",
+    "hostwright.audit.failures",
+    "hostwright.rebuild.ways.ways",
+    "tenacity",
+)
+
+
+def test_a_plan_waits_for_nothing_that_it_does_not_need() -> None:
+    program = f"import sys, hostwright.cli.verbs.changes; print([n for n in {NOT_FOR_PLANS!r} if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

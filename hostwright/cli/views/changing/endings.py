@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from hostwright.apply.events import SHOWN_RESULTS
-from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli.console import Hanging
 from hostwright.common.errors import Acceptance, HostError
 from hostwright.common.text import count, shown_seconds
 from hostwright.inventory.patterns import counted, headed
 from hostwright.plan.roles.layers import one_order
+
+if TYPE_CHECKING:
+    from hostwright.apply.host.outcome import Outcome
 
 
 def summary(
