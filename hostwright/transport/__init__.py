@@ -11,7 +11,7 @@ from hostwright.transport.options import Options
 from hostwright.transport.session import Session
 from hostwright.transport.streams import Readable
 
-__all__ = ["LOCAL", "Allowance", "Options", "Output", "Readable", "Session", "Target", "connect"]
+__all__ = ["LOCAL", "Allowance", "Options", "Output", "Readable", "Session", "Target", "connect", "import_all"]
 
 
 def connect(host: Target, options: Options, allowance: Allowance | None = None) -> Session:
@@ -28,3 +28,8 @@ def connect(host: Target, options: Options, allowance: Allowance | None = None) 
     from hostwright.transport.connecting import open_session
 
     return open_session(host, options, allowance)
+
+
+def import_all() -> None:
+    """Import what the first connection would: for a process whose children connect, each of which would import it."""
+    import hostwright.transport.connecting  # noqa: F401

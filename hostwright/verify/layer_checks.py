@@ -12,7 +12,9 @@ import inspect
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -22,14 +24,14 @@ from _pytest.config import ConftestImportFailure
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host as TestinfraHost
 
-from hostwright.common.errors import HostError
+from hostwright.common.errors import HostError, InputError
 from hostwright.common.input.vault import Vault
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.role import described, place_of
 from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.stack.stack import Stack
-from hostwright.transport import Output, Session
+from hostwright.transport import Output, Session, import_all
 from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.crew import HostCrew
 from hostwright.verify.eyes import program_runner, testinfra_host
@@ -153,8 +155,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
         given = order["password"]
         password = None if given is None else Secret(given)
 
+        @cache
+        def member() -> Member:
+            return roster.members(order["host"], order["roles"])[0]
+
         def host(pipe: Connection | None = None) -> CheckedHost:
-            return CheckedHost(roster.members(order["host"], order["roles"])[0], password, pipe)
+            return CheckedHost(member(), password, pipe)
 
         def run(taken: Iterator[Unit], pipe: Connection | None) -> int:
             session.config.stash[HOST] = host(pipe)
@@ -165,11 +171,14 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
         def connect() -> Session:
             return host().open().session
 
+        with suppress(InputError):  # a child that needs the host meets the mistake again, and tells it
+            member()
         unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
         if unread:
             return HostCrew(HostUnits((), ()), 1, lambda *_: _tell(unread), connect)
         return HostCrew(units, lanes_for(option("--hw-hosts"), units), run, connect)
 
+    import_all()
     gc.freeze()  # what is here now is shared with all processes, as long as nothing counts in it
     Worker(option("--hw-orders"), option("--hw-answers"), option("--hw-limit"), crew).carry_out()
     return True

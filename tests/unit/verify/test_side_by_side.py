@@ -270,3 +270,17 @@ def test_it(pytestconfig):
     names = {line.partition(":")[0] for line in pytestconfig.getini("markers")}
     assert {"alone", "beside"} <= names
 """
+
+
+IMPORTED = """
+
+import sys
+
+
+def test_one():
+    assert "paramiko" in sys.modules, "each process of each host would import it"
+"""
+
+
+def test_what_a_connection_needs_is_imported_before_hosts_have_processes(site: Site, log: Path) -> None:
+    assert passed(check_layers(*loaded(site, log, IMPORTED), None)) == ["test_one"]
