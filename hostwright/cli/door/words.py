@@ -34,10 +34,16 @@ class WordsParser(Parser):
         walk = _Walk(self.contexts, self.initial, _asking(argv, self.contexts))
         words = walk.written()
         if not walk.asked_for:
-            return super().parse_argv(words)
-        result = super().parse_argv([])
+            return self._of(words).parse_argv(words)
+        result = self._of(()).parse_argv([])
         result[0].args[walk.asked_for].set_value(walk.typed if walk.asked_for == "help" else True, cast=False)
         return result
+
+    def _of(self, words: Sequence[str]) -> Parser:
+        """Invoke's own, with the verbs that are among these words alone: it copies all that it is given, and writes
+        them out, for each call."""
+        named = {self.contexts[word].name: self.contexts[word] for word in words if word in self.contexts}
+        return Parser(named.values(), self.initial, self.ignore_unknown)
 
 
 def _asking(argv: Sequence[str], verbs: Mapping[str, ParserContext]) -> list[str]:

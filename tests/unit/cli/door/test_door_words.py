@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from invoke import Collection, Program
 from invoke.exceptions import ParseError
-from invoke.parser import ParserContext
+from invoke.parser import Parser, ParserContext
 
+from hostwright.cli.door import words
 from hostwright.cli.door.words import WordsParser, with_hosts
 from hostwright.cli.program import STANDARD
 
@@ -131,3 +134,27 @@ def test_hosts_behind_invoke_are_answered_with_the_command(line: str, command: s
         line.split(), contexts, lambda word: word[:1] == "@" or word.strip(",") in ("gpu01", "gpu02", "all")
     )
     assert said.startswith(f"`invoke` takes hosts with --hosts alone: `{command}`") if command else said == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "verbs"),
+    [
+        ("", []),
+        ("plan gpu01", ["plan"]),
+        ("audit gpu01", ["audit.fleet"]),
+        ("hosts plan gpu01 plan gpu02", ["hosts", "plan"]),
+        ("plan --help", []),
+    ],
+)
+def test_invoke_is_given_only_the_verbs_that_are_named(
+    monkeypatch: pytest.MonkeyPatch, line: str, verbs: list[str]
+) -> None:
+    given = []
+
+    def of_invoke(contexts: Iterable[ParserContext], *more: Any) -> Parser:
+        given.extend(chosen := list(contexts))
+        return Parser(chosen, *more)
+
+    monkeypatch.setattr(words, "Parser", of_invoke)
+    parsed(line)
+    assert [context.name for context in given] == verbs, "it copies all of them for each call"
