@@ -24,7 +24,7 @@ from _pytest.config import ConftestImportFailure
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host as TestinfraHost
 
-from hostwright.common.errors import HostError, InputError
+from hostwright.common.errors import HostError
 from hostwright.common.input.vault import Vault
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
@@ -171,7 +171,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
         def connect() -> Session:
             return host().open().session
 
-        with suppress(InputError):  # a child that needs the host meets the mistake again, and tells it
+        with suppress(Exception):  # it would end the checks of all hosts; a child of this one meets it again, and tells
             member()
         unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
         if unread:

@@ -284,3 +284,26 @@ def test_one():
 
 def test_what_a_connection_needs_is_imported_before_hosts_have_processes(site: Site, log: Path) -> None:
     assert passed(check_layers(*loaded(site, log, IMPORTED), None)) == ["test_one"]
+
+
+BREAKS = """\
+    text: str = "ours"
+
+    def __post_init__(self) -> None:
+        if self.text == "theirs" and Path({marker!r}).exists():
+            raise RuntimeError("a role of the site that breaks")
+"""
+
+
+def test_a_host_of_which_nothing_can_be_read_any_more_ends_no_checks_of_others(site: Site, log: Path) -> None:
+    hosts = "{here: &host {ansible_connection: local, hostwright_roles: [motd]}, there: {<<: *host, motd_text: theirs}}"
+    (site.root / "inventory/hosts.yml").write_text(f"all: {{hosts: {hosts}}}\n")
+    role = ROLE.format(name="motd").replace('    text: str = "ours"\n', BREAKS.format(marker=str(log)))
+    (site.root / "roles/motd/__init__.py").write_text(role.replace("\n", "\nfrom pathlib import Path\n", 1))
+    here, roster = loaded(site, log, "\n\ndef test_it():\n    pass\n")
+    there = roster.members("there", ["motd"])[0]
+    log.touch()
+    with Checks(roster, here.roles, hosts=2) as checks:
+        with pytest.raises(HostError, match="a role of the site that breaks"):
+            checks.of(there, None)
+        assert passed(checks.of(here, None)) == ["test_it"]
