@@ -183,7 +183,10 @@ class Refused(HostError):
 
 
 class Locked(Refused):
-    """Another run is changing the host, or an operator has locked it; the sentence says who, and until when."""
+    """Another run is changing the host, or an operator has locked it; the sentence says who, and until when. It is left
+    as it was, which is no failure."""
+
+    exit_status = DIFFERS
 
 
 class Unanswered(Refused):

@@ -91,7 +91,7 @@ class Course:
     def __init__(self, names: Iterable[str], limits: Limits, ceiling: int):
         order = tuple(dict.fromkeys(names))
         self.because = ""  #: why no further host begins; empty while the run goes on
-        self.failures = 0  #: hosts that failed or could not be reached
+        self.failures = 0  #: hosts that failed or could not be reached; a locked host is neither
         self._max_fail = limits.max_fail
         self._batch = max(1, limits.batch)
         self.ceiling = ceiling
@@ -145,10 +145,12 @@ class Course:
 
     def end(self, host: str, result: str) -> None:
         """A host in work has ended: ``failed``, ``locked``, ``unreachable`` and ``stopped`` are results of
-        ``events.RESULTS`` that bear on the others; any other is good.
+        ``events.RESULTS`` that bear on the others; any other is good. For a locked canary, the next host is one.
         """
         del self._running[host]
-        if result in ("failed", "locked", "unreachable"):
+        if result == "locked":
+            self._replace_canary(host)
+        elif result in ("failed", "unreachable"):
             self.failures += 1
             if host in self._canaries:
                 self.halt(f"a canary failed: {host}")
@@ -160,6 +162,12 @@ class Course:
             self.halt(STOPPED_BY_OPERATOR)
         else:
             self._canaries.discard(host)
+
+    def _replace_canary(self, host: str) -> None:
+        """Let the next host be a canary in the place of one that was left as it was."""
+        if host in self._canaries:
+            self._canaries.remove(host)
+            self._canaries.update([name for name in self._waiting if name not in self._canaries][:1])
 
     def halt(self, because: str) -> None:
         """No further host begins; the first reason stands."""

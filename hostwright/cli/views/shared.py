@@ -22,6 +22,7 @@ from hostwright.common.errors import (
     Finding,
     HostError,
     HostwrightError,
+    Locked,
     ScriptFailed,
     SeveralFailed,
     StepFailed,
@@ -154,7 +155,7 @@ def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
     if isinstance(error, HostError):
         said = hosts + said.removeprefix(error.host) if hosts else advice.of_host(said, error.host)
     sentence = "\n    ".join(printable(said).splitlines())  # what a host says never begins a line
-    parts: list[RenderableType] = [Hanging(sentence, style="bold red")]
+    parts: list[RenderableType] = [Hanging(sentence, style="yellow" if isinstance(error, Locked) else "bold red")]
     if isinstance(error, StepFailed):
         step, known = error.step, error.sentence
         more = (f"role {step.role}", step.what, f"exit status {step.status}")

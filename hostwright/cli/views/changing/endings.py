@@ -45,10 +45,12 @@ def summary(
     if untouched:
         alike["untouched", "yellow", ("", "")] = [*untouched]
     for error in errors:
-        add(error.host, Text(f"{result_of(error)}, see below", style="red"), error.acceptance)
-    for (result, style, proofs), hosts in alike.items():
-        names = counted(hosts) if result == "untouched" else headed(hosts)[0]
-        table.add_row(Hanging(names), Text(result, style=style), *([Text(*proofs)] if proved else []))
+        result = result_of(error)
+        style = "yellow" if result == "locked" else "red"
+        add(error.host, Text(f"{result}, see below", style=style), error.acceptance)
+    for (word, colour, proofs), hosts in alike.items():
+        names = counted(hosts) if word == "untouched" else headed(hosts)[0]
+        table.add_row(Hanging(names), Text(word, style=colour), *([Text(*proofs)] if proved else []))
     layers = _layers(ended)
     return Group(table, Text(""), layers) if layers.row_count else Group(table)
 

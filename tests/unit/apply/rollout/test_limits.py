@@ -272,3 +272,33 @@ def test_every_course_keeps_its_limits(data, hosts, limits, ceiling):
         assert failures <= limits.max_fail + in_work_at_stop, "only hosts that were in work may overspend"
     else:
         assert failures <= limits.max_fail
+
+
+def test_a_locked_canary_is_replaced_by_the_next_host():
+    course = Course(NAMES, Limits(2, 5, 0), 20)
+    assert course.begin(()) == NAMES[:2]
+    course.end("gpu00", "locked")
+    assert course.begin(()) == ("gpu02",), "and nobody else"
+    course.end("gpu01", "changed")
+    course.end("gpu02", "locked")
+    assert course.begin(()) == ("gpu03",)
+    course.end("gpu03", "changed")
+    assert course.begin(()) == NAMES[4:9]
+    assert (course.failures, course.because) == (0, "")
+
+
+def test_the_host_that_replaces_a_locked_canary_stops_the_run_if_it_fails():
+    course = Course(NAMES, Limits(1, 5, 20), 20)
+    course.begin(())
+    course.end("gpu00", "locked")
+    course.begin(())
+    course.end("gpu01", "failed")
+    assert course.because == "a canary failed: gpu01"
+
+
+def test_locked_hosts_spend_no_budget_and_may_be_all_of_them():
+    course = Course(NAMES[:3], Limits(1, 1, 0), 20)
+    for name in NAMES[:3]:
+        assert course.begin(()) == (name,)
+        course.end(name, "locked")
+    assert (course.over, course.failures, course.because, course.untouched) == (True, 0, "", ())

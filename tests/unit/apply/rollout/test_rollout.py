@@ -13,11 +13,22 @@ from hypothesis import strategies as st
 from hostwright.apply import events
 from hostwright.apply.events import HostEnded
 from hostwright.apply.rollout import rollout
+from hostwright.apply.rollout.applying import status_of
 from hostwright.apply.rollout.limits import Limits
 from hostwright.apply.rollout.recording import Audience
 from hostwright.apply.rollout.rollout import BROKEN_OFF, CUT_OFF, Results, on_each, result_of, roll_out
 from hostwright.apply.rollout.silence import Silence
-from hostwright.common.errors import ArtifactError, HostError, SeveralFailed, StepFailed, Stopped, Unreachable
+from hostwright.common.errors import (
+    DIFFERS,
+    FAILED,
+    ArtifactError,
+    HostError,
+    Locked,
+    SeveralFailed,
+    StepFailed,
+    Stopped,
+    Unreachable,
+)
 from hostwright.common.errors import FailedStep as Step
 from hostwright.common.untrusted import Unforeseen
 from tests.unit.support.gated import NAMES, WAIT_S, Aside, Hosts, nothing
@@ -397,3 +408,14 @@ def test_a_failure_may_be_a_value():
     )  # fmt: skip
     assert (done.values, done.errors, done.untouched) == (("gpu01 is broken",), (), ("gpu02",))
     assert "canary" in done.stopped_because
+
+
+@pytest.mark.parametrize(
+    ("errors", "status"),
+    [
+        ((Locked("gpu01", "RMA"),), DIFFERS),
+        ((Locked("gpu01", "RMA"), HostError("gpu02", "disk full")), FAILED),
+    ],
+)
+def test_a_run_that_only_left_locked_hosts_out_did_not_fail(errors, status):
+    assert status_of(Results((), errors)) == status
