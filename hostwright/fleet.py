@@ -122,7 +122,7 @@ class Fleet(Roster):
             return {}
         from hostwright.audit.history import sets_of
 
-        return sets_of(pattern, state_root(), self.path, self.inventory.groups)
+        return sets_of(pattern, state_root(), self.path, self.inventory.hosts.keys() | self.inventory.groups.keys())
 
     def plan(self, members: Members, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
         """Probe hosts and return what ``provision`` would do, or ``remove`` with its goal. Changes nothing."""
@@ -158,16 +158,19 @@ class Fleet(Roster):
                 change=change, saved=saved, options={"prove": prove}, accept=accept, hire=hire,
             )  # fmt: skip
 
-    def resume(self, given: RunOptions) -> tuple[str, RunOptions]:
-        """The id of the last provision run, and the options that continue it: its own where ``given`` has none.
+    def resume(self, given: RunOptions, run: str = "") -> tuple[str, RunOptions]:
+        """The id of a provision run, by default the last that left hosts, and the options that continue it: its own
+        where ``given`` has none.
 
         Workers of a cluster that still work on its hosts let go of them, and what they recorded goes into its journal.
         """
         from hostwright.apply.executors.hiring import take_over_left
+        from hostwright.apply.journal.selecting import resumable
         from hostwright.apply.rollout.options import resume
 
-        take_over_left(self, given)
-        return resume(given, self)
+        chosen = resumable(state_root(), self.path, run, self.inventory.hosts.keys())
+        take_over_left(chosen, self, given)
+        return resume(given, self, chosen.run)
 
     def removal(self, members: Members) -> Removal:
         """The goal of ``remove``, also for ``plan``: hosts without these roles, and without those of former stacks."""

@@ -16,6 +16,9 @@ STATE_VARIABLE = "HOSTWRIGHT_STATE"
 JOURNAL, FACTS = "journal.jsonl", "facts"
 BEFORE, AFTER = "before", "after"  #: the facts of the first probe of a host in a run, and of the latest one
 PRIVATE_DIR, PRIVATE_FILE = 0o700, 0o600
+RUN_SETS = ("failed", "locked", "unreachable", "changed", "pending", "untouched", "stopped")  #: hosts by their result
+#: a set of a named run, as it stands in a selection of hosts
+OF_A_RUN = re.compile(rf"@?(?P<set>{'|'.join(RUN_SETS)}):(?P<run>[a-z0-9][a-z0-9-]*)")
 
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")
 _MAX_SLUG = 60  #: characters kept of a name with special characters, for readers; the hash beside them makes it unique

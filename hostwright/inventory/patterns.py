@@ -3,19 +3,21 @@
 Terms are separated by commas (or, as in Ansible, by colons). Whatever their order, plain terms are united first, then
 ``&`` terms intersect, then ``!`` terms exclude. A name, a wildcard and a regular expression stand for groups and
 hosts; ``web[0]``, ``web[-1]`` and ``web[0:2]`` take hosts of what ``web`` stands for, in Ansible's order. Beyond
-Ansible, ``@`` marks a group or a set of the last run, ``gpu[01-03,7]`` names hosts, and a term that matches nothing is
-an error, also behind ``!``: otherwise a slip there would choose more hosts than was meant.
+Ansible, ``@`` marks a group, a set of the last run or one of a named run (``@failed:RUN``), ``gpu[01-03,7]`` names
+hosts, and a term that matches nothing is an error, also behind ``!``: otherwise a slip there would choose more hosts
+than was meant.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.places import OF_A_RUN, RUN_SETS
 from hostwright.inventory.model import UNGROUPED, Host, Inventory
 from hostwright.inventory.ranges import is_ipv6
 
@@ -55,7 +57,9 @@ def select(
         sentence = f"{pattern!r} matches no host; name some: --hosts gpu01,gpu02, --hosts @group or --hosts all"
         raise InputError(sentence, _OPTION)
     if not chosen:
-        raise InputError(f"{pattern!r} matches no host; the inventory has {len(inventory.hosts)}", _OPTION)
+        last = next((term for term in given if term.lstrip("!& ").removeprefix("@") in sets.keys() & set(RUN_SETS)), "")
+        hint = f"; for an earlier run: '{last}:RUN' (`invoke runs`)" if last else ""
+        raise InputError(f"{pattern!r} matches no host; the inventory has {len(inventory.hosts)}{hint}", _OPTION)
     hosts = [host for name, host in inventory.hosts.items() if name in chosen]
     mistakes = {str(mistake): mistake for host in hosts for mistake in host.mistakes}
     if mistakes and usable:
@@ -115,7 +119,19 @@ def terms(pattern: str, names: Iterable[str] = ()) -> list[str]:
     found: list[str] = []
     for piece in _split(pattern, ","):
         name = piece.lstrip("!& ")
-        found += [piece] if name in known or is_ipv6(name) else _split(piece, ":")
+        found += [piece] if name in known or is_ipv6(name) else _joined(_split(piece, ":"), known)
+    return found
+
+
+def _joined(parts: list[str], known: Set[str]) -> list[str]:
+    """The parts, with the colon between a set and its run put back; a ``known`` name is not a run."""
+    found: list[str] = []
+    for part in parts:
+        whole = f"{found[-1].lstrip('!& ')}:{part}" if found else ""
+        if whole.startswith("@") and part not in known and OF_A_RUN.fullmatch(whole):
+            found[-1] += f":{part}"
+        else:
+            found.append(part)
     return found
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from hostwright.apply.rollout.options import RunOptions, Spread
 from hostwright.common.errors import InputError
-from hostwright.common.places import state_root
 from hostwright.plan.member import Members, Roster
 
 if TYPE_CHECKING:
+    from hostwright.apply.journal.reading import RunSummary
     from hostwright.apply.rollout.applying import Hire
     from hostwright.common.secret import Secret
 
@@ -39,23 +39,21 @@ def hired(
         yield partial(crew_of, cluster)
 
 
-def take_over_left(roster: Roster, given: RunOptions) -> None:
-    """Where the last provision run was given to a cluster and its machine died: the workers let go of its hosts, and
-    what they recorded goes into its journal. Raises ``InputError`` where they cannot be asked."""
+def take_over_left(run: RunSummary, roster: Roster, given: RunOptions) -> None:
+    """Where a run was given to a cluster and its machine died: the workers let go of its hosts, and what they recorded
+    goes into its journal. Raises ``InputError`` where they cannot be asked."""
     from hostwright.apply.executors.merging import is_left, take_over
     from hostwright.apply.journal.redaction import secrets_in
-    from hostwright.apply.journal.selecting import last_provision
 
-    last = last_provision(state_root(), roster.path)
-    if last is None or not is_left(last):
+    if not is_left(run):
         return
-    address = given.change.spread.cluster or ("" if given.executor else str(last.header.options.get("scheduler", "")))
+    address = given.change.spread.cluster or ("" if given.executor else str(run.header.options.get("scheduler", "")))
     if not address:
         return
     with _needing_dask():
         from hostwright.apply.executors.cluster.speaking import left_behind
     secrets = secrets_in(roster.inventory.hosts.values())
-    take_over(last, partial(left_behind, address), secrets=secrets, warn=lambda _: None)
+    take_over(run, partial(left_behind, address), secrets=secrets, warn=lambda _: None)
 
 
 @contextmanager

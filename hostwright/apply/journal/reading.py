@@ -60,23 +60,23 @@ class Runs:
             return []
         return sorted(map(summary_of, folders), key=lambda run: (run.began, run.run), reverse=True)
 
-    def find(self, name: str) -> RunSummary:
+    def find(self, name: str, where: str = "--run") -> RunSummary:
         """The run with that id, or with the only id that starts so or ends so after a hyphen, as lists show it, or the
-        ``last`` one. Raises ``InputError``."""
+        ``last`` one. Raises ``InputError``; ``where`` is the option that names the run."""
         folder = runs_dir(self.root) / name
         if name and Path(name).name == name and not name.startswith(".") and folder.is_dir():
             return summary_of(folder)
         runs = self.list()
         if not runs:
-            raise InputError(f"no run is recorded in {self.root} yet", "--run")
+            raise InputError(f"no run is recorded in {self.root} yet", where)
         matches = runs[:1] if name == LAST else [run for run in runs if name and _is(run.run, name)]
         if len(matches) > 1:
             ids = ", ".join(run.run for run in matches[:4]) + (", …" if len(matches) > 4 else "")
-            raise InputError(f"{len(matches)} runs begin or end with {name!r}: {ids}", "--run")
+            raise InputError(f"{len(matches)} runs begin or end with {name!r}: {ids}", where)
         if not matches:
             like = nearest(name, [run.run for run in runs])
             hint = f"did you mean {like!r}?" if like else f"the latest is {runs[0].run}, and `invoke runs` lists them"
-            raise InputError(f"there is no run {name!r}; {hint}", "--run")
+            raise InputError(f"there is no run {name!r}; {hint}", where)
         return matches[0]
 
     def load(self, name: str) -> RecordedRun:

@@ -1,20 +1,20 @@
-"""Hosts selected by their result: ``@failed`` and the like, and what ``provision --resume`` has left to do."""
+"""Hosts selected by their result: ``@failed``, ``@failed:RUN`` and the like, and what ``--resume`` continues."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hostwright.apply.journal.reading import Runs, RunSummary
 from hostwright.apply.journal.records import INTERRUPTED, RUNNING
-from hostwright.apply.journal.results import AS_DESIRED, results_of, scan
+from hostwright.apply.journal.results import AS_DESIRED, UNTOUCHED, results_of, scan
 from hostwright.common.errors import InputError
-from hostwright.common.places import JOURNAL, place_of
-from hostwright.inventory.patterns import terms
+from hostwright.common.places import JOURNAL, OF_A_RUN, place_of
+from hostwright.inventory.patterns import fold, terms
 
-#: What each ``@`` set of the last run holds: hosts with one of these results.
+#: What each ``@`` set of a run holds: hosts with one of these results.
 SETS: Mapping[str, frozenset[str]] = {
     "failed": frozenset({"failed", "unreachable", INTERRUPTED}),
     "locked": frozenset({"locked"}),
@@ -24,6 +24,7 @@ SETS: Mapping[str, frozenset[str]] = {
     "untouched": frozenset({"untouched"}),
     "stopped": frozenset({"stopped"}),
 }
+UNFINISHED = frozenset({UNTOUCHED, "stopped", INTERRUPTED})  #: results of hosts that a stopped run did not finish
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,14 @@ def sets_in(results: Mapping[str, str]) -> dict[str, set[str]]:
     return {name: {host for host, result in results.items() if result in words} for name, words in SETS.items()}
 
 
+def sets_of_runs(pattern: str, root: Path, names: Collection[str] = ()) -> dict[str, set[str]]:
+    """The sets of runs that a ``--hosts`` pattern names: ``failed:RUN`` → its hosts. ``names`` are those of the
+    inventory. Raises ``InputError`` for an unknown run."""
+    named = (OF_A_RUN.fullmatch(term.lstrip("!& ")) for term in terms(pattern, names))
+    found = [(match["set"], match["run"]) for match in named if match]
+    return {f"{name}:{run}": sets_in(_results(Runs(root).find(run, "--hosts")))[name] for name, run in found}
+
+
 def check_sets(pattern: str, sets: Mapping[str, object], groups: Container[str]) -> None:
     """Raise ``InputError`` if a ``--hosts`` pattern names a set of the last run and no such run exists."""
     for term in terms(pattern):
@@ -60,32 +69,94 @@ def check_sets(pattern: str, sets: Mapping[str, object], groups: Container[str])
             )
 
 
-def last_provision(root: Path, inventory: str | Path) -> RunSummary | None:
-    """The last provision run on this inventory, also one in progress; ``None`` where there is none."""
-    return _last(root, inventory, ("provision",), over=False)
+def resumable(root: Path, inventory: str | Path, name: str = "", known: Collection[str] | None = None) -> RunSummary:
+    """The provision run that ``--resume`` continues: the run ``name``, or without one the last that left hosts.
+
+    Of the hosts that runs left, those count that no later run worked on, and that are ``known`` to the inventory.
+    Raises ``InputError`` if there is no such run, if it is still in progress, or if it is not clear which one is meant:
+    an older run was stopped, and the last one left hosts as well.
+    """
+    if name:
+        return _unless_running(_named(root, inventory, name))
+    place = place_of(inventory)
+    runs = [run for run in Runs(root).list() if run.header.place == place and run.header.verb == "provision"]
+    if not runs:
+        raise InputError(f"there is nothing to resume: no provision run on {inventory} is recorded", "--resume")
+    last, stopped = _left_and_stopped(runs, known)
+    if last is None:
+        raise InputError(f"there is nothing to resume: the run {runs[0].run} left every host as desired", "--resume")
+    if stopped is None or stopped.run == last.run:
+        return _unless_running(last)
+    raise InputError(
+        f"two runs left hosts: {stopped.run} was stopped, and {last.run} left {fold(_left(last)) or 'none yet'}; name "
+        f"one: `invoke provision --resume {stopped.run}` or `invoke provision --resume {last.run}`",
+        "--resume",
+    )
 
 
-def to_resume(root: Path, inventory: str | Path) -> Resume:
-    """What the last provision run on this inventory left to do.
+def to_resume(root: Path, inventory: str | Path, name: str = "") -> Resume:
+    """What a provision run on this inventory left to do; ``name`` as for ``resumable``.
 
     Raises ``InputError`` if no such run exists, if it left nothing to do, or if it is still in progress.
     """
-    last = last_provision(root, inventory)
-    if last is None:
-        raise InputError(f"there is nothing to resume: no provision run on {inventory} is recorded", "--resume")
-    if last.state == RUNNING:
-        who = f"process {last.header.pid} of {last.header.operator}"
-        raise InputError(f"the run {last.run} is still in progress ({who}); wait for it, or stop it first", "--resume")
-    left = tuple(host for host, result in _results(last).items() if result not in AS_DESIRED)
+    run = resumable(root, inventory, name)
+    left = _left(run)
     if not left:
-        raise InputError(f"there is nothing to resume: the run {last.run} left every host as desired", "--resume")
-    return Resume(last.run, left, last.header.options, last.header.masked)
+        raise InputError(f"there is nothing to resume: the run {run.run} left every host as desired", "--resume")
+    return Resume(run.run, left, run.header.options, run.header.masked)
 
 
-def _last(root: Path, inventory: str | Path, verbs: tuple[str, ...], *, over: bool = True) -> RunSummary | None:
+def _named(root: Path, inventory: str | Path, name: str) -> RunSummary:
+    """The provision run with that name. Raises ``InputError``."""
+    run = Runs(root).find(name, "--resume")
+    if run.header.verb != "provision":
+        raise InputError(
+            f"the run {run.run} is not a provision run but of `{run.header.verb}`; to select the hosts that it left: "
+            f"--hosts '@failed:{run.run}' or '@untouched:{run.run}'",
+            "--resume",
+        )
+    if run.header.place != place_of(inventory):
+        raise InputError(f"the run {run.run} is of another inventory: --inventory {run.header.inventory}", "--resume")
+    return run
+
+
+def _unless_running(run: RunSummary) -> RunSummary:
+    if run.state == RUNNING:
+        who = f"process {run.header.pid} of {run.header.operator}"
+        raise InputError(f"the run {run.run} is still in progress ({who}); wait for it, or stop it first", "--resume")
+    return run
+
+
+def _left_and_stopped(
+    runs: list[RunSummary], known: Container[str] | None
+) -> tuple[RunSummary | None, RunSummary | None]:
+    """Of runs, the newest first: the last one that left hosts or is in progress, and the last one that was stopped
+    before it had worked on all of its hosts."""
+    last = None
+    begun: set[str] = set()  # by later runs
+    for run in runs:
+        if run.state == RUNNING:
+            last = last or run
+        wanted = UNFINISHED if last else run.results.keys() - AS_DESIRED
+        results = _results(run) if wanted & run.results.keys() else {}
+        left = {host for host, word in results.items() if word in wanted and host not in begun}
+        left = {host for host in left if known is None or host in known}
+        last = last or (run if left else None)
+        if any(results[host] in UNFINISHED for host in left):
+            return last, run
+        begun.update(host for host in run.header.hosts if results.get(host) != UNTOUCHED)
+    return last, None
+
+
+def _left(run: RunSummary) -> tuple[str, ...]:
+    """The hosts of a run that are not as desired, in its order."""
+    return tuple(host for host, result in _results(run).items() if result not in AS_DESIRED)
+
+
+def _last(root: Path, inventory: str | Path, verbs: tuple[str, ...]) -> RunSummary | None:
     place = place_of(inventory)
     runs = (run for run in Runs(root).list() if run.header.place == place and run.header.verb in verbs)
-    return next((run for run in runs if not (over and run.state == RUNNING)), None)
+    return next((run for run in runs if run.state != RUNNING), None)
 
 
 def _results(run: RunSummary) -> dict[str, str]:

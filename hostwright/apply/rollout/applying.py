@@ -25,7 +25,7 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RunOptions
 from hostwright.apply.rollout.recording import Audience, RunResults, recorded
-from hostwright.apply.rollout.rollout import Interrupted, Results, roll_out
+from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED, Interrupted, Results, roll_out
 from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Acceptance, Locked, worst
 from hostwright.common.places import state_root
 from hostwright.plan.host import locks
@@ -40,10 +40,13 @@ STOPPING = (
     "stopping: waiting for what runs on the hosts, and starting nothing new. "
     "Press Ctrl-C again to leave at once; the jobs continue there, and %s re-attaches to them."
 )
-#: what continues an interrupted run of a verb
-AGAIN = {"provision": "`invoke provision --resume`"}
 THE_SAME = "the same command again"
 LEFT_RUNNING = "interrupted. Jobs that run on the hosts go on; %s re-attaches to them."
+
+
+def again(verb: str, run: str) -> str:
+    """What continues a run of a verb; ``run`` is its id, empty where it is not recorded."""
+    return f"`invoke provision --resume {run}`" if verb == "provision" and run else THE_SAME
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ class Work:
             explain=self.roster.explain,
             clean=self.clean,
             examine=lambda shell, units: self.roster.examine(member, shell, units, self.clean),
-            again=AGAIN.get(self.verb, THE_SAME),
+            again=again(self.verb, self.run.id),
             durations=lambda: self.durations(member.stack),
             retry_rules=self.roster.retry_rules,
             as_saved=self.as_saved,
@@ -173,11 +176,14 @@ def apply_goal(
     """
     limits = change.rollout.limits(len(members), most=len(members) if hire else None)
     given = RunOptions.of(roster, members, change).recorded(**(options or {}))
-    left = LEFT_RUNNING % AGAIN.get(verb, THE_SAME)
     with (
-        recorded(verb, roster, members, connections, audience=audience, options=given, left=left) as recording,
+        recorded(
+            verb, roster, members, connections, audience=audience, options=given, left=NOTHING_CHANGED
+        ) as recording,
         handout_for(recording.run.id, members, recording.emit) as handout,
     ):
+        then = again(verb, recording.record)
+        LEFT.set(LEFT_RUNNING % then)
         stopping = threading.Event()
         work = Work(
             roster,
@@ -204,7 +210,7 @@ def apply_goal(
                     limits=limits,
                     emit=recording.emit,
                     stop=crew.cut if crew else connections.close,
-                    gently=lambda: stop_gently(stopping, recording.emit, verb, handout),
+                    gently=lambda: stop_gently(stopping, recording.emit, then, handout),
                     leave_alone=connections.leave_alone,
                     silent=recording.silence.hosts,
                     unheard=connections.unheard,
@@ -218,10 +224,11 @@ def apply_goal(
     return RunResults(recording.record, results, status)
 
 
-def stop_gently(stopping: threading.Event, emit: Emit, verb: str, handout: Handout | None = None) -> None:
-    """Begin nothing new, and say so; files that are on their way are left as they are, and continued next time."""
+def stop_gently(stopping: threading.Event, emit: Emit, then: str, handout: Handout | None = None) -> None:
+    """Begin nothing new, and say so; ``then`` is what continues the run. Files that are on their way are left as they
+    are, and continued next time."""
     stopping.set()
-    emit(Note("", STOPPING % AGAIN.get(verb, THE_SAME)))
+    emit(Note("", STOPPING % then))
     if handout is not None:
         threading.Thread(target=handout.stop, name="stop-files", daemon=True).start()
 

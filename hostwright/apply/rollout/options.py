@@ -124,18 +124,18 @@ def _options_adapter() -> TypeAdapter[RunOptions]:
     return TypeAdapter(RunOptions)
 
 
-def resume(given: RunOptions, roster: Roster) -> tuple[str, RunOptions]:
-    """The last provision run on an inventory, and the options that continue it: for the hosts that it left, with its
-    own options where ``given`` says nothing.
+def resume(given: RunOptions, roster: Roster, run: str = "") -> tuple[str, RunOptions]:
+    """A provision run on an inventory (``resumable``), and the options that continue it: for the hosts that it left,
+    with its own options where ``given`` says nothing.
 
     Raises ``InputError`` where hosts are given as well, where there is nothing to go on with, where an option of that
     run is not recorded since it held a secret, and where its record is damaged.
     """
     if given.hosts:
-        raise InputError("--resume takes the hosts from the last run; give either it or --hosts", "--resume")
+        raise InputError("it takes the hosts from the run that it continues; give either it or --hosts", "--resume")
     from hostwright.apply.journal.selecting import to_resume  # only who resumes reads the journal
 
-    last = to_resume(state_root(), roster.path)
+    last = to_resume(state_root(), roster.path, run)
     gone = [host for host in last.hosts if host not in roster.inventory.hosts]
     if gone:
         raise InputError(f"{', '.join(gone)} of the run {last.run} are no longer in the inventory", "--resume")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import Connection
 
-from hostwright.apply.journal.selecting import check_sets, named_sets
+from hostwright.apply.journal.selecting import check_sets, named_sets, sets_of_runs
 from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.history import comparing, pruning, reading, trending
 from hostwright.audit.history.hosthistory import FleetDiff, HostHistory
@@ -91,14 +91,16 @@ class History:
             yield db, reading.inventory_id(db, inventory)
 
 
-def sets_of(pattern: str, root: Path, inventory: str | Path, groups: Container[str]) -> dict[str, set[str]]:
+def sets_of(pattern: str, root: Path, inventory: str | Path, names: Collection[str]) -> dict[str, set[str]]:
     """The hosts that the ``@`` terms of a ``--hosts`` pattern stand for: those of the last run by its outcome
-    (``@failed`` and others), and hosts by the status of their last audit (``@drifted`` and others).
+    (``@failed`` and others) or those of a named run (``@failed:RUN``), and hosts by the status of their last audit
+    (``@drifted`` and others). ``names`` are the inventory's hosts and groups.
 
-    Raises ``InputError`` for a set without a record, unless a group has that name.
+    Raises ``InputError`` for a set without a record, unless the inventory has that name.
     """
     sets = named_sets(root, inventory)
-    check_sets(pattern, sets, groups)
+    check_sets(pattern, sets, names)
+    sets |= sets_of_runs(pattern, root, names)
     if not any(f"@{name}" in pattern for name in AUDIT_SETS):
         return sets
     latest = History(root).latest(inventory)

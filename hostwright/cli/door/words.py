@@ -178,7 +178,9 @@ class _Walk:
         yield word
         bare = option is not None and self.verb is not None and option is bare_option(self.verb)
         self.named = value if bare else self.named
-        if option is None or not option.takes_value or option.optional or sign or len(word) > len(name):
+        if option is None or not option.takes_value or sign or len(word) > len(name):
+            return
+        if option.optional and not self._has_value():
             return
         if not self.left:
             self._refuse(f"{name} needs a value behind it{self._such_as(option)}")
@@ -186,6 +188,10 @@ class _Walk:
         self.named = self.left[0] if bare else self.named
         self.before = (name, self.left[0])
         yield self.left.pop(0)
+
+    def _has_value(self) -> bool:
+        """Whether the next word is the value of an option of the verb that may stand without one."""
+        return self.verb is not None and self.left[:1] != [] and not self.left[0].startswith("-")
 
     def _refuse_command(self, words: Sequence[str]) -> None:
         """Refuse a command for hosts behind a verb of ours that runs none."""

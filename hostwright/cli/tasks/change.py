@@ -15,7 +15,9 @@ TITLE = "Change"
     CHECK.told("only show the plan (the same as `invoke plan`)"),
     plan="apply exactly this saved plan, or nothing if the host changed since it was saved",
     no_reboot="leave a needed reboot pending; the next plan shows it again",
-    resume="continue the last run: its unfinished hosts, with its options and new plans",
+    optional=("resume",),
+    resume="continue a run: its unfinished hosts, with its options and new plans; without a RUN, the last one that "
+    "left hosts which no later run worked on",
     executor="who works on the hosts: local (this machine), or dask (the workers of a Dask cluster)",
     scheduler="the address of the Dask cluster's scheduler: tls://HOST:8786 (tcp:// sends no secrets)",
 )
@@ -23,7 +25,7 @@ def provision(
     given: Given,
     plan: str = "",
     no_reboot: bool = False,
-    resume: bool = False,
+    resume: str | bool = "",
     executor: str = "",
     scheduler: str = "",
 ) -> int:

@@ -144,13 +144,19 @@ class Given:
 
 
 def verb(
-    *shared: Option, called: str = "", default: bool = False, checks_settings: bool = False, **own: str
+    *shared: Option,
+    called: str = "",
+    default: bool = False,
+    checks_settings: bool = False,
+    optional: tuple[str, ...] = (),
+    **own: str,
 ) -> Callable[[Callable[Concatenate[Given, P], int]], Task[Any]]:
     """A task of a function that returns an exit status: errors are printed, and Invoke ends with the status.
 
     ``shared`` are options whose values the function gets as its first argument; ``own`` are the help texts of its own
     parameters. ``called`` is the verb's name where it is not the function's, ``default`` says that it is also the
-    one of its collection's name. Mistakes in the settings end every verb but one that ``checks_settings`` itself.
+    one of its collection's name. ``optional`` are parameters whose option may stand without a value, which is ``True``
+    then. Mistakes in the settings end every verb but one that ``checks_settings`` itself.
     """
 
     options = {each.name: each for each in shared}  # the last one of a name is the verb's
@@ -175,7 +181,13 @@ def verb(
         texts = {**{each.name: each.help for each in options.values()}, **own}
         helps = {name.rstrip("_"): text for name, text in texts.items()}
         return settings.Verb(
-            task_body, name=called or None, default=default, help=helps, iterable=several, auto_shortflags=False
+            task_body,
+            name=called or None,
+            default=default,
+            help=helps,
+            iterable=several,
+            optional=optional,
+            auto_shortflags=False,
         )
 
     return task_of

@@ -114,13 +114,13 @@ def provision(
     force: bool = False,
     check: bool = False,
     saved: str = "",
-    resume: bool = False,
+    resume: str | bool = "",
     prove: str = "",
     timeline: str = "",
     as_json: bool = False,
 ) -> int:
-    """``invoke provision``; ``saved`` names a file of ``plan --out``, ``prove`` the level of proofs, ``timeline`` the
-    file of the run's page."""
+    """``invoke provision``; ``saved`` names a file of ``plan --out``, ``resume`` a run, or ``True`` for the
+    last that left hosts, ``prove`` the level of proofs, ``timeline`` the file of the run's page."""
     from hostwright.cli.verbs.runs import check_timeline, drawn  # not for those who only plan
 
     check_timeline(timeline, check=check)
@@ -130,7 +130,7 @@ def provision(
     fleet = open_fleet(selection, connection, force=force)
     if resume:
         given = replace(_run_options(selection, connection, change, force=force), prove=prove)
-        last, options = fleet.resume(given)
+        last, options = fleet.resume(given, "" if resume is True else str(resume))
         _say(f"resuming {last}: {options.hosts.replace(',', ', ')}")
         selection = replace(selection, hosts=options.hosts, var=options.var, roles=options.roles)
         connection, change = replace(connection, accept_new=options.accept_new), options.change

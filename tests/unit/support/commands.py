@@ -12,7 +12,7 @@ from invoke.parser import Parser
 
 from hostwright.cli.program import STANDARD, Hostwright
 
-_FLAGS = "force|resume|yes|check|list|ask-become-pass|ask-vault-password"
+_FLAGS = "force|yes|check|list|ask-become-pass|ask-vault-password"
 _TEXT = re.compile(
     r"(?<![\w./-])(?:invoke|hostwright)(?: --site (?:'[^']*'|\S+))? (?P<verb>[a-z]+(?:\.[a-z]+)?)\b(?![.\w]*[\w-])"
     r"(?: (?:on|off|cycle|status)\b)?"

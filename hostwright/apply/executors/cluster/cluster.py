@@ -44,7 +44,7 @@ RECOVER_S = 5.0  #: our choice: what the records of a lost worker are waited for
 CUT_S = 1.5  #: what workers are waited for to hear that they must let go: less than the loop of the run waits
 OPEN = "whoever reaches %s can use the workers' logins to all hosts: give the cluster TLS (tls://)"
 NOBODY = "nobody"  #: in the place of a worker's address
-THEN = "a job that runs on it goes on, and `invoke provision --resume` re-attaches to it"
+THEN = "a job that runs on it goes on, and `invoke provision --resume %s` re-attaches to it"
 
 
 @contextmanager
@@ -90,6 +90,7 @@ class ClusterCrew:
         self._workers: dict[str, int] = {}  #: those that are there and fit, and how many hosts each takes
         self._tasks: dict[str, Future[Any]] = {}  #: of each host, the last that was sent
         self._recovered: dict[str, list[Message]] = {}
+        self._then = THEN % work.run.id
         self._lost = ""  #: why nobody is left who could work
         self._over = threading.Event()
 
@@ -170,7 +171,7 @@ class ClusterCrew:
     def _send(self, host: str, given: Errand) -> None:
         """Give a host to the workers that are there now."""
         if self._lost:
-            self._dispatch.lose(self._lost, THEN)
+            self._dispatch.lose(self._lost, self._then)
             return
         workers = list(self._workers)
         sent = self._dispatch.sent(host, workers or (NOBODY,))
@@ -181,7 +182,7 @@ class ClusterCrew:
         try:
             task = self._executor.submit(desks.carry_out, given, workers=workers)
         except Exception as error:  # noqa: BLE001 - of the client, which may be closing
-            self._dispatch.task_ended(host, meaning_of(host, error, THEN))
+            self._dispatch.task_ended(host, meaning_of(host, error, self._then))
             return
         self._tasks[host] = task
         task.add_done_callback(lambda task: self._do(partial(self._task_ended, host, sent, task)))
@@ -195,14 +196,14 @@ class ClusterCrew:
         except CancelledError:
             self._lose(f"the connection to the scheduler {self._address} was lost")
         else:
-            self._dispatch.task_ended(host, None if error is None else meaning_of(host, error, THEN))
+            self._dispatch.task_ended(host, None if error is None else meaning_of(host, error, self._then))
 
     def _understand(self, said: Mapping[str, Any]) -> None:
         self._dispatch.take(Message.unpacked(said["body"]))
 
     def _lose(self, because: str) -> None:
         self._lost = self._lost or because
-        self._dispatch.lose(self._lost, THEN)
+        self._dispatch.lose(self._lost, self._then)
 
     def _strand(self) -> None:
         """Give hosts to others whose workers are gone, as soon as there are some."""

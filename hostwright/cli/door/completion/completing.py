@@ -17,7 +17,7 @@ from invoke.parser import Argument, ParserContext
 
 from hostwright.cli.door.slips import CORE
 from hostwright.cli.door.words import bare_option, names_of, option_of
-from hostwright.common.places import runs_dir, state_root
+from hostwright.common.places import OF_A_RUN, RUN_SETS, runs_dir, state_root
 
 SHELLS = {"bash": "complete.sh", "zsh": "complete.zsh", "fish": "complete.fish"}  #: and what each reads
 ASKED, ASKED_OF_LINE = "--complete-words", "--complete-line"  #: how the shells ask
@@ -33,7 +33,8 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 #: hosts that need no inventory to be named: those of the last run by its outcome, and of their last audit
 SETS = (
-    *("all", "@failed", "@locked", "@unreachable", "@changed", "@pending", "@untouched", "@stopped"),
+    "all",
+    *(f"@{name}" for name in RUN_SETS),
     *("@drifted", "@failing", "@unread"),
 )
 _LISTS = ("hosts", "roles", "proofs")  #: options whose values may be several, with commas between them
@@ -63,7 +64,7 @@ def candidates(words: Sequence[str], verbs: Mapping[str, ParserContext], core: P
     """What the last of the words may become."""
     *before, last = words or [""]
     verb, option, free = _state(before, verbs, core)
-    if option is not None:
+    if option is not None and not (option.optional and last.startswith("-")):
         return _values(option.name or "", last, before)
     if last.startswith("-"):
         name, sign, value = last.partition("=")
@@ -90,11 +91,12 @@ def _state(
     waiting: Argument | None = None
     needed: list[Argument] = []
     for word in before:
-        if waiting is not None:
+        if waiting is not None and not (waiting.optional and word.startswith("-")):
             waiting = None
         elif word.startswith("-"):
             option = option_of(word, verb, core)
-            waiting = option if option and option.takes_value and not option.optional else None
+            own = option is not None and (not option.optional or (verb is not None and word in verb.flags))
+            waiting = option if option and option.takes_value and own else None
         elif needed:
             needed.pop(0)
         elif word in verbs:
@@ -108,7 +110,10 @@ def _values(option: str, last: str, before: Sequence[str]) -> list[str]:
     done, comma, part = last.rpartition(",") if option in _LISTS else ("", "", last)
     sign = part[:1] if option == "hosts" and part[:1] in _SIGNS else ""
     taken = set(done.split(","))
-    found = [each for each in _named(option, before) if each not in taken]
+    if option == "hosts" and (of_run := OF_A_RUN.fullmatch(f"{part.lstrip(_SIGNS)}0")):
+        found = [f"@{of_run['set']}:{run}" for run in _latest_runs()]
+    else:
+        found = [each for each in _named(option, before) if each not in taken]
     return [f"{done}{comma}{sign}{each}" for each in _beginning(part.removeprefix(sign), found)]
 
 
@@ -119,8 +124,8 @@ def _named(option: str, before: Sequence[str]) -> Iterable[str]:
         known = names.known(_inventories(before))
         groups = [f"@{group}" for group in known.groups] if option == "hosts" else []
         return (*known.hosts, *groups, *(SETS if option == "hosts" else ()))
-    if option == "run":
-        return ("last", *_latest_runs())
+    if option in {"run", "resume"}:
+        return (*(["last"] if option == "run" else []), *_latest_runs())
     if option in {"roles", "stack", "to"}:
         return names.roles() if option == "roles" else names.stacks()
     return _CHOICES.get(option, ())

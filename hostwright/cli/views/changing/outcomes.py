@@ -125,7 +125,7 @@ def show_outcomes(
     as_json: bool,
 ) -> None:
     """What came of each host in ``took_s`` seconds, and where proofs were asked for (``proved``), of those."""
-    from hostwright.apply.rollout.applying import AGAIN, THE_SAME
+    from hostwright.apply.rollout.applying import again
 
     run, results = ended.run, ended.results
     if as_json:
@@ -135,7 +135,7 @@ def show_outcomes(
     out.print(summary(results.values, results.errors, results.untouched, proved=proved))
     show_errors(results.errors)
     if results.stopped_because and (results.untouched or results.errors):  # else all of it was done when it stopped
-        sentence = f"{results.stopped_because}. To continue with what is left: {AGAIN.get(verb, THE_SAME)}"
+        sentence = f"{results.stopped_because}. To continue with what is left: {again(verb, run)}"
         console.make_console(stderr=True).print(Text(printable(sentence), style="bold red"))
     show_stand_ins(members, results, out)
     words = Counter(

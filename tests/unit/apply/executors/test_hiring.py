@@ -10,6 +10,7 @@ import pytest
 
 from hostwright.apply.executors.hiring import hired, take_over_left
 from hostwright.apply.journal.header import RunHeader
+from hostwright.apply.journal.reading import Runs
 from hostwright.apply.journal.writing import Journal
 from hostwright.apply.rollout.options import ChangeOptions, RunOptions, Spread
 from hostwright.common.errors import InputError
@@ -143,7 +144,7 @@ def test_workers_of_a_run_that_was_left_behind_are_asked_before_it_is_resumed(tm
 
 def test_no_cluster_is_asked_where_no_run_was_left_behind(tmp_path: Path, state: Path):
     fleet = fleet_of(tmp_path / "site")
-    take_over_left(fleet, RunOptions(executor="dask", scheduler="tcp://127.0.0.1:1"))
     header = RunHeader("20270101t000000-abcd", "provision", ("gpu01",), str(fleet.path), {"hosts": "all"})
     Journal.begin(state, header, secrets=[], on_trouble=pytest.fail).close()
-    take_over_left(fleet, RunOptions(executor="dask", scheduler="tcp://127.0.0.1:1"))
+    run = Runs(state).find("last")
+    take_over_left(run, fleet, RunOptions(executor="dask", scheduler="tcp://127.0.0.1:1"))

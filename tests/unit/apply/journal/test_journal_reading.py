@@ -18,9 +18,13 @@ from hypothesis import strategies as st
 from hostwright.apply import events
 from hostwright.apply.journal.reading import Runs, summary_of
 from hostwright.apply.journal.runs import HostRun
-from hostwright.apply.journal.selecting import SETS, check_sets, named_sets, to_resume
+from hostwright.apply.journal.selecting import SETS, check_sets, named_sets, resumable, to_resume
 from hostwright.apply.journal.writing import Journal
+from hostwright.audit.history.store import sets_of
 from hostwright.common.errors import InputError
+from hostwright.common.places import RUN_SETS
+from hostwright.inventory import Host, Inventory, select
+from hostwright.inventory.model import ALL, Group
 from hostwright.plan.model import RoleResult, StepResult
 from tests.unit.apply.journal.test_journal import DONE, FACTS, INVENTORY, PLAN, begin, record
 
@@ -301,6 +305,83 @@ def test_rest_is_resumed_with_the_options_of_its_run(tmp_path: Path):
     assert left.hosts == ("gpu02", "gpu03", "gpu04", "gpu05", "gpu07", "gpu08")
     assert left.options == {"hosts": "all", "var": ["x_password=***"], "no_reboot": True}
     assert left.masked == ("var",)
+
+
+ROLLOUT = (events.HostEnded("gpu01", "failed"), *(events.HostEnded(name, "untouched") for name in HOSTS[1:]))
+
+
+def test_a_stopped_rollout_is_resumed_after_a_repair(tmp_path: Path):
+    record(tmp_path, 1, *ROLLOUT, run="rollout", began=at(1), hosts=HOSTS)
+    record(tmp_path, 0, events.HostEnded("gpu01", "changed"), run="repair", began=at(2), hosts=["gpu01"])
+    assert to_resume(tmp_path, INVENTORY).run == "rollout"
+    assert to_resume(tmp_path, INVENTORY, "rollout").hosts == HOSTS
+    assert to_resume(tmp_path, INVENTORY, "roll").run == "rollout", "as every other verb finds a run"
+    record(tmp_path, 0, *(events.HostEnded(name, "changed") for name in HOSTS), run="all", began=at(3), hosts=HOSTS)
+    with pytest.raises(InputError, match="the run all left every host as desired"):
+        to_resume(tmp_path, INVENTORY)
+
+
+def test_it_is_not_guessed_which_of_two_runs_is_meant(tmp_path: Path):
+    record(tmp_path, 1, *ROLLOUT, run="rollout", began=at(1), hosts=HOSTS)
+    record(tmp_path, 1, events.HostEnded("gpu01", "failed"), run="repair", began=at(2), hosts=["gpu01"])
+    with pytest.raises(InputError) as refused:
+        to_resume(tmp_path, INVENTORY)
+    assert str(refused.value) == (
+        "--resume: two runs left hosts: rollout was stopped, and repair left gpu01; name one: "
+        "`invoke provision --resume rollout` or `invoke provision --resume repair`"
+    )
+    assert to_resume(tmp_path, INVENTORY, "repair").hosts == ("gpu01",)
+
+
+def test_hosts_that_left_the_inventory_keep_no_run_open(tmp_path: Path):
+    record(tmp_path, 1, events.HostEnded("gpu01", "unreachable"), run="old", began=at(1), hosts=["gpu01"])
+    record(tmp_path, 0, events.HostEnded("gpu02", "changed"), run="new", began=at(2), hosts=["gpu02"])
+    assert resumable(tmp_path, INVENTORY, known={"gpu01", "gpu02"}).run == "old"
+    with pytest.raises(InputError, match="the run new left every host as desired"):
+        resumable(tmp_path, INVENTORY, known={"gpu02"})
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("rollouts", "--resume: there is no run 'rollouts'; did you mean 'rollout'?"),
+        ("check", "--resume: the run check is not a provision run but of `verify`; to select the hosts that it left: "
+         "--hosts '@failed:check' or '@untouched:check'"),
+        ("other", "--resume: the run other is of another inventory: --inventory /srv/other"),
+        ("done", "--resume: there is nothing to resume: the run done left every host as desired"),
+    ],
+)  # fmt: skip
+def test_a_run_that_cannot_be_resumed_says_why(tmp_path: Path, name: str, sentence: str):
+    record(tmp_path, 1, *ROLLOUT, run="rollout", hosts=HOSTS)
+    record(tmp_path, 1, *ROLLOUT, run="check", verb="verify", hosts=HOSTS)
+    record(tmp_path, 1, *ROLLOUT, run="other", inventory="/srv/other", hosts=HOSTS)
+    record(tmp_path, 0, events.HostEnded("gpu01", "changed"), run="done", hosts=["gpu01"])
+    with pytest.raises(InputError) as refused:
+        to_resume(tmp_path, INVENTORY, name)
+    assert str(refused.value) == sentence
+
+
+def test_the_sets_of_a_named_run_are_selected(tmp_path: Path):
+    record(tmp_path, 1, *ROLLOUT, run="20240501t100100-ab12", began=at(1), hosts=HOSTS)
+    record(tmp_path, 0, events.HostEnded("gpu01", "changed"), run="20240501t100200-cd34", began=at(2), hosts=["gpu01"])
+    fleet = {name: Host(name) for name in HOSTS}
+    inventory = Inventory(fleet, {ALL: Group(ALL, HOSTS, (), 0)})
+
+    def chosen(pattern: str) -> list[str]:
+        sets = sets_of(pattern, tmp_path, INVENTORY, [*HOSTS, ALL])
+        return [each.name for each in select(inventory, pattern, sets)]
+
+    assert chosen("@failed:ab12") == ["gpu01"]
+    assert chosen("@untouched:ab12") == [*HOSTS[1:]]
+    assert chosen("all,!@untouched:20240501t100100-ab12") == ["gpu01"]
+    assert chosen("@failed:ab12:gpu03") == ["gpu01", "gpu03"], "a colon parts terms, as in Ansible"
+    assert chosen("@changed:gpu03") == ["gpu01", "gpu03"], "a host is not a run"
+    with pytest.raises(InputError, match=r"^--hosts: there is no run 'ab13'; "):
+        chosen("@failed:ab13")
+
+
+def test_each_set_can_be_named():
+    assert SETS.keys() == set(RUN_SETS)
 
 
 def test_nothing_to_resume_is_bad_input(tmp_path: Path):

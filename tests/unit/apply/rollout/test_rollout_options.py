@@ -75,7 +75,7 @@ def vars_of(options: RunOptions) -> dict[str, Any]:
 
 
 def test_resume_refuses_hosts(roster: Roster) -> None:
-    with pytest.raises(InputError, match="takes the hosts from the last run"):
+    with pytest.raises(InputError, match="takes the hosts from the run that it continues"):
         resume(RunOptions(hosts="gpu01"), roster)
     with pytest.raises(InputError, match="nothing to resume"):
         resume(RunOptions(), roster)

@@ -82,6 +82,26 @@ def test_words_are_completed(site: Path, words: list[str], expected: list[str]) 
     assert offered(*words) == expected
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["provision", "--resume", ""], ["b", "a"]),
+        (["provision", "--resume", "a"], ["a"]),
+        (["provision", "--resume=b"], ["--resume=b"]),
+        (["provision", "--resume", "--can"], ["--canary"]),
+        (["provision", "--resume", "--canary", "1", "gpu0"], ["gpu01", "gpu02"]),
+        (["plan", "gpu01,!@failed:"], ["gpu01,!@failed:b", "gpu01,!@failed:a"]),
+        (["plan", "--hosts", "@untouched:a"], ["@untouched:a"]),
+    ],
+)
+def test_runs_are_completed_where_one_is_continued_or_selected(
+    site: Path, tmp_path: Path, words: list[str], expected: list[str]
+) -> None:
+    for run in ("a", "b"):
+        (tmp_path / "state/runs" / run).mkdir(parents=True)
+    assert offered(*words) == expected
+
+
 def test_the_latest_runs_come_first(site: Path, tmp_path: Path) -> None:
     for run in ("20261123t165746-7593", "20261124t000000-f833"):
         (tmp_path / "state/runs" / run).mkdir(parents=True)
