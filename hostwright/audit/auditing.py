@@ -46,7 +46,7 @@ def audit_host(member: Member, connect: Connect, *, sudo: bool = True) -> tuple[
     except Stopped:
         raise
     except HostError as error:
-        return unread(member, error.sentence, now()), None
+        return unread(member, error.sentence, now(), error.lead), None
     return judged(member, facts, now()), facts
 
 

@@ -122,11 +122,13 @@ class Auditor:
             except Interrupted as stop:
                 results, cut = stop.results, stop
         audits = {host.host: host for host in results.values}
-        sentences = {error.host: error.sentence for error in results.errors if not isinstance(error, Stopped)}
-        hosts = [
-            audits.get(member.name) or unread(member, sentences.get(member.name, STOPPED), now())
-            for member in self.members
-        ]
+        failed = {
+            error.host: (error.sentence, error.lead) for error in results.errors if not isinstance(error, Stopped)
+        }
+        hosts = []
+        for member in self.members:
+            sentence, lead = failed.get(member.name, (STOPPED, ""))
+            hosts.append(audits.get(member.name) or unread(member, sentence, now(), lead))
         return hosts, cut
 
     def _audit_one(self, member: Member, connections: Connections, emit: Emit) -> HostAudit:

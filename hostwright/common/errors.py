@@ -44,6 +44,9 @@ class HostwrightError(Exception):
     """
 
     exit_status = FAILED
+    #: the verb that leads on from it, with its options (``rebuild --check``), or an option with which the same verb may
+    #: succeed (``--ask-become-pass``); empty where nothing of ours does
+    lead = ""
 
     def __reduce__(self) -> tuple[Callable[..., HostwrightError], tuple[Any, ...]]:
         return _remade, (type(self), self.args, dict(self.__dict__))
@@ -55,6 +58,18 @@ def _remade(kind: type[HostwrightError], args: tuple[Any, ...], fields: dict[str
     error.args = args
     error.__dict__.update(fields)
     return error
+
+
+def led(lead: str, verb: str) -> tuple[str, str] | None:
+    """The verb that a ``lead`` names, and its options; ``verb`` is the one that failed. ``None``: nothing leads on.
+
+    >>> led("rebuild --check", "plan"), led("--ask-become-pass", "plan"), led("", "plan")
+    (('rebuild', ' --check'), ('plan', ' --ask-become-pass'), None)
+    """
+    first, space, more = lead.partition(" ")
+    if first.startswith("--"):
+        return verb, f" {lead}"
+    return (first, space + more) if lead else None
 
 
 class InputError(HostwrightError):
@@ -120,6 +135,8 @@ class Mistakes:
 class ArtifactError(HostwrightError):
     """A file of the stack is missing, has the wrong checksum, or cannot be fetched."""
 
+    lead = "mirror"
+
 
 class LabError(HostwrightError):
     """The lab cannot be brought up, or a lab host does not do what it should."""
@@ -148,9 +165,10 @@ class Unreachable(HostError):
     that stays until somebody fixes it (a host key, a login).
     """
 
-    def __init__(self, host: str, message: str, *, passing: bool = False):
+    def __init__(self, host: str, message: str, *, passing: bool = False, lead: str | None = None):
         super().__init__(host, message)
         self.passing = passing
+        self.lead = ("rebuild --check" if passing else "") if lead is None else lead
 
 
 class ChannelRefused(Unreachable):
@@ -160,6 +178,10 @@ class ChannelRefused(Unreachable):
 
 class BecomeError(HostError):
     """The login user cannot become root: no sudo, a wrong or missing password, not in sudoers."""
+
+    def __init__(self, host: str, message: str, *, lead: str = ""):
+        super().__init__(host, message)
+        self.lead = lead
 
 
 class ProtocolError(HostError):

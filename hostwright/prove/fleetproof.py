@@ -37,6 +37,7 @@ class HostProof:
     processor: str = ""
     notes: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()  #: files of its stack that are not the vendor's own
+    lead: str = ""  #: of a host that could not be read: the verb that leads on (``HostwrightError.lead``)
 
     @property
     def status(self) -> HostStatus:

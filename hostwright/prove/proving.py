@@ -240,11 +240,12 @@ def _judged(
     """All hosts in their order, with what their baselines and twins say; one that raised says why."""
     proved = {host.host: host for host in results.values}
     sentences = {error.host: error.sentence for error in results.errors}
+    leads = {error.host: error.lead for error in results.errors}
     at = began.isoformat(timespec="seconds")
     hosts = []
     for member in members:
         why = sentences.get(member.name) or results.stopped_because or "none of its roles has such a proof"
-        host = proved.get(member.name) or HostProof(member.name, member.stack.name, at)
+        host = proved.get(member.name) or HostProof(member.name, member.stack.name, at, lead=leads.get(member.name, ""))
         host = store.clean(replace(host, sentence=why) if member.name in sentences or not host.results else host)
         hosts.append(against_baseline(host, store.baseline(member.name), max_loss(member.host)))
     return against_twins(hosts, again)

@@ -101,9 +101,11 @@ class Opening:
         except HostError as error:
             kind = HostKeyMismatch if isinstance(error, HostKeyMismatch) else Unreachable
             passing = isinstance(error, Unreachable) and error.passing
-            raise kind(self._host.name, f"its jump host: {error.sentence}", passing=passing) from error
+            sentence = f"its jump host: {error.sentence}"
+            raise kind(self._host.name, sentence, passing=passing, lead="") from error
         except TimeoutError as error:
-            raise Unreachable(self._host.name, f"its jump host {jump} did not answer in time", passing=True) from error
+            sentence = f"its jump host {jump} did not answer in time"
+            raise Unreachable(self._host.name, sentence, passing=True, lead="") from error
 
     def _login(self, endpoint: Endpoint, *, own: bool) -> Login:
         """The inventory's key and password are for the host only; jump hosts never see them."""
@@ -141,7 +143,12 @@ class Opening:
         if self.allowance.fault:
             return ProtocolError(self._host.name, f"{self.allowance.fault} ({endpoint})")
         where = _OF_JUMP if jump else _OF_HOST if self._host.address else _NO_ADDRESS
-        return Unreachable(self._host.name, _sentence(error, endpoint, self.deadline, where), passing=_passes(error))
+        sentence, ours = (
+            _sentence(error, endpoint, self.deadline, where),
+            _CURES.get(getattr(error, "errno", 0)) == ONLINE,
+        )
+        lead = "" if ours or isinstance(error, socket.gaierror) else None  # a name service or network of ours
+        return Unreachable(self._host.name, sentence, passing=_passes(error), lead=lead)
 
     def dial(self, endpoint: Endpoint, via: fabric.Connection | None) -> socket.socket | paramiko.Channel:
         """A socket connected to the server. Raises one of ``FAILURES``."""

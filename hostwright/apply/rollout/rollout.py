@@ -314,7 +314,11 @@ class _Run(Generic[T]):
 
 def _of_host(host: str, error: BaseException, sentence: str) -> HostError:
     """The error as its host's."""
-    return error if isinstance(error, HostError) else HostError(host, sentence)
+    if isinstance(error, HostError):
+        return error
+    ours = HostError(host, sentence)
+    ours.lead = error.lead if isinstance(error, HostwrightError) else ""
+    return ours
 
 
 def _verdict(error: BaseException) -> tuple[str, str]:

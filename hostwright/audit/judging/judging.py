@@ -69,12 +69,12 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
     )
 
 
-def unread(member: Member, sentence: str, at: datetime) -> HostAudit:
-    """The audit of a host that could not be read."""
+def unread(member: Member, sentence: str, at: datetime, lead: str = "") -> HostAudit:
+    """The audit of a host that could not be read; ``lead`` as in ``HostwrightError``."""
     layers = tuple(Layer(name, "unread") for name in (*(role.name for role in member.roles), GPU_LAYER))
     return HostAudit(
         member.name, member.stack.name, _iso(at), "unread", sentence, layers,
-        groups=member.host.groups, stand_ins=member.stand_ins,
+        groups=member.host.groups, stand_ins=member.stand_ins, lead=lead,
     )  # fmt: skip
 
 

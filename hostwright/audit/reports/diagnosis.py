@@ -11,7 +11,7 @@ from rich.text import Text
 from hostwright.audit.fleetaudit import HostAudit
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.table import SHOWN, joined, names_below
-from hostwright.common.errors import Finding
+from hostwright.common.errors import Finding, led
 from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import headed
 
@@ -48,14 +48,22 @@ def word_of(host: HostAudit) -> str:
 
 def next_verbs(hosts: Iterable[HostAudit]) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """The verbs that are next, each with its hosts and further options: whatever provisioning does not fix, a rebuild
-    looks into, and so it does where nothing could be asked."""
+    looks into; where nothing could be asked, it is what leads on from that."""
     found: dict[tuple[str, str], list[str]] = {}
     for host in hosts:
-        if host.sentence or any(finding.grave and not finding.provision for finding in host.findings):
+        if host.sentence:
+            if then := led(host.lead, "doctor"):
+                found.setdefault(then, []).append(host.host)
+        elif any(finding.grave and not provisioned(finding, host) for finding in host.findings):
             found.setdefault(("rebuild", " --check"), []).append(host.host)
-        elif host.deviations or any(finding.provision for finding in host.findings):
+        elif host.deviations:
             found.setdefault(("plan", ""), []).append(host.host)
     yield from ((verb, tuple(names), more) for (verb, more), names in found.items())
+
+
+def provisioned(finding: Finding, host: HostAudit) -> bool:
+    """Whether provisioning fixes it: a provisioning run that finds every state as desired changes nothing."""
+    return finding.provision and bool(host.deviations)
 
 
 def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
@@ -75,7 +83,7 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
     if first.findings or first.deviations or first.not_checked:
         yield from names_below(below)
     for finding in sorted(first.findings, key=lambda finding: not finding.grave):
-        yield from _finding(finding, names, ages)
+        yield from _finding(finding, names, ages, fixed=provisioned(finding, first))
     if first.deviations:
         yield Text(f"  not as desired: {count(len(first.deviations), 'state')}", style="yellow")
     if first.not_checked:
@@ -93,11 +101,13 @@ def explanation(finding: Finding, indent: str) -> Iterator[Text]:
     yield Text(f"{indent}{finding.cure}.", style="bold")
 
 
-def _finding(finding: Finding, hosts: list[str], ages: Ages) -> Iterator[Text]:
+def _finding(finding: Finding, hosts: list[str], ages: Ages, *, fixed: bool) -> Iterator[Text]:
     sign, _, style = SHOWN["failing" if finding.grave else "warning"]
     lasting = since(ages, hosts, "finding", finding.rule)
     parts = [(f"  {sign} {finding.rule}", style), (f"  {finding.layer}", "cyan")]
     yield Text.assemble(*parts, *([(f"  {lasting}", "dim")] if lasting else []))
     yield from explanation(finding, " " * 6)
-    fixed_by = "provisioning fixes it" if finding.provision else "provisioning does not fix it"
+    fixed_by = "provisioning fixes it" if fixed else "provisioning does not fix it"
+    if finding.provision and not fixed:
+        fixed_by += ": every state is as desired"
     yield Text(f"      {fixed_by}; more in {finding.link}", style="dim")

@@ -13,7 +13,7 @@ from rich.text import Text
 from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, LayerStatus, ValueSpread
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.details import show_details
-from hostwright.common.errors import Finding
+from hostwright.common.errors import Finding, led
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable, short, shown_seconds
 from hostwright.inventory.patterns import fold, headed
@@ -64,17 +64,21 @@ def show_audit(
     return Group(*parts)
 
 
+_NEXT = {"failing": ("doctor", ""), **dict.fromkeys(("drift", "differs", "intent", "new"), ("plan", ""))}
+
+
 def next_hosts(audit: FleetAudit) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """The verbs that are next after an audit, each with its hosts and further options: what is wrong is looked into
-    before anything is changed."""
-    silent = ("audit", "") if audit.offline else ("rebuild", " --check")
-    for verb, more, statuses in (
-        ("doctor", "", {"failing"}),
-        (*silent, {"unread"}),
-        ("plan", "", {"drift", "differs", "intent", "new"}),
-    ):
-        if hosts := tuple(host.host for host in audit.hosts if host.status in statuses):
-            yield verb, hosts, more
+    before anything is changed; a host that could not be read says itself what leads on."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for host in sorted(audit.hosts, key=lambda host: (host.status != "failing", host.status != "unread")):
+        if host.status == "unread":
+            then = ("audit", "") if audit.offline else led(host.lead, "audit")
+        else:
+            then = _NEXT.get(host.status)
+        if then:
+            found.setdefault(then, []).append(host.host)
+    yield from ((verb, tuple(hosts), more) for (verb, more), hosts in found.items())
 
 
 def _headline(audit: FleetAudit) -> Text:

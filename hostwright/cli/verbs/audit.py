@@ -16,7 +16,7 @@ from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import audit_audience, watch
 from hostwright.cli.views.reports import Outputs
-from hostwright.cli.views.shared import print_document, show_next
+from hostwright.cli.views.shared import print_document, show_led, show_next
 from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED
 
 EVERY_HOST = "all"
@@ -95,7 +95,10 @@ def _show_next(
     """What is next: each verb with its hosts and more options."""
     desired = [host.host for host in look.audit.hosts if host.status == "desired"]
     for verb, hosts, more in verbs:
-        show_next(out, verb, hosts, auditor.members, more, done=desired if verb == "plan" else ())
+        if verb == "plan":
+            show_next(out, verb, hosts, auditor.members, more, done=desired)
+        else:
+            show_led(out, verb, hosts, auditor.members, more)
 
 
 def _write(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:

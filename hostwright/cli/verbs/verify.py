@@ -12,9 +12,9 @@ from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import check_files, put
-from hostwright.cli.views.shared import print_document, show_next
+from hostwright.cli.views.shared import print_document, show_led, show_next
 from hostwright.cli.views.verdicts import conclude, show_verdicts
-from hostwright.common.errors import worst
+from hostwright.common.errors import led, worst
 from hostwright.common.userpaths import STDOUT
 
 if TYPE_CHECKING:
@@ -122,8 +122,9 @@ def prove(
             out.print(console.with_sums(show_proofs(proved.fleet, details=every, columns=out.width)))
             if failed := _failed(proved):
                 show_next(out, "doctor", failed, members)
-            if silent := [host.host for host in proved.fleet.hosts if host.status == "unread"]:
-                show_next(out, "rebuild", silent, members, " --check")
+            leads = {host.host: led(host.lead, "prove") for host in proved.fleet.hosts if host.status == "unread"}
+            for then in dict.fromkeys(filter(None, leads.values())):
+                show_led(out, then[0], [host for host in leads if leads[host] == then], members, then[1])
 
     password, audience = ask_password(connection), run_audience(as_json=quiet)
     proved = shown(lambda: fleet.prove(members, options, password=password, audience=audience), show)

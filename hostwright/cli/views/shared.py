@@ -12,22 +12,25 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
 from hostwright.cli.console import Hanging, Listed
 from hostwright.cli.door import advice
 from hostwright.common.errors import (
     Acceptance,
+    BecomeError,
     Examination,
     Finding,
     HostError,
     HostwrightError,
     Locked,
+    ProtocolError,
+    Refused,
     ScriptFailed,
     SeveralFailed,
     StepFailed,
     Stopped,
     Unreachable,
+    led,
 )
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     from hostwright.fleet import Member
 
 _BAD = frozenset({"failed", "unreachable", "stopped"})
+#: errors that the known problems of a host explain no better than their own sentence
+_NOTHING_FOUND_ON_HOST = (Unreachable, BecomeError, Refused, Stopped, ProtocolError)
 _MOST_ALONE = 3  #: hosts with the same error that have a line each
 
 
@@ -102,17 +107,48 @@ def show_next(
 
 
 def show_next_of_errors(
-    out: Console, errors: Iterable[HostError], members: Sequence[Member], failed: Iterable[str] = ()
+    out: Console,
+    verb: str,
+    errors: Iterable[HostError],
+    members: Sequence[Member],
+    failed: Iterable[str] = (),
+    *,
+    more: str = "",
 ) -> None:
-    """What is next for hosts with an error, and for those that ``failed`` in another way: the known problems of these,
-    and why others do not answer."""
-    results: dict[str, list[str]] = {"failed": [*failed], "unreachable": []}
+    """What is next for hosts with an error, and for those that ``failed`` in another way: for these, their known
+    problems. ``verb`` with ``more`` is the call that came to that."""
+    found: dict[tuple[str, str], list[str]] = {("doctor", ""): [*failed]} if failed else {}
     for error in errors:
-        results.get(result_of(error), []).append(error.host)
-    if results["failed"]:
-        show_next(out, "doctor", [*dict.fromkeys(results["failed"])], members)
-    if results["unreachable"]:
-        show_next(out, "rebuild", results["unreachable"], members, " --check")
+        if then := next_of(error, verb):
+            found.setdefault(then, []).append(error.host)
+    for (name, options), hosts in found.items():
+        show_led(out, name, hosts, members, options + more if name == verb else options)
+
+
+def show_led(out: Console, verb: str, hosts: Iterable[str], members: Sequence[Member], more: str = "") -> None:
+    """The command that comes next for these hosts. A rebuild can only help a silent host whose power it can switch."""
+    if verb == "mirror":
+        out.print(Text("next: invoke mirror", style="cyan"))
+        return
+    names = dict.fromkeys(hosts)
+    if (verb, more) == ("rebuild", " --check"):
+        from hostwright.rebuild.bmc.settings import ADDRESS  # only hosts that do not answer need it
+
+        able = {member.name for member in members if member.host.get(ADDRESS)}
+        names = {name: None for name in names if name in able}
+    if names:
+        show_next(out, verb, [*names], members, more)
+
+
+def next_of(error: HostwrightError, verb: str) -> tuple[str, str] | None:
+    """The verb that leads on from an error of ``verb``, and its options; ``None`` where nothing does, where its
+    sentence has the command, or where all that could be found is shown with it."""
+    if isinstance(error, SeveralFailed):
+        return next((then for part in error.errors if (then := next_of(part, verb))), None)
+    if error.lead or isinstance(error, _NOTHING_FOUND_ON_HOST):
+        return None if error.lead.startswith(f"{verb} ") else led(error.lead, verb)
+    examined = isinstance(error, HostError) and error.examination is not None
+    return None if examined or not isinstance(error, HostError) else ("doctor", "")
 
 
 def style_of_ends(words: Collection[str], good: frozenset[str]) -> str:

@@ -90,10 +90,11 @@ def conclude(
     sums = f"{what}{count(words.total(), 'host')} in {shown_seconds(took_s)}: {told}"
     out.print(Listed(sums, style="bold green" if good else "bold red"))
     wrong = [verdict for verdict in results.values if not verdict.passed]
-    differing = {verdict.host for verdict in wrong if not (verdict.failed_checks or verdict.unchecked_roles)} | bare
-    failed = [verdict.host for verdict in wrong if verdict.host not in differing]
+    differing = {verdict.host for verdict in wrong if not (verdict.plan.empty or verdict.plan.refusals)} | bare
+    # of the others, the known problems are shown already, where the host was asked for them
+    failed = [verdict.host for verdict in wrong if verdict.host not in differing and verdict.examination is None]
     failed += [host for host in unproved if host not in differing]
-    show_next_of_errors(out, results.errors, members, failed)
+    show_next_of_errors(out, "verify", results.errors, members, [*dict.fromkeys(failed)])
     if differing:
         show_next(out, "provision", [verdict.host for verdict in wrong if verdict.host in differing], members)
 

@@ -90,10 +90,11 @@ class HostKeyMismatch(Unreachable):
         message: str,
         *,
         passing: bool = False,
+        lead: str = "",
         offered: HostKey | None = None,
         known: tuple[KnownHost, ...] = (),
     ):
-        super().__init__(host, message, passing=passing)
+        super().__init__(host, message, passing=passing, lead=lead)
         self.offered = offered
         self.known = known
 

@@ -135,4 +135,5 @@ class Judgement:
             f"fingerprint on its console, then: {way}; else someone may be between you and the host",
             offered=self.key,
             known=self.known.entries,
+            lead="" if self.jump else "trust",
         )

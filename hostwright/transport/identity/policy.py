@@ -11,6 +11,7 @@ import paramiko
 
 from hostwright.common.errors import InputError, Unreachable
 from hostwright.common.places import refused
+from hostwright.common.quoting import sh
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.identity import hostkeys
 from hostwright.transport.identity.certificates import Certificate
@@ -70,7 +71,8 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         if judgement.accepted():
             self._check_address(shown, certificate)
         elif refusal := self._refusal(known):
-            raise Unreachable(self._host, self._unknown(judgement, refusal))
+            lead = "trust" if refusal == self._comparing() and not self._jump else ""
+            raise Unreachable(self._host, self._unknown(judgement, refusal), lead=lead)
         else:
             self._remember(known, shown)
 
@@ -102,7 +104,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         if authority:
             yield f"{authority.where} trusts an authority for it: only a certificate or a recorded key is accepted"
         if not self._accept_new:
-            yield "If the fingerprint is right, accept it with --accept-new, or log in once with ssh"
+            yield self._comparing()
         if self._endpoint.trust.strict:
             yield "ssh_config says StrictHostKeyChecking yes for it, so that --accept-new does not accept it"
         if self._endpoint.trust.dns:
@@ -111,6 +113,13 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
             yield "ssh_config names no file in which it could be recorded (UserKnownHostsFile none)"
         elif files[0].exists() and not files[0].is_file():
             yield f"{files[0]} is not a regular file and cannot record it"
+
+    def _comparing(self) -> str:
+        """How an unknown key is accepted. The keys of jump hosts are none that ``trust`` asks for."""
+        trust = "" if self._jump else sh("with `invoke trust --hosts %s`, ", self._host)
+        return (
+            f"If the fingerprint is the one on its console, accept it {trust}with --accept-new, or log in once with ssh"
+        )
 
     def _unknown(self, judgement: Judgement, refusal: str) -> str:
         paths = (*self._endpoint.known_hosts, *self._endpoint.system_known_hosts)

@@ -17,6 +17,7 @@ from hostwright.transport.routing.sshconfig import Endpoint
 
 _NAMED = " (ansible_ssh_private_key_file)"
 _NO_KEY = "make a key (ssh-keygen, ssh-copy-id), or name yours in the inventory (ansible_ssh_private_key_file)"
+_REFUSED = "is the user right (ansible_user), and one of these keys in its ~/.ssh/authorized_keys there?"
 _PUBLIC_BYTES = 100  #: of a file, to see that it is a public key
 _Attempt = tuple[str, Callable[[paramiko.Transport], object]]
 
@@ -127,7 +128,8 @@ class Login:
         if not self._tried:
             cure = notes or f": {_NO_KEY}"
             return f"the login at {self._endpoint} failed, for there is no usable key and no password{cure}"
-        return f"the login at {self._endpoint} was refused; tried: {', '.join(self._tried)}{notes}"
+        cure = notes or f": {_REFUSED}"
+        return f"the login at {self._endpoint} was refused; tried: {', '.join(self._tried)}{cure}"
 
 
 def _no_key(path: Path) -> str:

@@ -15,6 +15,7 @@ from hostwright.common.quoting import sh, sh_file
 from hostwright.common.secret import Secret
 
 BECOME_FAILED_STATUS = 77  #: exit status of a wrapped program whose root part did not start
+_ASK = "--ask-become-pass"
 _ANSWER_BYTES = 300  #: of sudo's own message, shown to the operator
 #: Where programs are looked for, on both sides of sudo: never first, and as root never at all, where the login user's
 #: own PATH says, which may begin with directories of theirs.
@@ -56,11 +57,11 @@ _REASONS = (
     ("must have a tty", "its sudo wants a terminal: remove 'requiretty' from its sudoers"),
     (
         "password is required|terminal is required|no tty present",
-        "sudo wants the login user's password: run again with --ask-become-pass, or give NOPASSWD in /etc/sudoers.d",
+        f"sudo wants the login user's password: run again with {_ASK}, or give NOPASSWD in /etc/sudoers.d",
     ),
     (
         "try again|incorrect password|no password was provided",
-        "sudo refuses the password: run again with --ask-become-pass and the login user's password on that host",
+        f"sudo refuses the password: run again with {_ASK} and the login user's password on that host",
     ),
 )
 
@@ -108,7 +109,7 @@ def check_become(host: str, output: _Answered) -> None:
     answer = "".join(character for character in text if character.isprintable()).strip()
     for pattern, sentence in _REASONS:
         if re.search(pattern, answer):
-            raise BecomeError(host, sentence)
+            raise BecomeError(host, sentence, lead=_ASK if _ASK in sentence else "")
     raise BecomeError(host, f"sudo failed: {answer or '(no error output)'}")
 
 

@@ -80,11 +80,11 @@ def absent_because(text: str) -> str:
     """That a host lacks an image, and how to bring it, as the end of a sentence whose subject is the image.
 
     >>> absent_because("debian:11")
-    'which is not on this host: bring it with images.push'
+    'which is not on this host: bring it with `invoke images.push --archive FILE`'
     """
     name = read_image_name(text)
     if not name.digest:
-        return "which is not on this host: bring it with images.push"
+        return "which is not on this host: bring it with `invoke images.push --archive FILE`"
     return (
         "which this host does not have by that digest: archives carry no digest of a registry, so that images.push "
         f"brings the image by its tag alone; write that ({name.repository}:{name.tag or 'TAG'})"

@@ -10,17 +10,35 @@ from typing import Any
 import pytest
 import yaml
 
+from hostwright.apply.commands.remote import RemoteCommand
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.verbs.inventory import _as_yaml
 from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
+from hostwright.cli.views.reaching.commands import show_commands
+from hostwright.cli.views.rebuilding.rebuilds import show_rebuilt
 from hostwright.cli.views.shared import show_errors
 from hostwright.cli.views.verdicts import show_verdicts
-from hostwright.common.errors import FailedStep, HostError, Locked, StepFailed, Stopped, Unreachable
+from hostwright.common.errors import (
+    ArtifactError,
+    BecomeError,
+    Examination,
+    FailedStep,
+    HostError,
+    Locked,
+    ProtocolError,
+    Refused,
+    SeveralFailed,
+    StepFailed,
+    Stopped,
+    Unreachable,
+)
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Change, Plan, Reboot, Refusal, RolePlan, RoleResult, Step, StepResult
 from hostwright.plan.planning import HostPlan
+from hostwright.rebuild.run import Rebuilt
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.verify.verdict import Check, Verdict
 
 CHANGE = Change("driver", "absent", "470", (Step("true"),), artifacts=("driver.run",), diff="-a\n+b\n")
@@ -34,11 +52,17 @@ def member(name: str, *, direct: bool = False) -> Any:
     artifacts = {"driver.run": SimpleNamespace(size=2_050_000_000, urls=("https://vendor.example/driver.run",))}
     return SimpleNamespace(
         name=name,
-        host={"artifacts": "direct"} if direct else {},
+        host={"hostwright_bmc": "https://bmc.example"} | ({"artifacts": "direct"} if direct else {}),
         desired=SimpleNamespace(stack=SimpleNamespace(artifacts=artifacts)),
         roles=(SimpleNamespace(name="base"), SimpleNamespace(name="driver")),
         stand_ins=("driver.run", f"cudnn-of-{name}.tgz"),
     )
+
+
+def looked_at(error: HostError) -> HostError:
+    """An error of a host that was asked for known problems after it."""
+    error.examination = Examination((), "no known problem on the host")
+    return error
 
 
 def planned(host: str, *changes: Any, layers: Iterable[str] = ("driver",), busy: tuple[str, ...] = ()) -> HostPlan:
@@ -82,7 +106,6 @@ def test_a_plan_ends_with_what_it_comes_to(
 ) -> None:
     lines = told(capsys, *plans, errors=errors)
     wanted = [last, f"next: invoke provision{then}"] if then else [last]
-    wanted += [f"next: invoke rebuild --hosts {error.host} --check" for error in errors]
     assert lines[-len(wanted) :] == wanted
 
 
@@ -114,7 +137,7 @@ def test_the_next_command_of_many_hosts_says_which_of_the_call_it_leaves_out(
 ) -> None:
     names = [f"node{number:03}" for number in range(1, 200, 3)]
     plans = tuple(planned(name, *([CHANGE] if name > "node100" else [])) for name in names)
-    silent = tuple(Unreachable(name, "no route") for name in ("node002", "node005", "login"))
+    silent = tuple(Unreachable(name, "no route", passing=True) for name in ("node002", "node005", "login"))
     members: Any = type("Members", (list,), {"pattern": "@rack 3"})(
         map(member, [*names, *(error.host for error in silent)])
     )
@@ -168,14 +191,88 @@ def test_a_run_ends_with_sums_the_time_in_all_and_what_to_do_about_what_failed(
     results = Results((outcome("a", 3.0), outcome("b", 70.0)), errors, ("f",))
     show_outcomes("provision", [*map(member, "abcdef")], RunResults("run1", results, 1), took_s=372.0, as_json=False)
     lines = ended(capsys)
-    assert lines[-5:] == [
+    assert lines[-4:] == [
         "lab stack: 5 stand-in files, not the vendor's own: see docs/lab.md",
         "6 hosts in 6 min 12 s: 2 changed, 1 failed, 1 locked, 1 unreachable, 1 untouched",
         "every step: invoke runs.show --run run1",
         "next: invoke doctor --hosts c",
-        "next: invoke rebuild --hosts e --check",
     ], "the stand-ins are those of hosts that were reached"
     assert "driver 2 2 1 min 10 s" in [" ".join(line.split()) for line in lines], "each layer once"
+
+
+@pytest.mark.parametrize(
+    ("error", "then"),
+    [
+        (Unreachable("c", "no answer", passing=True), "rebuild --hosts c --check"),
+        (Unreachable("c", "the login was refused"), ""),
+        (Unreachable("c", "its jump host: no answer", passing=True, lead=""), ""),
+        (Unreachable("c", "its key is not known", lead="trust"), "trust --hosts c"),
+        (HostKeyMismatch("c", "its key changed", lead="trust"), "trust --hosts c"),
+        (HostKeyMismatch("c", "its jump host: its key changed"), ""),
+        (BecomeError("c", "sudo wants a password", lead="--ask-become-pass"), "VERB --hosts c --ask-become-pass"),
+        (BecomeError("c", "sudo is not installed there"), ""),
+        (Locked("c", "locked by ada"), ""),
+        (Refused("c", "too little disk"), ""),
+        (Stopped("c", "stopped"), ""),
+        (ProtocolError("c", "its output was cut off"), ""),
+        (HostError("c", "disk full"), "doctor --hosts c"),
+        (SeveralFailed("c", [ArtifactError("run invoke mirror")]), "mirror"),
+        (looked_at(HostError("c", "disk full")), ""),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize("verb", ["plan", "provision", "remove", "rollback", "verify", "run", "rebuild"])
+def test_the_next_command_follows_from_the_cause(
+    capsys: pytest.CaptureFixture[str], error: HostError, then: str, verb: str
+) -> None:
+    results: Any = Results((), (error,))
+    run = RunResults("run1", results, 1)
+    match verb:
+        case "plan":
+            show_plans([member("c")], results, then="provision", as_json=False)
+        case "verify":
+            show_verdicts([member("c")], results, as_json=False)
+        case "run":
+            show_commands(RemoteCommand(("lsmod",), root=True), run, [member("c")], as_json=False)
+        case "rebuild":
+            show_rebuilt([member("c")], Rebuilt("run1", {}, results, (error,), 1), as_json=False)
+        case _:
+            show_outcomes(verb, [member("c")], run, as_json=False)
+    shown = [line.removeprefix("next: invoke ") for line in ended(capsys) if line.startswith("next:")]
+    wanted = then.replace("VERB", verb)
+    if verb == "run" and then.startswith("VERB"):
+        wanted += " --root -- lsmod"
+    if then.startswith(f"{verb} "):
+        wanted = ""  # a rebuild that did not reach its host says why itself
+    assert shown == ([wanted] if wanted else [])
+
+
+def test_a_silent_host_without_a_bmc_leads_to_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    bare = member("c")
+    bare.host = {}
+    results: Any = Results((), (Unreachable("c", "no answer", passing=True),))
+    show_plans([bare], results, then="provision", as_json=False)
+    assert "next:" not in capsys.readouterr().out
+
+
+def test_a_check_that_failed_leads_on_where_the_plan_differs_and_to_the_doctor_where_nobody_looked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def then(verdict: Verdict) -> list[str]:
+        show_verdicts([member("a")], Results((verdict,), ()), as_json=False)
+        return [line for line in ended(capsys) if line.startswith("next:")]
+
+    failed = verdict("a", passed=False)
+    assert then(failed) == ["next: invoke doctor --hosts a"]
+    assert then(replace(failed, examination=Examination((), "no known problem on the host"))) == []
+    differing = verdict("a", passed=False, layers=("driver",))
+    assert then(differing) == ["next: invoke provision --hosts a"]
+
+
+def test_locked_hosts_do_not_keep_the_others_from_being_verified(capsys: pytest.CaptureFixture[str]) -> None:
+    run = RunResults("run1", Results((outcome("a", 3.0),), (Locked("b", "locked by ada"),)), 3)
+    show_outcomes("provision", [member("a"), member("b")], run, as_json=False)
+    assert ended(capsys)[-1] == "next: invoke verify --hosts a"
 
 
 def test_a_run_in_which_all_went_well_is_followed_by_verify(capsys: pytest.CaptureFixture[str]) -> None:
@@ -200,7 +297,7 @@ def test_verify_ends_with_its_verdict_and_folds_what_passed(capsys: pytest.Captu
         verdict("bad", passed=False), *(verdict(f"gpu{number:03}") for number in range(1, 300)),
         *(verdict(name, passed=False, layers=("base", "driver"), provisioned=False) for name in ("new1", "new2")),
     )  # fmt: skip
-    results = Results(verdicts, (Unreachable("off", "no route"),))
+    results = Results(verdicts, (Unreachable("off", "no route", passing=True),))
     members = [*map(member, (each.host for each in verdicts)), member("off")]
     show_verdicts(members, results, took_s=200.0, as_json=False)
     lines = ended(capsys)

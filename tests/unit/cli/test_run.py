@@ -79,7 +79,6 @@ def test_a_fleet_fits_on_a_screen_and_what_failed_is_at_its_end(capsys: pytest.C
         "300 hosts in 1 min 01 s: 296 exit 0 (2 different outputs), 1 exit 1, 1 ended after 60 s (--timeout), "
         "1 unreachable, 1 untouched (stopped by the operator)",
         "every output: invoke runs.show --run 20261124t000000-aaaa --steps",
-        "next: invoke rebuild --hosts gpu299 --check",
     ]
     assert err.startswith("gpu299: gpu299:22 refuses the connection")
 

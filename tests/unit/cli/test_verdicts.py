@@ -55,7 +55,7 @@ def test_hosts_that_failed_alike_are_shown_once_with_what_is_right_in_a_line(
     assert [line for line in lines if not line.startswith(" ")] == [
         *("gpu[01-02] (2 hosts)  failed: cuda, container", "gpu[01-02] (2 hosts)  1 change to house"),
         *("gpu03  failed: cuda, container", "gpu03  1 change to house"),
-        *("3 hosts in 1 min 01 s: 3 failed", "next: invoke doctor --hosts 'gpu[01-03]'"),
+        *("3 hosts in 1 min 01 s: 3 failed", "next: invoke provision --hosts 'gpu[01-03]'"),
     ]
     assert lines[1:6] == [
         "  ✗ container: 0 of 1 check passed  0.5 s",
@@ -84,10 +84,7 @@ def test_what_was_verified_is_said_once_more_below_the_proofs(capsys: pytest.Cap
 def test_hosts_that_only_differ_are_provisioned_next(capsys: pytest.CaptureFixture[str]) -> None:
     verdicts = (replace(failing("gpu01"), checks=()), failing("gpu02"))
     show_verdicts((), Results(verdicts, ()), as_json=False)
-    assert capsys.readouterr().out.splitlines()[-2:] == [
-        "next: invoke doctor --hosts gpu02",
-        "next: invoke provision --hosts gpu01",
-    ]
+    assert capsys.readouterr().out.splitlines()[-1] == "next: invoke provision --hosts 'gpu[01-02]'"
 
 
 @pytest.mark.parametrize("width", [22, 30, 40])

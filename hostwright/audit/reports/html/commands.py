@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from hostwright.audit.fleetaudit import HostAudit
+from hostwright.audit.reports.diagnosis import provisioned
 
 #: the names for which there are commands: such as no shell reads otherwise, and no selection of hosts
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
@@ -29,10 +30,10 @@ def _commands(host: HostAudit) -> Iterator[tuple[str, str]]:
         yield "look again", f"audit --hosts {name}"
     if host.findings:
         yield "its known failures as of now", f"doctor --hosts {name}"
-    if host.deviations or any(finding.provision for finding in host.findings):
+    if host.deviations:
         yield "what would be changed", f"plan --hosts {name}"
         yield "put it right", f"provision --hosts {name}"
-    if host.sentence or any(finding.grave and not finding.provision for finding in host.findings):
+    if host.sentence or any(finding.grave and not provisioned(finding, host) for finding in host.findings):
         yield "how it would be brought back", f"rebuild --hosts {name} --check"
     if locked(host.notes):
         yield "who locked it, and until when", f"lock --list --hosts {name}"

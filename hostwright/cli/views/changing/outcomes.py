@@ -26,7 +26,7 @@ from hostwright.cli.views.shared import (
     show_stand_ins,
     style_of_ends,
 )
-from hostwright.common.errors import Unreachable
+from hostwright.common.errors import Locked
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, local_time, printable, shown_bytes, shown_seconds
 from hostwright.inventory.patterns import fold
@@ -75,7 +75,8 @@ def show_plans(
         drain = " --drain" if any(planned.busy for planned in results.values) else ""
         done = [planned.host for planned in results.values if planned.plan.empty]
         show_next(out, then, todo, members, more + drain + (sh(" --plan %s", saved) if saved else ""), done=done)
-    show_next_of_errors(out, (error for error in results.errors if isinstance(error, Unreachable)), members)
+    again, more = ("plan", "") if then in ("", "provision") else (then, f"{more} --check")
+    show_next_of_errors(out, again, results.errors, members, more=more)
 
 
 def _altogether(members: Sequence[Member], results: Results[HostPlan], store: Store | None) -> str:
@@ -148,8 +149,8 @@ def show_outcomes(
     out.print(Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style=style))
     if run:
         out.print(Text(f"every step: invoke runs.show --run {run}", style="dim"))
-    show_next_of_errors(out, results.errors, members)
-    if not results.errors and verb in SAME_AGAIN:
+    show_next_of_errors(out, verb, results.errors, members)
+    if all(isinstance(error, Locked) for error in results.errors) and verb in SAME_AGAIN and results.values:
         pending = [outcome.host for outcome in results.values if outcome.word == "pending"]
         if pending:
             show_next(out, verb, pending, members)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,7 +70,8 @@ def show_commands(
     ours = console.make_console()
     if ended.run:
         ours.print(Text(f"every output: invoke runs.show --run {ended.run} --steps", style="dim"), soft_wrap=True)
-    show_next_of_errors(ours, ended.results.errors, members)
+    more = (" --root" if command.root else "") + f" -- {shlex.join(command.words)}"
+    show_next_of_errors(ours, "run", ended.results.errors, members, more=more)
 
 
 def folded(results: Iterable[CommandResult]) -> list[list[CommandResult]]:

@@ -96,7 +96,7 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, took_s: float =
     if rebuilt.run:
         out.print(Text(f"every step: invoke runs.show --run {rebuilt.run}", style="dim"))
     bad = [record.host for record in results.values if ENDED[record.outcome] == "failed"]
-    show_next_of_errors(out, rebuilt.errors, members, bad)
+    show_next_of_errors(out, "rebuild", rebuilt.errors, members, bad)
 
 
 def _document(rebuilt: Rebuilt) -> dict[str, Any]:

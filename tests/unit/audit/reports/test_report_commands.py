@@ -36,7 +36,7 @@ def lines(*args: object, **more: object) -> list[str]:
         ({"findings": (replace(XID, provision=False),)}, ["doctor --hosts gpu01", "rebuild --hosts gpu01 --check"]),
         (
             {"findings": (replace(XID, provision=True),)},
-            ["doctor --hosts gpu01", "plan --hosts gpu01", "provision --hosts gpu01"],
+            ["doctor --hosts gpu01", "rebuild --hosts gpu01 --check"],
         ),
         ({"findings": (replace(WARNING, provision=False),)}, ["doctor --hosts gpu01"]),
         ({"notes": (LOCK,)}, ["lock --list --hosts gpu01"]),

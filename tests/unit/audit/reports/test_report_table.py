@@ -140,8 +140,10 @@ def test_many_hosts_are_named_once_below_what_is_wrong_with_them():
 def test_what_is_next_after_an_audit():
     audit = fleet()
     assert [(verb, *more) for verb, _, *more in next_hosts(audit)] == [
-        *(("doctor", ""), ("rebuild", " --check"), ("plan", "")),
-    ]
+        *(("doctor", ""), ("plan", "")),
+    ], "nothing leads on from a host that could not be read, unless its error says so"
+    refused = host("gpu01", "unread", sentence="sudo wants a password", lead="--ask-become-pass")
+    assert [*next_hosts(fleet(refused))] == [("audit", ("gpu01",), " --ask-become-pass")]
     assert [verb for verb, *_ in next_hosts(replace(audit, offline=True))] == ["doctor", "audit", "plan"]
     assert [*next_hosts(fleet(host("gpu01")))] == []
 
@@ -157,7 +159,23 @@ def test_the_doctor_ends_with_what_it_comes_to_and_the_gravest_is_nearest():
 def test_what_is_next_after_a_doctor():
     fixable, grave = replace(XID, provision=True), replace(XID, provision=False)
     hosts = (
-        *(host("a", findings=(fixable,)), host("b", findings=(grave,)), host("c", deviations=(LINK,)), host("d")),
-        *(host("e", "unread", sentence="refused"), host("f", findings=(replace(WARNING, provision=False),))),
+        *(host("a", findings=(fixable,), deviations=(LINK,)), host("b", findings=(grave,)), host("d")),
+        *(host("c", deviations=(LINK,)), host("e", "unread", sentence="silent", lead="rebuild --check")),
+        *(
+            host("f", findings=(replace(WARNING, provision=False),)),
+            host("g", "unread", sentence="its key", lead="trust"),
+        ),
+        *(host("h", findings=(fixable,)), host("i", "unread", sentence="refused")),
     )
-    assert [*next_verbs(hosts)] == [("plan", ("a", "c"), ""), ("rebuild", ("b", "e"), " --check")]
+    assert [*next_verbs(hosts)] == [
+        ("plan", ("a", "c"), ""),
+        ("rebuild", ("b", "e", "h"), " --check"),
+        ("trust", ("g",), ""),
+    ], "where every state is as desired, provisioning fixes nothing"
+
+
+def test_provisioning_fixes_what_the_plan_has_something_to_do_for():
+    finding = replace(XID, provision=True)
+    with_drift, without = host("a", findings=(finding,), deviations=(LINK,)), host("a", findings=(finding,))
+    assert "provisioning fixes it" in shown(Group(*show_diagnosis((with_drift,), {})))
+    assert "provisioning does not fix it: every state is as desired" in shown(Group(*show_diagnosis((without,), {})))

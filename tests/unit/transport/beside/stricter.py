@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _AUTHORITY = "trusts an authority for it: only a certificate or a recorded key is accepted"
-_STRICT = "accept it with --accept-new"
+_STRICT = "with --accept-new, or log in once with ssh"
 STRICTER: dict[str, str] = {
     # no first use where an authority is trusted
     "an authority, no certificate, accepted at first": _AUTHORITY,
