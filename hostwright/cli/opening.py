@@ -6,19 +6,22 @@ import getpass
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from hostwright import transport
 from hostwright.cli.arguments import STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
 from hostwright.cli.door.completion import names
 from hostwright.cli.door.unforeseen import FLEET, TYPED
+from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError, Mistakes
 from hostwright.common.input.vault import Vault, password_of
 from hostwright.common.secret import Secret
 from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Members
+from hostwright.inventory import Host
+from hostwright.inventory.patterns import counted, fold, named_by
 
 if TYPE_CHECKING:
     from hostwright.prove.model import Level
@@ -65,14 +68,43 @@ def refuse_unnamed(fleet: Fleet, selection: Selection) -> None:
         raise InputError("name the hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
 
 
-def members_of(fleet: Fleet, selection: Selection) -> Members:
-    """The hosts that were named, narrowed to ``--roles``."""
+def members_of(fleet: Fleet, selection: Selection, *, outside: bool = False) -> Members:
+    """The hosts that were named, narrowed to ``--roles``, and without those that get no stack in this site unless
+    ``outside``, for verbs that are not about stacks."""
     refuse_unnamed(fleet, selection)
     roles = [name.strip() for name in selection.roles.split(",") if name.strip()]
-    members = fleet.members(selection.hosts, roles)
+    pattern = selection.hosts if outside else _inside(fleet, selection.hosts)
+    members = fleet.members(pattern, roles)
     for note in members.notes:
         warn(note)
     return members
+
+
+def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
+    """Those of these hosts that get no stack, as the site's file says. Raises ``InputError``."""
+    setting = settings.of_site().get("hosts")
+    if setting is None:
+        return ()
+    try:
+        inside = {host.name for host in fleet.select(setting.value, usable=False)}
+    except InputError as error:
+        raise InputError(f"hosts: {error.sentence}", setting.origin) from error
+    return tuple(host.name for host in hosts if host.name not in inside)
+
+
+def _inside(fleet: Fleet, pattern: str) -> str:
+    """The pattern without hosts that get no stack. Raises ``InputError`` where one is named, or nothing is left."""
+    chosen = fleet.select(pattern, usable=False)
+    outside = outside_of(fleet, chosen)
+    if not outside:
+        return pattern
+    setting = settings.of_site()["hosts"]
+    named = set(outside) & named_by(fleet.inventory, pattern)
+    if named or len(outside) == len(chosen):
+        who = fold(host for host in outside if not named or host in named)
+        raise InputError(f"{who} gets no stack: it is not among hosts = {setting.value!r} of [site]", setting.origin)
+    warn(f"left out: {counted(outside)}, not among hosts = {setting.value!r} of [site] ({setting.origin})")
+    return f"{pattern},!{fold(outside)}"
 
 
 def ask_password(connection: ConnectionOptions) -> Secret | None:

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from itertools import pairwise
 from pathlib import Path
@@ -26,9 +26,10 @@ from hostwright.cli.door.libraries import lacking
 from hostwright.cli.door.slips import no_group, unknown_verb
 from hostwright.cli.door.unforeseen import place_of, sentence_of
 from hostwright.cli.door.words import WordsParser, names_of
-from hostwright.cli.tasks import VERBS
+from hostwright.cli.tasks import VERBS, settings
 from hostwright.cli.tasks.begin import completion, init
 from hostwright.cli.tasks.ofroles import verbs_of_roles
+from hostwright.common.errors import InputError
 
 #: as ``hostwright.apply`` says and counts it, whose import would take longer than most verbs
 STOPPED, INTERRUPTED = "stopped; nothing was changed", 130
@@ -140,6 +141,8 @@ class Hostwright(Program):
         self.parse_core(["hostwright"])
         self.argv = ["hostwright", *words]
         self.parse_collection()
+        with suppress(InputError):
+            settings.use_state()
         return completing.candidates(words, self._make_parser().contexts, self.initial_context)
 
     def _make_parser(self) -> Parser:

@@ -7,15 +7,18 @@ import errno
 import hashlib
 import os
 import re
+import stat
 import tempfile
 from pathlib import Path
 
 from hostwright.common.errors import InputError
 
 STATE_VARIABLE = "HOSTWRIGHT_STATE"
+SITE_FILE = "hostwright.toml"  #: a site's settings
 JOURNAL, FACTS = "journal.jsonl", "facts"
 BEFORE, AFTER = "before", "after"  #: the facts of the first probe of a host in a run, and of the latest one
 PRIVATE_DIR, PRIVATE_FILE = 0o700, 0o600
+SHARED_DIR, SHARED_FILE = 0o2770, 0o660  #: in a directory that its setgid bit shares with a group
 RUN_SETS = ("failed", "locked", "unreachable", "changed", "pending", "untouched", "stopped")  #: hosts by their result
 #: a set of a named run, as it stands in a selection of hosts
 OF_A_RUN = re.compile(rf"@?(?P<set>{'|'.join(RUN_SETS)}):(?P<run>[a-z0-9][a-z0-9-]*)")
@@ -65,8 +68,15 @@ def runs_dir(root: Path) -> Path:
 
 
 def place_of(inventory: str | Path) -> str:
-    """A hash of an inventory's path: equal for every way of writing the same path."""
-    return hashlib.sha256(os.fsencode(os.path.realpath(inventory))).hexdigest()[:32]
+    """A hash of an inventory's path: equal for every way of writing the same path.
+
+    In a shared state directory it is the path within the site, so that it is equal for every operator's clone.
+    """
+    path = Path(os.path.realpath(inventory))
+    site = next((above for above in path.parents if (above / SITE_FILE).is_file()), None)
+    if site and is_shared(state_root()):
+        path = path.relative_to(site)
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
 
 
 def facts_file(host: str, when: str) -> str:
@@ -74,18 +84,40 @@ def facts_file(host: str, when: str) -> str:
     return f"{FACTS}/{plain_name(host)}.{when}.json.gz"
 
 
-def make_private(folder: Path) -> None:
-    """Make a directory, and those above it that are missing, for this user alone. Raises ``OSError``."""
+def is_shared(folder: Path) -> bool:
+    """Whether a directory is shared with its group: ``chmod 2770``. One that everybody may write to is not."""
+    try:
+        mode = folder.stat().st_mode
+    except OSError:
+        return False
+    return bool(mode & stat.S_ISGID and mode & stat.S_IWGRP and not mode & stat.S_IWOTH)
+
+
+def file_mode(folder: Path) -> int:
+    """The mode of a new file in a directory: for its group where it is shared, else for this user alone."""
+    return SHARED_FILE if is_shared(folder) else PRIVATE_FILE
+
+
+def make_folder(folder: Path, *, exist_ok: bool = True) -> None:
+    """Make a directory, and those above it that are missing: for the group in a shared one, else for this user alone.
+    Raises ``OSError``."""
     for place in (*reversed(folder.parents), folder):
-        if not place.exists():
-            place.mkdir(mode=PRIVATE_DIR, exist_ok=True)
+        if place == folder or not place.exists():
+            try:
+                place.mkdir(mode=PRIVATE_DIR)
+            except FileExistsError:
+                if place == folder and not (exist_ok and place.is_dir()):
+                    raise
+                continue
+            if is_shared(place.parent):
+                place.chmod(SHARED_DIR)
 
 
-def write_whole(path: Path, content: bytes, mode: int = PRIVATE_FILE) -> None:
+def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     """Write a file whole or not at all: beside its place, then renamed. Its folder must exist. Raises ``OSError``.
 
-    ``mode`` is exact whatever the umask is. What is no ordinary file (``/dev/stdout``, a pipe, a link) stays and is
-    written to.
+    ``mode`` is exact whatever the umask is; without one it is ``file_mode``. What is no ordinary file (``/dev/stdout``,
+    a pipe, a link) stays and is written to.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         path.write_bytes(content)
@@ -94,7 +126,7 @@ def write_whole(path: Path, content: bytes, mode: int = PRIVATE_FILE) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-            os.fchmod(handle, mode)
+            os.fchmod(handle, file_mode(path.absolute().parent) if mode is None else mode)
             file.flush()
             os.fsync(handle)
         Path(beside).replace(path)

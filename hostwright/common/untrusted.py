@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import re2
 
 from hostwright.common.errors import HostError, HostwrightError, NotAnswered
-from hostwright.common.places import PRIVATE_DIR, plain_name, state_root, write_whole
+from hostwright.common.places import PRIVATE_FILE, make_folder, plain_name, state_root, write_whole
 from hostwright.common.text import short
 
 DIGITS = 18  #: of a whole number: what SQLite and every reader of our reports holds
@@ -68,10 +68,10 @@ def _keep(host: str, error: Exception) -> Path | None:
     """The file with the traceback; ``None`` where it cannot be written."""
     try:
         folder = state_root() / FOLDER
-        folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+        make_folder(folder)
         path = folder / f"{plain_name(host)}.txt"
         text = "".join(traceback.format_exception(error))[-_DETAIL_CHARACTERS:]
-        write_whole(path, text.encode("utf-8", "backslashreplace"))
+        write_whole(path, text.encode("utf-8", "backslashreplace"), PRIVATE_FILE)
     except (OSError, HostwrightError, MemoryError):
         return None
     return path

@@ -113,6 +113,13 @@ def headed(names: Iterable[str]) -> tuple[str, str]:
     return (f"{folded} ({number})", "") if len(folded) <= NAMED_CHARACTERS else (number, folded)
 
 
+def named_by(inventory: Inventory, pattern: str) -> set[str]:
+    """The hosts that a pattern names one by one, by name or range, and not by a group, a set or a wildcard."""
+    plain = [term for term in terms(pattern, inventory.hosts.keys() | inventory.groups.keys()) if term[0] not in "!&@~"]
+    plain = [term for term in plain if not set("*?") & set(term) and term.partition("[")[0] not in inventory.groups]
+    return {host for term in plain for host in _matches(inventory, term, {})}
+
+
 def terms(pattern: str, names: Iterable[str] = ()) -> list[str]:
     """The terms of a pattern; commas and colons inside brackets belong to their term, and so do colons of names."""
     known = set(names)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hostwright.common.errors import InputError
-from hostwright.common.places import ANOTHER_STATE, PRIVATE_DIR, refused, state_root, write_whole
+from hostwright.common.places import ANOTHER_STATE, make_folder, refused, state_root, write_whole
 from hostwright.common.untrusted import json_object
 from hostwright.stack.stack import Stack
 from hostwright.stack.stackdata import digest_of, plain
@@ -50,7 +50,7 @@ def keep(stack: Stack, root: Path | None = None) -> str:
     if _has(digest, stack, root):
         return ""
     try:
-        path.parent.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_whole(path, _kept_adapter().dump_json(_Kept(stack=plain(stack)), by_alias=True))
     except OSError as error:
         return (

@@ -1,4 +1,4 @@
-"""Embedded SQLite files: created whole or not at all, readable by their owner only, every error one sentence."""
+"""Embedded SQLite files: created whole or not at all, for their owner or a group, every error one sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.common.errors import HostwrightError, InputError
-from hostwright.common.places import ANOTHER_STATE, PRIVATE_DIR, refused
+from hostwright.common.places import ANOTHER_STATE, file_mode, make_folder, refused
 
 _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  #: as the file system says it
 BUSY_S = 30.0  #: how long a writer waits for another; the first audit of a thousand hosts takes a few seconds to write
@@ -61,10 +61,11 @@ class SqliteFile:
     def _create(self, path: Path) -> None:
         """Make the file beside its place and link it there: of two processes at once, the second finds it complete.
 
-        SQLite gives the files beside it (``-wal``, ``-shm``) the mode of the file, which is 0600.
+        SQLite gives the files beside it (``-wal``, ``-shm``) the mode of the file.
         """
-        path.parent.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+        make_folder(path.parent)
         handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.fchmod(handle, file_mode(path.parent))
         os.close(handle)
         try:
             self._connect(beside).close()

@@ -43,9 +43,10 @@ from hostwright.common.places import (
     BEFORE,
     FACTS,
     JOURNAL,
-    PRIVATE_DIR,
     PRIVATE_FILE,
     facts_file,
+    file_mode,
+    make_folder,
     refused,
     runs_dir,
 )
@@ -207,13 +208,13 @@ class Journal:
 
     def _open(self, root: Path) -> None:
         runs = runs_dir(root)
-        for folder in (root, runs):
-            folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+        make_folder(runs)
         self._folder = _claim(runs, self.header.run)
         self.header = replace(self.header, run=self._folder.name)
-        (self._folder / FACTS).mkdir(mode=PRIVATE_DIR)
+        make_folder(self._folder / FACTS)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._fd = os.open(self.path, flags, PRIVATE_FILE)
+        os.fchmod(self._fd, file_mode(self._folder))
         with suppress(OSError):  # a file system without locks: readers look for the process instead
             fcntl.flock(self._fd, fcntl.LOCK_EX)  # only a reader may hold it, briefly
         prune(root, spare=self.header.run)
@@ -305,7 +306,7 @@ def _claim(runs: Path, run: str) -> Path:
     for number in count(1):
         folder = runs / (run if number == 1 else f"{run}-{number}")
         with suppress(FileExistsError):
-            folder.mkdir(mode=PRIVATE_DIR)
+            make_folder(folder, exist_ok=False)
             return folder
     raise AssertionError("counting ended")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.errors import HostwrightError, InputError, Locked
-from hostwright.common.places import ANOTHER_STATE, PRIVATE_DIR, place_of, refused, unread, write_whole
+from hostwright.common.places import ANOTHER_STATE, make_folder, place_of, refused, unread, write_whole
 from hostwright.plan.host.locks import OperatorLock, forbids
 from hostwright.stack.store.artifacts import locked
 
@@ -35,8 +35,7 @@ def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime,
     """
     path = _path(root, inventory, lock.host)
     try:
-        for folder in (root, root / FOLDER, path.parent):
-            folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+        make_folder(path.parent)
         with locked(path.parent):
             why_not = "" if force else forbids(_read(path), lock.owner, now)
             if why_not:

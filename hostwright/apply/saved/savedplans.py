@@ -19,7 +19,7 @@ from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.saved import signing
 from hostwright.apply.saved.signing import Signing
 from hostwright.common.errors import InputError
-from hostwright.common.places import ANOTHER_FILE, refused, unread, write_whole
+from hostwright.common.places import ANOTHER_FILE, PRIVATE_FILE, refused, unread, write_whole
 from hostwright.common.untrusted import json_object
 from hostwright.plan.model import Plan
 
@@ -49,9 +49,9 @@ def save(path: Path, plans: Iterable[Plan], redactor: Redactor, signed: Signing 
     content = f"{json.dumps(document, indent=2)}\n".encode()
     signature = signing.sign(content, signed.key) if signed.key else b""
     try:
-        write_whole(path, content)
+        write_whole(path, content, PRIVATE_FILE)
         if signature:
-            write_whole(signing.signature_path(path), signature)
+            write_whole(signing.signature_path(path), signature, PRIVATE_FILE)
     except OSError as error:
         raise InputError(f"cannot be written: {refused(error, ANOTHER_FILE)}", str(path)) from error
     signing.verify(path, content, signed.signers)

@@ -8,7 +8,7 @@ from pathlib import Path
 from hostwright.apply.journal.factfiles import Parsed, load_facts, write_facts
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.common.errors import HostwrightError
-from hostwright.common.places import ANOTHER_STATE, PRIVATE_DIR, facts_file, place_of, refused
+from hostwright.common.places import ANOTHER_STATE, facts_file, make_folder, place_of, refused
 from hostwright.plan.model import Facts
 
 FOLDER, LAST = "audits", "last"
@@ -29,8 +29,7 @@ class FactStore:
         """
         path = self._path(inventory, host)
         try:
-            for folder in (self._root.parent, self._root, path.parent.parent, path.parent):
-                folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+            make_folder(path.parent)
             write_facts(path, host, at.isoformat(timespec="seconds"), facts, redactor)
         except OSError as error:
             raise HostwrightError(f"{path}: cannot be written: {refused(error, ANOTHER_STATE)}") from error

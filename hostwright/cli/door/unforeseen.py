@@ -18,7 +18,7 @@ from hostwright.cli.door import streams
 from hostwright.cli.door.libraries import lacking
 from hostwright.common import places, userpaths
 from hostwright.common.errors import InputError
-from hostwright.common.places import PRIVATE_DIR, state_root, write_whole
+from hostwright.common.places import PRIVATE_FILE, make_folder, state_root, write_whole
 
 if TYPE_CHECKING:
     from hostwright.common.secret import Secret
@@ -83,7 +83,7 @@ def _write(error: Exception, words: Sequence[str]) -> Path:
     """Write the report; its path. Raises ``OSError`` and ``InputError``."""
     now = datetime.now(UTC)
     folder = state_root() / REPORTS
-    folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+    make_folder(folder)
     path = folder / f"{now:%Y%m%dT%H%M%S}-{os.getpid()}.txt"
     text = "\n".join(
         (
@@ -93,7 +93,7 @@ def _write(error: Exception, words: Sequence[str]) -> Path:
             _without_secrets("".join(traceback.format_exception(error))),
         )
     )
-    write_whole(path, text.encode("utf-8", "backslashreplace"))
+    write_whole(path, text.encode("utf-8", "backslashreplace"), PRIVATE_FILE)
     return path
 
 

@@ -213,6 +213,8 @@ def _body(
     from hostwright.cli.views.shared import warn
 
     values = settings.readable(Mistakes()) if lenient else settings.current()
+    with Mistakes():  # those that are left are what a verb checks
+        settings.use_state()
     for sentence in settings.misspelt():
         warn(sentence)
     used = {name: each for name, each in values.items() if {**typed, **own}.get(name.replace("-", "_")) == each.value}

@@ -1,13 +1,18 @@
 """What options are where nobody types them: ``HOSTWRIGHT_<OPTION>`` in the environment, else the site's file.
 
     # hostwright.toml, beside inventory/
+    [site]
+    hosts = "@gpu,!mgmt01"
+    state = "/srv/hostwright"
+
     [options]
     max-fail = "10%"
     notify = "/usr/local/bin/tell-slack"
 
 The command line wins over the environment, and the environment over the file. Options have the same names in all three.
 Which hosts a call is for is always typed, and what is agreed to (``--yes``, ``--force``) stands in no file that others
-share. A mistake ends the verb with its place, before any host is touched; help and completion work all the same.
+share. What ``[site]`` says holds for every call: which hosts may get a stack, and where all operators keep their
+records. A mistake ends the verb with its place, before any host is touched; help and completion work all the same.
 """
 
 from __future__ import annotations
@@ -26,9 +31,12 @@ from invoke import Argument, Task
 
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import nearest, suggestion
+from hostwright.common.places import SITE_FILE, STATE_VARIABLE
+from hostwright.common.userpaths import expanded
 from hostwright.plan.roles.site import Site
 
-FILE, TABLE, PREFIX = "hostwright.toml", "options", "HOSTWRIGHT_"
+FILE, TABLE, SITE, PREFIX = SITE_FILE, "options", "site", "HOSTWRIGHT_"
+OF_SITE = ("hosts", "state")  #: what stands below [site], each a text
 TYPED = frozenset({"hosts", "host"})  #: commands that Hostwright starts find HOSTWRIGHT_HOST in their environment
 PATHS = frozenset({"inventory", "vault-password-file"})
 AGREED = frozenset({"yes", "force"})  #: not in the file
@@ -70,15 +78,46 @@ def readable(mistakes: Mistakes) -> Mapping[str, Setting]:
     """What is set now without a mistake; every mistake is added to ``mistakes``, with its place."""
     settings: dict[str, Setting] = {}
     with mistakes:
-        for name, value, origin in _of_file():
+        for table, name, value, origin in _of_file():
+            if table != TABLE:
+                continue
             with mistakes:
                 settings[name] = Setting(_in_site(name, _checked(name, value, origin), origin), origin)
+    with mistakes:
+        of_site()
     for name, kind in _known.items():
         variable = variable_of(name)
         if text := os.environ.get(variable, ""):
             with mistakes:
                 settings[name] = Setting(_parsed(kind, text, variable), variable)
     return settings
+
+
+def of_site() -> Mapping[str, Setting]:
+    """What the site's file says below ``[site]``. Raises ``InputErrors``."""
+    settings: dict[str, Setting] = {}
+    mistakes = Mistakes()
+    for table, name, value, origin in _of_file():
+        if table != SITE:
+            continue
+        with mistakes:
+            if name not in OF_SITE:
+                raise InputError(f"{name[:40]}: is no setting of a site; {suggestion(name, OF_SITE)}", origin)
+            if not isinstance(value, str) or not value.strip():
+                raise InputError(f"{name}: found {_shown(value)}, expected {_KINDS[str]}", origin)
+            settings[name] = Setting(value, origin)
+    mistakes.refuse()
+    return settings
+
+
+def use_state() -> None:
+    """Keep records where the site's file says, unless the environment says it; programs that we start do so too.
+
+    Raises ``InputErrors``.
+    """
+    state = of_site().get("state")
+    if state and not os.environ.get(STATE_VARIABLE):
+        os.environ[STATE_VARIABLE] = str(Path(state.origin).parent / expanded(state.value))
 
 
 def variable_of(option: str) -> str:
@@ -140,8 +179,8 @@ def _with(argument: Argument, setting: Setting) -> Argument:
     return argument
 
 
-def _of_file() -> Iterator[tuple[str, Any, str]]:
-    """Each option of the site's file with its value and place. Raises ``InputErrors``."""
+def _of_file() -> Iterator[tuple[str, str, Any, str]]:
+    """Each table of the site's file with its names, their values and places. Raises ``InputErrors``."""
     try:
         file = Site.find().root / FILE
         stamp = file.stat()
@@ -151,7 +190,7 @@ def _of_file() -> Iterator[tuple[str, Any, str]]:
 
 
 @lru_cache(maxsize=4)  # each of fifty verbs asks for its options' defaults
-def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, Any, str]]:
+def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
     try:
         with file.open(encoding="utf-8") as opened:
             text = opened.read(LARGEST + 1)
@@ -166,14 +205,21 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, Any, str]]:
     wrong = [
         InputError(f"there is no table [{name}]; the options stand below [{TABLE}]", _at(file, text, (name,)))
         for name in content
-        if name != TABLE
+        if name not in (TABLE, SITE)
     ]
-    if not isinstance(content.get(TABLE, {}), dict):
-        wrong.append(InputError(f"expected the table [{TABLE}]", _at(file, text, (TABLE,))))
+    tables = {name: content.get(name, {}) for name in (SITE, TABLE)}
+    wrong += [
+        InputError(f"expected the table [{name}]", _at(file, text, (name,)))
+        for name, table in tables.items()
+        if not isinstance(table, dict)
+    ]
     if wrong:
         raise InputErrors(wrong)
-    options = content.get(TABLE, {})
-    return [(name, value, _at(file, text, (TABLE, name))) for name, value in options.items()]
+    return [
+        (table, name, value, _at(file, text, (table, name)))
+        for table, values in tables.items()
+        for name, value in values.items()
+    ]
 
 
 def _not_toml(error: tomllib.TOMLDecodeError, text: str, file: Path) -> InputError:
@@ -204,7 +250,11 @@ def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
 def _checked(name: str, value: Any, origin: str) -> Any:
     """A value of the file as the option's. Raises ``InputError``."""
     if name in TYPED:
-        raise InputError(f"{name}: which hosts a call is for is always typed, and never set", origin)
+        raise InputError(
+            f"{name}: which hosts a call is for is always typed, and never set; which may get a stack at all: "
+            f"[{SITE}] hosts",
+            origin,
+        )
     if name in AGREED:
         raise InputError(f"{name}: is agreed to in each call (--{name}), and not here for all of them", origin)
     if name not in _known:

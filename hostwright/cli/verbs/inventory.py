@@ -14,7 +14,7 @@ from hostwright.apply.journal.redaction import MIN_INLINE, Redactor, secrets_in
 from hostwright.cli import console
 from hostwright.cli.arguments import Selection
 from hostwright.cli.console import Hanging
-from hostwright.cli.opening import members_of, open_fleet, refuse_unnamed
+from hostwright.cli.opening import members_of, open_fleet, outside_of, refuse_unnamed
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import print_document, warn
 from hostwright.common.errors import AS_DESIRED, BAD_INPUT, FAILED, InputErrors, Mistakes
@@ -28,6 +28,7 @@ from hostwright.plan.roles.listing import strangers_noted
 from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.sitecheck import SiteCheck, SiteRemark
 
+OUTSIDE = "none: outside"  #: in the place of the stack of a host that gets none, as the site's file says
 _REMARKS = 20  #: so many mistakes of hosts are shown
 _REDACTOR = Redactor(())  #: of passwords in addresses; every other secret is a ``Secret``
 
@@ -35,7 +36,7 @@ _REDACTOR = Redactor(())  #: of passwords in addresses; every other secret is a 
 def variables(selection: Selection, *, why: bool = False, as_json: bool = False) -> int:
     """``invoke vars``; ``why``: with file and line of every definition."""
     fleet = open_fleet(selection)
-    members = members_of(fleet, selection)
+    members = members_of(fleet, selection, outside=True)
     if as_json:
         rows: list[dict[str, object]]
         rows = [
@@ -123,13 +124,14 @@ def hosts(selection: Selection, *, as_json: bool = False) -> int:
     if fleet.strict:
         fleet.members(selection.hosts)
     chosen = fleet.select(selection.hosts, usable=False)
+    outside = outside_of(fleet, chosen)
     rows = [(host, fleet.stack_name(host)) for host in chosen]
     if as_json:
         secrets = [secret.reveal() for secret in secrets_in(chosen)]
-        print_document("hosts", {"hosts": [_listed(fleet, host, stack, secrets) for host, stack in rows]})
+        print_document("hosts", {"hosts": [_listed(fleet, host, stack, secrets, outside) for host, stack in rows]})
     else:
         out = console.make_console()
-        shown = [_cells(host, stack) for host, stack in rows]
+        shown = [_cells(host, OUTSIDE if host.name in outside else stack) for host, stack in rows]
         lines = console.in_columns(("host", "address", "stack", "groups"), shown, out.width)
         out.print(Group(*lines) if out.is_terminal else Text("\n").join(lines))  # one text of thousands is soon made
         out.print(Text(f"{count(len(rows), 'host')}: {fold([host.name for host in chosen])}", style="bold"))
@@ -143,7 +145,7 @@ def _cells(host: Host, stack: str) -> list[Text]:
     return [Text(printable(text)) for text in (host.name, address, stack, groups)]
 
 
-def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str]) -> dict[str, object]:
+def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str], outside: Sequence[str]) -> dict[str, object]:
     """A host as JSON values; ``None`` where the inventory leaves it to ``ssh_config``, and for the roles of a host that
     cannot be used. What was encrypted is masked."""
 
@@ -164,6 +166,7 @@ def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str]) -> dic
         "known_hosts": shown(host.known_hosts),
         "connection": host.connection,
         "stack": stack,
+        "outside": host.name in outside,
         "roles": roles,
         "groups": list(host.groups),
     }

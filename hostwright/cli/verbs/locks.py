@@ -26,7 +26,7 @@ def lock(
     """``invoke lock``: lock hosts for a reason and a time."""
     why, how_long = read_reason(reason), read_duration(lasts or DEFAULT_FOR)
     fleet = open_fleet(selection, connection, force=force)
-    members = members_of(fleet, selection)
+    members = members_of(fleet, selection, outside=True)
     password = ask_password(connection)
     return _shown(lambda: fleet.lock(members, why, how_long, force=force, password=password), as_json=as_json)
 
@@ -34,7 +34,7 @@ def lock(
 def locks(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
     """``invoke lock --list``: existing locks."""
     fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
+    members = members_of(fleet, selection, outside=True)
     password = ask_password(connection)
     return _shown(lambda: fleet.locks(members, password=password), as_json=as_json)
 
@@ -42,7 +42,7 @@ def locks(selection: Selection, connection: ConnectionOptions, *, as_json: bool 
 def unlock(selection: Selection, connection: ConnectionOptions, *, force: bool = False, as_json: bool = False) -> int:
     """``invoke unlock``."""
     fleet = open_fleet(selection, connection, force=force)
-    members = members_of(fleet, selection)
+    members = members_of(fleet, selection, outside=True)
     password = ask_password(connection)
     return _shown(lambda: fleet.unlock(members, force=force, password=password), as_json=as_json)
 

@@ -27,7 +27,7 @@ def power(
     wanted = Order(order, Boot(boot, image), force)
     wanted.check()
     fleet = open_fleet(selection, connection, force=force)
-    members = members_of(fleet, selection)
+    members = members_of(fleet, selection, outside=True)
     password = None
     if order in DISTURBING:
         what = f"`power {order}` ends all that runs on hosts"

@@ -154,7 +154,7 @@ def _follow_here(summary: RunSummary, *, as_json: bool) -> int:
 def _follow_on_hosts(selection: Selection, connection: ConnectionOptions, *, as_json: bool) -> int:
     """Follow on the hosts themselves what works on them."""
     fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
+    members = members_of(fleet, selection, outside=True)
     audience = run_audience(as_json=as_json)
     return show_followed(fleet.follow(members, password=ask_password(connection), audience=audience), as_json=as_json)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hostwright.common.errors import HostError
-from hostwright.common.places import ANOTHER_STATE, plain_name, refused, state_root, write_whole
+from hostwright.common.places import ANOTHER_STATE, make_folder, plain_name, refused, state_root, write_whole
 from hostwright.transport.identity.keys import HostKey
 
 FOLDER = Path("seeds", "given")  #: below the state directory; the public key that each host was given
@@ -18,8 +18,7 @@ def remember(host: str, seeded: HostKey) -> None:
     """Note that a host is given this key. Raises ``HostError`` where that cannot be written."""
     file = _file(host)
     try:
-        for folder in (file.parents[1], file.parent):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(file.parent)
         write_whole(file, f"{seeded.line}\n".encode())
     except OSError as error:
         sentence = f"{error.filename or file} cannot be written: {refused(error, ANOTHER_STATE)}"

@@ -166,6 +166,7 @@ class ListedHost(TypedDict):
     known_hosts: str | None
     connection: str
     stack: str
+    outside: bool
     roles: list[str] | None
     groups: list[str]
 

@@ -18,7 +18,7 @@ from typing import Self
 
 from hostwright.apply.executors.cluster.errand import Message
 from hostwright.apply.executors.cluster.sites import remove_unused
-from hostwright.common.places import PRIVATE_FILE, make_private, plain_name, state_root
+from hostwright.common.places import PRIVATE_FILE, make_folder, plain_name, state_root
 
 FOLDER = "attempts"  #: below the state directory: a folder for each run, a file in it for each attempt
 LONGEST = 64 << 20  #: bytes of one message; facts of a host take some hundred kilobytes
@@ -46,7 +46,7 @@ class AttemptRecord:
         folder = folder_of(run, root)
         record = cls(folder / f"{plain_name(host)}.{attempt}")
         with suppress(OSError):
-            make_private(folder)
+            make_folder(folder)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             record._fd = os.open(record._path, flags, PRIVATE_FILE)
         return record

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hostwright.common.errors import InputError
-from hostwright.common.places import make_private, state_root
+from hostwright.common.places import make_folder, state_root
 from hostwright.common.text import shown_bytes
 from hostwright.plan.member import Roster
 from hostwright.plan.roles.site import STANDARD, Site
@@ -117,7 +117,7 @@ def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
     Raises ``ValueError`` for an archive that is not what its digest says, and ``OSError``.
     """
     folder = (root or state_root()) / FOLDER
-    make_private(folder)
+    make_folder(folder)
     place = folder / archive.digest
     if not place.is_dir():
         plain = gzip.decompress(archive.body)

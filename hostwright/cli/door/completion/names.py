@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import nearest
-from hostwright.common.places import PRIVATE_DIR, state_root, write_whole
+from hostwright.common.places import make_folder, state_root, write_whole
 from hostwright.common.userpaths import expanded
 from hostwright.plan.roles.site import STANDARD, Site
 
@@ -106,7 +106,7 @@ def _keep(place: Path, names: Names) -> None:
 
 def _make(folder: Path) -> None:
     with suppress(OSError):
-        folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+        make_folder(folder)
 
 
 def _files(source: Path) -> Iterator[Path]:

@@ -33,7 +33,7 @@ def run(
         raise InputError("goes with --root alone: without it, locks of hosts do not matter", "--force")
     command = RemoteCommand(words, root, _limit_s(timeout))
     fleet = open_fleet(selection, connection, force=force)
-    members = members_of(fleet, selection)
+    members = members_of(fleet, selection, outside=True)
     password = ask_password(connection) if root else None
     began_s = time.monotonic()
     ended = fleet.run(members, command, change=change, password=password, audience=command_audience())

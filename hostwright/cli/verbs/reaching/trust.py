@@ -18,7 +18,7 @@ def trust(selection: Selection, *, fingerprint: str = "", forget: bool = False, 
     """``invoke trust``: the old keys of hosts out, the new ones in; or only the old ones out (``--forget``)."""
     wanted = read_fingerprint(fingerprint.strip()) if fingerprint else ""
     fleet = open_fleet(selection)
-    members = members_of(fleet, selection)
+    members = members_of(fleet, selection, outside=True)
     if wanted and forget:
         raise InputError("--forget takes no fingerprint: give either --fingerprint or --forget", "--forget")
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright.common.errors import HostwrightError
-from hostwright.common.places import ANOTHER_STATE, refused, write_whole
+from hostwright.common.places import ANOTHER_STATE, PRIVATE_FILE, make_folder, refused, write_whole
 from hostwright.common.secret import Secret
 from hostwright.rebuild.install.tls.bootpart import boot_part
 
@@ -100,10 +100,10 @@ def open_authority(root: Path) -> Authority:
     folder = root / FOLDER
     file = folder / KEY
     with _told(folder):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder)
         with FileLock(folder / ".lock"):
             if not file.exists():
-                write_whole(file, _new_authority().reveal().encode())
+                write_whole(file, _new_authority().reveal().encode(), PRIVATE_FILE)
             authority = _read(file)
             public = _public_pem(authority.certificate)
             files = {CERTIFICATE: public, PART: boot_part(public, subject_hash(authority.certificate))}
