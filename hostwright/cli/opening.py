@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright import transport
@@ -16,12 +17,15 @@ from hostwright.cli.door.unforeseen import FLEET, TYPED
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError, Mistakes
+from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.vault import Vault, password_of
 from hostwright.common.secret import Secret
 from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Members
 from hostwright.inventory import Host
 from hostwright.inventory.patterns import counted, fold, named_by
+from hostwright.inventory.reading.ansible import vault_password_files
+from hostwright.plan.roles.site import Site
 
 if TYPE_CHECKING:
     from hostwright.prove.model import Level
@@ -72,12 +76,42 @@ def members_of(fleet: Fleet, selection: Selection, *, outside: bool = False) -> 
     """The hosts that were named, narrowed to ``--roles``, and without those that get no stack in this site unless
     ``outside``, for verbs that are not about stacks."""
     refuse_unnamed(fleet, selection)
-    roles = [name.strip() for name in selection.roles.split(",") if name.strip()]
+    roles = _roles(fleet, selection.roles)
     pattern = selection.hosts if outside else _inside(fleet, selection.hosts)
     members = fleet.members(pattern, roles)
     for note in members.notes:
         warn(note)
+    if "!" in selection.roles:
+        _tell_needed(members)
     return members
+
+
+def _roles(fleet: Fleet, text: str) -> list[str]:
+    """The roles that ``--roles`` names, without those behind ``!``; of ``!`` alone, all others. Raises
+    ``InputError``."""
+    known = [role.name for role in fleet.roles]
+    given = [name.strip() for name in text.split(",") if name.strip()]
+    named = [name for name in given if not name.startswith("!")]
+    without = [name[1:].strip() for name in given if name.startswith("!")]
+    for name in without:
+        if name not in known:
+            raise InputError(f"there is no role {name!r}; {suggestion(name, known)}", "--roles")
+    left = [name for name in named or known if name not in without] if without else named
+    if without and not left:
+        raise InputError(f"{text!r} leaves no role", "--roles")
+    return left
+
+
+def _tell_needed(members: Members) -> None:
+    """Say which roles need one that was left out: that one is left on each host as it is."""
+    found: dict[str, dict[str, None]] = {}
+    for member in members:
+        left_out = {role.name for role in member.of_host} - {role.name for role in member.roles}
+        for role in member.roles:
+            for need in left_out.intersection(role.needs):
+                found.setdefault(need, {})[role.name] = None
+    for need, roles in found.items():
+        warn(f"--roles leaves out {need}, which {', '.join(roles)} need: it stays on the hosts as it is there")
 
 
 def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
@@ -137,13 +171,24 @@ def hosts_at_once(text: str) -> int:
 
 
 def _vault_passwords() -> Iterator[Secret]:
-    """Ansible Vault's, where the call or Ansible's environment variable names its place."""
+    """Ansible Vault's, where the call, Ansible's environment variable or the site's ``ansible.cfg`` names its place."""
     given = VAULT.get(VaultOptions())
     if file := given.password_file or os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE", ""):
         yield password_of(file)
+    elif not given.ask:
+        yield from map(password_of, map(str, dict.fromkeys(_configured_passwords())))
     if given.ask:
         without = "name a file or a program with --vault-password-file"
         yield _typed("vault password: ", "--ask-vault-password", without)
+
+
+def _configured_passwords() -> list[Path]:
+    """The files with vault passwords that the ``ansible.cfg`` of the site names; without a site, there is none."""
+    try:
+        root = Site.find().root
+    except InputError:
+        return []
+    return vault_password_files(root)
 
 
 def _typed(prompt: str, option: str, without: str) -> Secret:

@@ -15,7 +15,7 @@ from hostwright.inventory.draft import Draft
 from hostwright.inventory.merging import merge
 from hostwright.inventory.model import Inventory
 from hostwright.inventory.reading.ansible import configured, read_with_ansible
-from hostwright.inventory.reading.sources import files_of, read_file, read_list, sources_of
+from hostwright.inventory.reading.sources import files_of, is_stray, read_file, read_list, sources_of
 from hostwright.inventory.reading.variablefiles import read_variable_files
 
 
@@ -46,6 +46,8 @@ def load(
             trial = draft.trial()
             if not _read(file, trial, failed, tell):
                 plugins.append(file)
+            elif len(files) > 1 and is_stray(file, trial):
+                failed += [errors[0] for errors in list(trial.of_hosts.values())[:1]]
             elif not trial.errors:
                 draft.absorb(trial)
             failed += trial.errors

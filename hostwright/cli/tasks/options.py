@@ -47,7 +47,11 @@ class Option:
         return replace(self, default=default)
 
 
-HOSTS = Option("hosts", "which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all", "")
+HOSTS = Option(
+    "hosts",
+    "which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all; ^FILE: those that a file lists, ^-: standard input",
+    "",
+)
 ALL_HOSTS = HOSTS.when_silent("all")  #: of verbs that show all hosts where none is named
 HOST = Option("host", "the host", "")  #: of verbs about a single host
 INVENTORIES = Option(
@@ -62,7 +66,9 @@ STRICTLY = Option(
     "strict", "end with 2 if a host cannot be provisioned, or has a variable that only looks like a role's", False
 )
 VAR = Option("var", "set a variable for this run, KEY=VALUE; repeatable", None)
-ROLES = Option("roles", "only these roles, without those that they need: base,driver", "")
+ROLES = Option(
+    "roles", "only these roles, without those that they need: base,driver; or all but some: '!tensorflow'", ""
+)
 JSON = Option("json", "print a single JSON document and nothing else", False)
 ASK_BECOME_PASS = Option("ask_become_pass", "prompt once for the sudo password", False)
 ACCEPT_NEW = Option(
@@ -210,6 +216,7 @@ def _call(
 def _body(
     body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...], own: Mapping[str, Any], lenient: bool
 ) -> int:
+    from hostwright.cli import hostlists
     from hostwright.cli.views.shared import warn
 
     values = settings.readable(Mistakes()) if lenient else settings.current()
@@ -219,6 +226,8 @@ def _body(
         warn(sentence)
     used = {name: each for name, each in values.items() if {**typed, **own}.get(name.replace("-", "_")) == each.value}
     NOTIFY.set(typed.pop(NOTIFIED.name, ""))
+    for option in {HOSTS.name, HOST.name} & typed.keys():
+        typed[option] = hostlists.filled_in(typed[option] or "")
     CALL.set(_taken_over(typed))
     VAULT.set(VaultOptions(typed.pop(VAULT_FILE.name, ""), typed.pop(ASK_VAULT.name, False)))
     STRICT.set(typed.pop(STRICTLY.name, False))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import configparser
 import os
 import shutil
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,16 +45,37 @@ def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: D
 
 def configured(root: Path) -> tuple[Path, list[Path]] | None:
     """The ``ansible.cfg`` that counts in a directory, and the inventories that it names; ``None`` if it names none."""
+    file, defaults = _defaults(root)
+    sources = [file.parent / expanded(part) for part in _parts(defaults.get("inventory", ""))]
+    return (file, sources) if sources else None
+
+
+def vault_password_files(root: Path) -> list[Path]:
+    """The files with passwords of Ansible Vault that the ``ansible.cfg`` of a directory names, in their order:
+    ``vault_password_file``, and those of ``vault_identity_list``, but for its prompts. Raises ``InputError``."""
+    file, defaults = _defaults(root)
+    identities = (part.rpartition("@")[2] for part in _parts(defaults.get("vault_identity_list", "")))
+    named = [defaults.get("vault_password_file", "").strip(), *identities]
+    return [file.parent / expanded(name) for name in named if name and not name.startswith("prompt")]
+
+
+def _defaults(root: Path) -> tuple[Path, Mapping[str, str]]:
+    """The ``ansible.cfg`` that counts in a directory, and its section ``defaults``: nothing where everybody may write
+    to the directory, as in Ansible."""
     named = os.environ.get("ANSIBLE_CONFIG", "")
     file = expanded(named) if named else root / "ansible.cfg"
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
+        if not named and root.is_dir() and root.stat().st_mode & stat.S_IWOTH:
+            return file, {}
         parser.read(file, "utf-8")
     except (OSError, configparser.Error, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {' '.join(str(error).split())}", str(file)) from error
-    text = parser.get("defaults", "inventory", fallback="")
-    sources = [file.parent / expanded(part.strip()) for part in text.split(",") if part.strip()]
-    return (file, sources) if sources else None
+    return file, dict(parser["defaults"]) if parser.has_section("defaults") else {}
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _group(name: str, body: Mapping[str, Any], origin: Origin, draft: Draft) -> None:

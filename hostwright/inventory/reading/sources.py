@@ -17,6 +17,7 @@ from hostwright.inventory.reading.ini import read_ini
 from hostwright.inventory.reading.yaml_dialect import read_yaml
 
 _YAML = (".yml", ".yaml", ".json")
+_INVENTORIES = ("", ".ini", *_YAML)  #: endings of files whose mistakes are those of an inventory
 _LOOKS_LIKE_YAML = re.compile(r"^(---|\{|[^\s#;\[][^=\[]*:\s*(#.*)?$)")
 _IGNORED_NAMES = ("group_vars", "host_vars", "vars_plugins")
 _IGNORED_ENDINGS = (
@@ -73,6 +74,12 @@ def _below(entry: Path, above: set[Path]) -> list[Path]:
     if here in above:
         return []
     return [file for inner in _entries(entry) for file in _below(inner, above | {here})]
+
+
+def is_stray(file: Path, read: Draft) -> bool:
+    """Whether a file beside others is not an inventory, by its ending and by what was read: not one of its lines begins
+    with a possible name of a host. Such is a table (``.csv``), or a source text."""
+    return file.suffix not in _INVENTORIES and bool(read.hosts) and read.hosts.keys() <= read.unusable
 
 
 def read_list(listed: str, draft: Draft) -> None:

@@ -236,3 +236,37 @@ def test_without_ansible_a_plugins_configuration_is_left_out_and_said(
     assert "all.toml: is the configuration of an Ansible inventory plugin" in load(site).notes[0]
     with pytest.raises(InputErrors, match="there is no ansible-inventory on this machine's PATH"):
         load(site / "all.toml")
+
+
+STRAY = {
+    "machines.csv": "mac,ip,name\n00:11,10.0.0.1,gpu09\n",
+    "files/metrics.csv": "# Format,,\nDCGM_FI_DEV_SM_CLOCK,  gauge, SM clock frequency (in MHz).\n",
+    "tool.py": "print(1)\n",
+    "ca.pem": "-----BEGIN CERTIFICATE-----\nMIIB\n",
+    "README": "Hosts of rack 3\n",
+    "requirements.yml": "- src: x\n",
+}
+
+
+def test_a_file_that_is_no_inventory_is_left_out_with_a_note(tmp_path: Path) -> None:
+    """NVIDIA/deepops' config.example has a table of metrics beside its inventory."""
+    files(tmp_path, {"inventory": "[gpu]\ngpu01\ngpu02\n", **STRAY})
+    inventory = load(tmp_path)
+    assert [*inventory.hosts] == ["gpu01", "gpu02"]
+    assert [host.name for host in select(inventory, "all")] == ["gpu01", "gpu02"], "none of them keeps others waiting"
+    notes = "\n".join(inventory.notes)
+    assert [name for name in STRAY if f"{name}:" not in notes] == []
+    assert notes.count("the file is left out") >= len(STRAY)
+
+
+def test_a_name_that_cannot_be_is_a_mistake_in_a_file_that_is_an_inventory(tmp_path: Path) -> None:
+    for name in ("hosts", "hosts.ini"):
+        folder = tmp_path / name.replace(".", "_")
+        files(folder, {"inventory": "gpu01\n", name: "gpu,02\n"})
+        with pytest.raises(InputErrors, match="cannot be a host's name"):
+            select(load(folder), "all")
+
+
+def test_an_inventory_of_another_ending_is_read_alone_and_beside_others(tmp_path: Path) -> None:
+    files(tmp_path, {"inventory": "gpu01\n", "more.csv": "gpu02\n"})
+    assert [*load(tmp_path).hosts] == ["gpu01", "gpu02"]

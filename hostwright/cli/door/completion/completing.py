@@ -108,7 +108,7 @@ def _state(
 def _values(option: str, last: str, before: Sequence[str]) -> list[str]:
     """Of an option's values those that begin like this; none where they are files or any text."""
     done, comma, part = last.rpartition(",") if option in _LISTS else ("", "", last)
-    sign = part[:1] if option == "hosts" and part[:1] in _SIGNS else ""
+    sign = part[:1] if part[:1] in {"hosts": _SIGNS, "roles": "!"}.get(option, "") else ""
     taken = set(done.split(","))
     if option == "hosts" and (of_run := OF_A_RUN.fullmatch(f"{part.lstrip(_SIGNS)}0")):
         found = [f"@{of_run['set']}:{run}" for run in _latest_runs()]

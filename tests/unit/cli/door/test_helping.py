@@ -120,7 +120,8 @@ def test_an_option_without_its_value_is_explained() -> None:
     command = [sys.executable, "-m", "hostwright", "plan", "--hosts"]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert done.stderr == (
-        "--hosts needs a value behind it: which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all\n"
+        "--hosts needs a value behind it: which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all; "
+        "^FILE: those that a file lists, ^-: standard input\n"
     )
     assert (done.returncode, done.stdout) == (2, "")
 

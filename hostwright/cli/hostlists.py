@@ -1,0 +1,65 @@
+"""Hosts that a file lists, as pdsh takes them: ``--hosts ^FILE``, and ``^-`` for standard input."""
+
+from __future__ import annotations
+
+import sys
+
+from hostwright.common.errors import InputError
+from hostwright.common.places import unread
+from hostwright.common.userpaths import STDOUT, expanded
+
+MARK = "^"
+LARGEST = 4 * 1024 * 1024  #: characters: a hundred thousand names of hosts
+_OPTION = "--hosts"
+
+
+def filled_in(pattern: str) -> str:
+    """A ``--hosts`` pattern with the hosts of each file in the place of its name; ``!^FILE`` excludes them.
+
+    A file has a name or another term in each line, or several with commas or blanks between them; what follows a ``#``
+    is a comment. Raises ``InputError``.
+    """
+    if MARK not in pattern:
+        return pattern
+    return ",".join(part for term in pattern.split(",") for part in _of_term(term.strip()))
+
+
+def _of_term(term: str) -> list[str]:
+    sign = term[:1] if term[:1] in ("!", "&") else ""
+    name = term.removeprefix(sign)
+    if not name.startswith(MARK):
+        return [term]
+    if sign == "&":
+        raise InputError(
+            f"{term!r}: & cannot stand before a file; name the file alone, and the group behind &", _OPTION
+        )
+    listed = _listed(name.removeprefix(MARK))
+    if not sign:
+        return listed
+    from hostwright.inventory.patterns import terms  # only who leaves a file's hosts out waits for it
+
+    excluded = terms(",".join(listed))
+    if any(one[0] in "!&" for one in excluded):
+        raise InputError(f"{term!r}: a file behind ! cannot have terms with ! or &", _OPTION)
+    return [sign + one for one in excluded]
+
+
+def _listed(name: str) -> list[str]:
+    where = "standard input" if name == STDOUT else name
+    try:
+        if name == STDOUT:
+            text = sys.stdin.read(LARGEST + 1)
+        else:
+            with expanded(name).open(encoding="utf-8") as file:
+                text = file.read(LARGEST + 1)
+    except OSError as error:
+        raise InputError(f"{where}: {unread(error)}", _OPTION) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: is not UTF-8 text", _OPTION) from error
+    if len(text) > LARGEST:
+        raise InputError(f"{where}: is longer than {LARGEST // 1024**2} MiB, which no list of hosts is", _OPTION)
+    lines = (line.partition("#")[0] for line in text.splitlines())
+    listed = [term for line in lines for term in line.replace(",", " ").split()]
+    if not listed:
+        raise InputError(f"{where}: lists no host", _OPTION)
+    return listed
