@@ -111,7 +111,7 @@ def _tell_needed(members: Members) -> None:
             for need in left_out.intersection(role.needs):
                 found.setdefault(need, {})[role.name] = None
     for need, roles in found.items():
-        warn(f"--roles leaves out {need}, which {', '.join(roles)} need: it stays on the hosts as it is there")
+        warn(f"--roles leaves out {need}, needed by {', '.join(roles)}: it stays on the hosts as it is there")
 
 
 def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:

@@ -70,6 +70,24 @@ def test_a_canary_that_fails_stops_the_run(provisioned: FrontDoor, inventory: Pa
     assert [one["host"] for one in chosen["hosts"]] == ["gpu01", "gpu02"]
 
 
+def test_a_locked_canary_is_left_out_and_a_stopped_rollout_is_resumed_by_its_name(
+    provisioned: FrontDoor, inventory: Path, gpu01: Machine
+):
+    on(gpu01, "rm /etc/profile.d/cuda.sh")
+    run(provisioned, inventory, 0, "lock", "--hosts", "gpu01", "--reason", "RMA")
+    words = ("provision", "--hosts", "gpu01,gpu02", "--canary", "1", "--max-fail", "0")
+    done = run(provisioned, inventory, 3, *words)
+    assert [(error["host"], error["kind"]) for error in done["errors"]] == [("gpu01", "Locked")]
+    assert [host["host"] for host in done["hosts"]] == ["gpu02"], "it takes the place of the canary"
+    run(provisioned, inventory, 0, "unlock", "--hosts", "gpu01")
+    repair = run(provisioned, inventory, 0, "provision", "--hosts", "gpu02")
+    chosen = run(provisioned, inventory, 0, "hosts", "--hosts", f"@locked:{done['run']}")
+    assert [one["host"] for one in chosen["hosts"]] == ["gpu01"]
+    again = run(provisioned, inventory, 0, "provision", "--resume", done["run"].rpartition("-")[2])
+    assert [(host["host"], host["result"]) for host in again["hosts"]] == [("gpu01", "changed")]
+    assert again["run"] != repair["run"]
+
+
 def test_a_set_of_a_run_that_never_was_is_an_error(provisioned: FrontDoor, inventory: Path):
     run(provisioned, inventory, 2, "hosts", "--hosts", "@failed")
     run(provisioned, inventory, 2, "provision", "--resume")
