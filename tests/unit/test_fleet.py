@@ -127,10 +127,10 @@ def test_a_run_is_recorded_emits_events_and_selects_locked_hosts(silent: Fleet) 
     members = silent.members("gpu05", ["base"])
     ended = silent.provision(members, change=change, audience=Audience.of(heard.append))
     (error,) = ended.results.errors
-    assert (ended.status, "set aside on this machine, locked by ada@desk" in error.sentence) == (1, True)
+    assert (ended.status, "set aside on this machine, locked by ada@desk" in error.sentence) == (3, True)
     assert [(event.host, event.result) for event in heard if isinstance(event, HostEnded)] == [("gpu05", "locked")]
     (run,) = Runs(state_root()).list()
-    assert (run.run, run.header.verb, run.status) == (ended.run, "provision", 1)
+    assert (run.run, run.header.verb, run.status) == (ended.run, "provision", 3)
     assert run.header.options == {"hosts": "gpu05", "roles": "base", "drain": True, "max_fail": "10%"}
     assert [member.name for member in silent.members("@locked")] == ["gpu05"]
     with pytest.raises(InputError, match="@failed"):

@@ -66,9 +66,7 @@ STRICTLY = Option(
     "strict", "end with 2 if a host cannot be provisioned, or has a variable that only looks like a role's", False
 )
 VAR = Option("var", "set a variable for this run, KEY=VALUE; repeatable", None)
-ROLES = Option(
-    "roles", "only these roles, without those that they need: base,driver; or all but some: '!tensorflow'", ""
-)
+ROLES = Option("roles", "only these roles, without those that they need: base,driver; or all but one: '!NAME'", "")
 JSON = Option("json", "print a single JSON document and nothing else", False)
 ASK_BECOME_PASS = Option("ask_become_pass", "prompt once for the sudo password", False)
 ACCEPT_NEW = Option(
@@ -216,7 +214,7 @@ def _call(
 def _body(
     body: Callable[..., int], typed: dict[str, Any], args: tuple[Any, ...], own: Mapping[str, Any], lenient: bool
 ) -> int:
-    from hostwright.cli import hostlists
+    from hostwright.cli.tasks import hostlists
     from hostwright.cli.views.shared import warn
 
     values = settings.readable(Mistakes()) if lenient else settings.current()

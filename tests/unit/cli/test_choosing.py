@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.cli.hostlists import filled_in
+from hostwright.cli.tasks.hostlists import filled_in
 from hostwright.common.errors import InputError
 from tests.unit.cli.test_settings import Call, call, site
 
