@@ -2,6 +2,9 @@
 
 import sys
 
+if __name__ == "__main__" and not sys.flags.safe_path:
+    del sys.path[0]  # the working directory: it may belong to anybody, and nothing there is a module of ours
+
 
 def main() -> None:
     """What the installed command calls. Its own imports take long enough for a Ctrl-C, too."""

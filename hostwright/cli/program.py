@@ -11,11 +11,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
-from invoke import Argument, Collection, Exit, FilesystemLoader, ParseError, Program, Task
+from invoke import Argument, Collection, Exit, ParseError, Program, Task
 from invoke.parser import Parser
 
 from hostwright import __version__
@@ -28,12 +28,13 @@ from hostwright.cli.door.unforeseen import place_of, sentence_of
 from hostwright.cli.door.words import WordsParser, names_of
 from hostwright.cli.tasks import VERBS, settings
 from hostwright.cli.tasks.begin import completion, init
-from hostwright.cli.tasks.ofroles import verbs_of_roles
-from hostwright.common.errors import InputError
+from hostwright.cli.tasks.ofroles import own_verbs
+from hostwright.common.errors import InputError, described
 
 #: as ``hostwright.apply`` says and counts it, whose import would take longer than most verbs
 STOPPED, INTERRUPTED = "stopped; nothing was changed", 130
 BAD_INPUT, FAILED = 2, 1
+_QUESTIONS = {"--help", "-h", "--version", "-V", "--complete", "--print-completion-script"}
 
 STANDARD: tuple[Task[Any] | Collection, ...] = (*VERBS, init, completion)
 
@@ -57,45 +58,54 @@ class Hostwright(Program):
             self.config = self.config_class(lazy=True)
 
     def parse_collection(self) -> None:
-        """Load the site's tasks. The site that was named is an environment variable, so that all that is started
-        knows it."""
-        from hostwright.common.errors import InputError
-        from hostwright.plan.roles.site import VARIABLE, Site
+        """Load the verbs. The site that was named is an environment variable, so that all that is started knows it."""
+        from hostwright.plan.roles.site import VARIABLE
 
         named = _named(self.argv[1:])
         PROGRAM.set(self.binary)
         SITE.set(named)
         if named:
             os.environ[VARIABLE] = named
-        try:
-            self.namespace = self._tasks_of(str(Site.find().root))
-        except InputError as error:
-            if os.environ.get(VARIABLE) and not self._needs_no_site():
-                raise Exit(str(error), code=error.exit_status) from error
-            self.namespace = Collection(*STANDARD)  # no site here: the verbs that need one say so
-        except Exit:
-            if not self._needs_no_site():
-                raise
-            self.namespace = Collection(*STANDARD)
+        self._only_read = _is_question(self.argv[1:])
+        self.namespace = self._verbs()
         super().parse_collection()
 
-    def _needs_no_site(self) -> bool:
-        """Whether the verb works without a site: a mistake in one is no matter to every new shell that asks for the
-        completion."""
-        return next((word for word in self.argv[1:] if not word.startswith("-")), "") in {init.name, completion.name}
+    def _verbs(self) -> Collection:
+        """The standard verbs and the site's own; of these only their text where nothing of a site may be run."""
+        from hostwright.common.errors import InputError
+        from hostwright.common.ownership import NotTrusted
+        from hostwright.plan.roles.site import VARIABLE, Site
+
+        self._not_trusted = ""
+        if _verb(self.argv[1:]) in {init.name, completion.name}:  # they work without a site, and with any
+            return Collection(*STANDARD)
+        try:
+            root = Site.find().root
+        except InputError as error:
+            if os.environ.get(VARIABLE) and not self._only_read:
+                raise Exit(str(error), code=error.exit_status) from error
+            self._not_trusted = str(error) if isinstance(error, NotTrusted) else ""
+            return Collection(*STANDARD)  # no site here: the verbs that need one say so
+        return _written(root) if self._only_read else self._tasks_of(root)
 
     def parse_core(self, argv: list[str] | None) -> None:
-        """As Invoke's; a mistake ends with 2. What Python compiles is kept, as anywhere: Invoke forbids it."""
+        """As Invoke's; a mistake ends with 2. Words behind ``--`` are known to the verb in front of them. What Python
+        compiles is kept, as anywhere: Invoke forbids it."""
         with _mistakes():
             super().parse_core(argv)
+        if "--" in self.argv:
+            self.core.unparsed += self.argv[self.argv.index("--") :]
         sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)
 
     def parse_tasks(self) -> None:
-        """As Invoke's; a mistake ends with 2. Words behind ``--`` are known to the verb in front of them."""
-        if "--" in self.argv:
-            self.core.unparsed += self.argv[self.argv.index("--") :]
-        with _mistakes():
-            super().parse_tasks()
+        """As Invoke's; a mistake ends with 2."""
+        try:
+            with _mistakes():
+                super().parse_tasks()
+        except Exit as error:
+            if self._not_trusted:  # the verb may be one of that site
+                raise Exit(f"{error.message}; {self._not_trusted}", code=error.code) from error
+            raise
 
     def parse_cleanup(self) -> None:
         """As Invoke's; help for a verb that does not exist names the nearest one, and a verb with ``--version`` behind
@@ -110,6 +120,10 @@ class Hostwright(Program):
             self._refuse_no_group(group)
         with _mistakes():
             super().parse_cleanup()
+        if self._only_read:  # no question after all: `--help` was a word of a verb
+            self._only_read = False
+            self.collection = self.namespace = self._verbs()
+            self.parse_tasks()
 
     def _refuse_no_group(self, name: str) -> None:
         """Refuse ``--list NAME`` where no verbs begin so."""
@@ -139,7 +153,7 @@ class Hostwright(Program):
     def _candidates(self, words: Sequence[str]) -> list[str]:
         self.create_config()
         self.parse_core(["hostwright"])
-        self.argv = ["hostwright", *words]
+        self.argv = ["hostwright", "--complete", *words]
         self.parse_collection()
         with suppress(InputError):
             settings.use_state()
@@ -149,28 +163,44 @@ class Hostwright(Program):
         made = super()._make_parser()
         return WordsParser(contexts=made.contexts.values(), initial=made.initial)
 
-    def _tasks_of(self, root: str) -> Collection:
+    def _tasks_of(self, root: Path) -> Collection:
         """A site's tasks, as ``invoke`` finds them there, those of its roles, and the standard verbs that these do
         not replace."""
+        from hostwright.cli.door import sitetasks
+
         try:
-            module, place = FilesystemLoader(config=self.config, start=root).load("tasks")
-        except Exception as error:
-            file = Path(root) / "tasks.py"
-            sentence = f"{place_of(error, file)}: {type(error).__name__}: {error}"
+            module = sitetasks.load(root)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also what ends a program
+            sentence = f"{place_of(error, root / 'tasks.py')}: {described(error)}"
             raise Exit(f"{sentence}; `hostwright` reads the tasks of the site there", code=BAD_INPUT) from error
-        self.config.set_project_location(place)
+        self.config.set_project_location(str(root))
         self.config.load_project()
-        tasks = Collection.from_module(module, loaded_from=place, auto_dash_names=self.config.tasks.auto_dash_names)
-        taken = {*tasks.tasks, *tasks.collections}
-        for verb in (*verbs_of_roles(Path(root) / "roles"), *STANDARD):
-            if verb.name in taken:
-                continue
-            taken.add(verb.name)
-            if isinstance(verb, Collection):
-                tasks.add_collection(verb)
-            else:
+        auto_dash = self.config.tasks.auto_dash_names
+        tasks = Collection.from_module(module, loaded_from=str(root), auto_dash_names=auto_dash)
+        return _with_standard(tasks, own_verbs(root, run=True))
+
+
+def _written(root: Path) -> Collection:
+    """Likewise, as they are written: nothing of the site is run."""
+    from hostwright.cli.door.written import verbs_in
+
+    return _with_standard(verbs_in(root / "tasks.py", "tasks"), own_verbs(root, run=False))
+
+
+def _with_standard(tasks: Collection, of_roles: Sequence[Collection]) -> Collection:
+    """A site's verbs with those of its roles, which replace those of standard roles, and the standard verbs."""
+    for verb in (*of_roles, *STANDARD):
+        if isinstance(verb, Task):
+            if verb.name not in {*tasks.tasks, *tasks.collections}:
                 tasks.add_task(verb)
-        return tasks
+            continue
+        if any(tasks.collections.get(verb.name) is each for each in STANDARD):
+            tasks.collections.pop(verb.name)
+        if verb.name not in {*tasks.tasks, *tasks.collections}:
+            tasks.add_collection(verb)
+    return tasks
 
 
 @contextmanager
@@ -184,11 +214,24 @@ def _mistakes() -> Iterator[None]:
 
 def _named(words: Sequence[str]) -> str:
     """The value of ``--site``, which may also follow the verb: verbs are known only once the site is."""
-    for word, after in pairwise((*words, "")):
+    ours = [*takewhile(lambda word: word != "--", words), ""]
+    for word, after in pairwise(ours):
         option, sign, value = word.partition("=")
         if option == "--site":
             return value if sign else after
     return ""
+
+
+def _verb(words: Sequence[str]) -> str:
+    """The first word that is neither an option nor the value of ``--site``."""
+    return next((word for before, word in pairwise(("", *words)) if before != "--site" and word[:1] != "-"), "")
+
+
+def _is_question(words: Sequence[str]) -> bool:
+    """Whether a call probably asks for help, the version or words to complete, so that nothing of a site is run."""
+    ours = set(takewhile(lambda word: word != "--", words))
+    is_bare = _verb(words) in {"", "help"} and not ours & {"--list", "-l"}
+    return is_bare or bool(_QUESTIONS & ours)
 
 
 program = Hostwright(

@@ -37,6 +37,17 @@ def worst(statuses: Iterable[int]) -> int:
     return min((status for status in statuses if status != AS_DESIRED), default=AS_DESIRED)
 
 
+def described(error: BaseException) -> str:
+    """The kind of an error of a user's Python file, and what it says.
+
+    >>> described(NameError("name 'x' is not defined")), described(SystemExit(0))
+    ("NameError: name 'x' is not defined", 'SystemExit: it ends the program with 0')
+    """
+    if isinstance(error, SystemExit):
+        return f"SystemExit: it ends the program with {error.code!r}"
+    return f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+
+
 class HostwrightError(Exception):
     """Base of every error that Hostwright raises on purpose; ``str(error)`` is the operator's sentence.
 

@@ -5,7 +5,7 @@ from hostwright.inventory.binding import bind, definitions, own_variables
 from hostwright.inventory.loading import load, load_site
 from hostwright.inventory.model import Definition, Group, Host, Inventory, Value, VariableLayer
 from hostwright.inventory.patterns import fold, select
-from hostwright.inventory.reading.sources import identity_of, sources_of
+from hostwright.inventory.reading.sources import beside, identity_of, sources_of
 
 __all__ = [
     "Binder",
@@ -15,6 +15,7 @@ __all__ = [
     "Inventory",
     "Value",
     "VariableLayer",
+    "beside",
     "bind",
     "definitions",
     "fold",

@@ -15,7 +15,7 @@ from hostwright.inventory.draft import Draft
 from hostwright.inventory.merging import merge
 from hostwright.inventory.model import Inventory
 from hostwright.inventory.reading.ansible import configured, read_with_ansible
-from hostwright.inventory.reading.sources import files_of, is_stray, read_file, read_list, sources_of
+from hostwright.inventory.reading.sources import beside, files_of, is_stray, read_file, read_list, sources_of
 from hostwright.inventory.reading.variablefiles import read_variable_files
 
 
@@ -36,6 +36,7 @@ def load(
     draft = Draft(vault=vault or Vault())
     with _collector_resting():
         sources = tuple(source for named in sources for source in sources_of(named))
+        places = tuple(dict.fromkeys(filter(None, map(beside, sources))))
         files = [(source, file) for source in sources for file in _files(source)]
         failed: list[InputError] = []
         plugins: list[Path] = []
@@ -53,7 +54,7 @@ def load(
             failed += trial.errors
         if plugins:
             failed += _through_ansible(sources, plugins, draft, tell)
-        for place in dict.fromkeys(source if source.is_dir() else source.parent for source in sources):
+        for place in places:
             read_variable_files(place, draft)
         _settle(draft, failed, only=len(files) == 1)
         return merge(draft, extra or {})

@@ -262,9 +262,9 @@ class Roster:
         """The stacks' files on this machine; pins are kept beside the stacks, those of standard ones in the site."""
         return Store.default(self._own_stacks)
 
-    @property
+    @cached_property
     def _own_stacks(self) -> tuple[Path, ...]:
-        beside = ((source if source.is_dir() else source.parent) / "stacks" for source in self.sources)
+        beside = (folder / "stacks" for folder in map(inventories.beside, self.sources) if folder)
         return tuple(dict.fromkeys((*beside, self.site.inventory / "stacks")))
 
     @cached_property

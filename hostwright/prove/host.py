@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Final
 
 from hostwright.apply.events import Emit, Note, Observed
 from hostwright.apply.host.connection import HostConnection
@@ -35,7 +36,7 @@ from hostwright.prove.judging import judged
 from hostwright.prove.model import Expected, Measurements, Outcome, Proof, ProofResult, Watch
 from hostwright.transport.root.rootshell import RootShell
 
-PART = "proofs"  #: the module of a role's folder that has some
+PART: Final = "proofs"  #: the module of a role's folder that has some
 MOST_FOLLOWED = 8  #: our choice: how often jobs of earlier runs are followed to their end
 
 #: The model of the processor as the kernel names it, and how many there are, a line each.

@@ -133,8 +133,8 @@ class Checks:
 
     def _command(self, orders: int, answers: int) -> list[str]:
         """Variables and passwords come before and with the orders, through a pipe: no secret is in an argument,
-        environment or file."""
-        command = [sys.executable, "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
+        environment or file. ``-P``: nothing is imported from the working directory, whose owner may be anybody."""
+        command = [sys.executable, "-P", "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
         command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
         command += ["-q", "-s", "-p", "no:cacheprovider", "--tb=short", "--import-mode=importlib"]
         command += ["--hw-site", str(self._roster.site.root), *_inventory(self._roster)]

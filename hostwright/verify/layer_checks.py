@@ -24,11 +24,11 @@ from _pytest.config import ConftestImportFailure
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host as TestinfraHost
 
-from hostwright.common.errors import HostError
+from hostwright.common.errors import HostError, described
 from hostwright.common.input.vault import Vault
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
-from hostwright.plan.roles.role import described, place_of
+from hostwright.plan.roles.role import place_of
 from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.stack.stack import Stack
 from hostwright.transport import Output, Session, import_all

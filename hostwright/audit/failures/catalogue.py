@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import get_args
+from typing import Final, get_args
 
 import re2
 
@@ -29,7 +29,7 @@ from hostwright.plan.roles.role import Role, discover
 
 #: the module of a role's folder that holds them, as a tuple ``FAILURES``; ``COMMANDS`` are names of commands with which
 #: their sentences begin, ``TRIES`` are tries of their tools that failed before one that did not
-PART = "failures"
+PART: Final = "failures"
 _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 

@@ -7,7 +7,6 @@ stays quick. So it imports what is slow inside its tasks, as the standard verbs 
 from __future__ import annotations
 
 import sys
-import traceback
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -16,6 +15,8 @@ from invoke import Collection, Exit
 
 import hostwright
 from hostwright.cli.door.plaininvoke import of_invoke
+from hostwright.cli.door.unforeseen import place_of
+from hostwright.common.errors import described
 
 STANDARD = Path(hostwright.__file__).parent / "standard" / "roles"
 
@@ -28,45 +29,57 @@ def verbs_of_roles(folder: Path) -> tuple[Collection, ...]:
 
     Raises Invoke's ``Exit``, with file and line, for a module that cannot be imported or has no collection.
     """
-    return tuple(_verbs(file) for file in sorted(folder.glob("*/tasks.py")))
+    return tuple(map(_verbs, _files(folder)))
+
+
+def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
+    """Those of a site's own roles; without ``run``, as they are written, and nothing is run. Raises likewise."""
+    from hostwright.cli.door.written import verbs_in
+
+    folder = root / "roles"
+    if folder.resolve() == STANDARD.resolve():
+        return ()
+    if run:
+        return verbs_of_roles(folder)
+    return tuple(verbs for file in _files(folder) if (verbs := verbs_in(file, _module_of(file))).name)
 
 
 def verbs_here() -> tuple[Collection, ...]:
-    """The collections of the standard roles, and of the site's own where there is a site around the working
-    directory."""
+    """The collections of the standard roles; for ``invoke`` also those of the site around the working directory, whose
+    ``tasks.py`` it has run. The command ``hostwright`` reads these itself."""
     from hostwright.common.errors import InputError
     from hostwright.plan.roles.site import Site
 
+    standard = verbs_of_roles(STANDARD)
+    if not of_invoke(sys.argv):
+        return standard
     try:
-        roles = Site.find().root / "roles"
+        own = own_verbs(Site.find().root, run=True)
     except InputError:  # the verb that needs a site says so
-        return verbs_of_roles(STANDARD)
-    try:
-        own = () if roles.resolve() == STANDARD.resolve() else verbs_of_roles(roles)
-    except Exit:
-        if of_invoke(sys.argv):
-            raise
-        own = ()  # the command `hostwright` reads them again, where it can say what is wrong
+        return standard
     taken = {verbs.name for verbs in own}
-    return (*(verbs for verbs in verbs_of_roles(STANDARD) if verbs.name not in taken), *own)
+    return (*(verbs for verbs in standard if verbs.name not in taken), *own)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/tasks.py"))
+
+
+def _module_of(file: Path) -> str:
+    return f"hostwright_tasks_of_{file.parent.name}"
 
 
 def _verbs(file: Path) -> Collection:
-    name = f"hostwright_tasks_of_{file.parent.name}"
+    name = _module_of(file)
     loader = SourceFileLoader(name, str(file))
     module = module_from_spec(ModuleSpec(name, loader, origin=str(file)))
     try:
         loader.exec_module(module)
-    except Exception as error:
-        raise Exit(f"{_line(error, file)}: {type(error).__name__}: {error}", code=2) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also what ends a program
+        raise Exit(f"{place_of(error, file)}: {described(error)}", code=2) from error
     verbs = getattr(module, "namespace", None)
     if not isinstance(verbs, Collection) or not verbs.name:
         raise Exit(f"{file}: expected `namespace = Collection(NAME, …)`, the verbs of the role", code=2)
     return verbs
-
-
-def _line(error: Exception, file: Path) -> str:
-    if isinstance(error, SyntaxError):
-        return f"{error.filename}:{error.lineno}"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-    return f"{file}:{lines[-1]}" if lines else str(file)

@@ -13,7 +13,8 @@ from typing import Any
 
 from hostwright.common.errors import InputError
 from hostwright.common.input.yamlfile import Origin
-from hostwright.common.userpaths import expanded
+from hostwright.common.ownership import fault_of, in_named_site
+from hostwright.common.userpaths import expanded, working_directory
 from hostwright.inventory.draft import Draft, concealed, group_level
 from hostwright.inventory.model import ALL, HOST_LEVEL, Value
 from hostwright.inventory.reading.dynamic import Tell, ask
@@ -31,8 +32,10 @@ def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: D
             f"or install Ansible: there is no {PROGRAM} on this machine's PATH",
             named,
         )
-    given = [argument for source in sources for argument in ("-i", str(source))]
-    answer = ask([program, *given, "--list", "--export"], named, tell)
+    given = [argument for source in sources for argument in ("-i", _absolute(source))]
+    here = working_directory()  # whose ansible.cfg names plugins, which are programs
+    folder = Path("/") if fault_of(here) and not in_named_site(here) else here
+    answer = ask([program, *given, "--list", "--export"], named, tell, folder)
     draft.notes.append(f"{named}: read by {program}, whose groups and variables are added to those of the other files")
     hostvars = answer.pop("_meta", {}).get("hostvars", {})
     origin = Origin(PROGRAM)
@@ -41,6 +44,11 @@ def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: D
     for host, values in hostvars.items():
         known = _known(draft.hosts.get(host, []))
         draft.add_hosts(draft.group(ALL, origin), host, _new(values, known, HOST_LEVEL, origin), origin)
+
+
+def _absolute(source: Path) -> str:
+    """A source wherever the program runs; a list of hosts is no path."""
+    return str(source.absolute() if source.exists() else source)
 
 
 def configured(root: Path) -> tuple[Path, list[Path]] | None:

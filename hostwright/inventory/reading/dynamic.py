@@ -61,13 +61,14 @@ def _has_windows_lines(program: Path) -> bool:
         return False
 
 
-def ask(command: list[str], where: str, tell: Tell) -> dict[str, Any]:
-    """The JSON object that a command prints. It has no terminal, limited time, and limited room for its answer."""
+def ask(command: list[str], where: str, tell: Tell, folder: Path | None = None) -> dict[str, Any]:
+    """The JSON object that a command prints, in ``folder`` or the working directory. It has no terminal, limited time,
+    and limited room for its answer."""
     shown = f"`{' '.join([Path(command[0]).name, *command[1:]])}`"
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=folder, start_new_session=True
             )
         except OSError as error:
             why = f"{error.strerror}; an inventory program needs a #! line"

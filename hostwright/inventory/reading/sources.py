@@ -10,6 +10,7 @@ from pathlib import Path
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.vault import is_vault
 from hostwright.common.input.yamlfile import Origin, read_text
+from hostwright.common.ownership import NotTrusted, fault_below, fault_of, in_named_site
 from hostwright.inventory.draft import Draft
 from hostwright.inventory.model import UNGROUPED
 from hostwright.inventory.reading.dynamic import CannotBeRun, read_executable
@@ -24,6 +25,7 @@ _IGNORED_ENDINGS = (
     ".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry",
 )  # fmt: skip
 _STACKS = "stacks"  #: the folder of stack files in a site's inventory
+_BESIDE = ("group_vars", "host_vars", _STACKS)  #: what lies beside a file of hosts, and is read with it
 
 
 def sources_of(named: Path) -> list[Path]:
@@ -32,6 +34,24 @@ def sources_of(named: Path) -> list[Path]:
     if len(parts) < 2 or named.exists() or not all(part.exists() for part in parts):
         return [named]
     return parts
+
+
+def beside(source: Path) -> Path | None:
+    """The directory whose variables and stacks are read with a source: itself, or the one that a file or a list of
+    hosts is in. ``None`` where nothing is there and others could put something there.
+
+    Raises ``NotTrusted`` where they may have done so: the file was named, not what lies near it.
+    """
+    folder = source.absolute().parent
+    if source.is_dir() or in_named_site(folder):
+        return source if source.is_dir() else source.parent
+    open_to_others = fault_of(folder)
+    there = [folder / name for name in _BESIDE if (folder / name).exists()]
+    for place in there:
+        if fault := open_to_others or fault_below(place):
+            sentence = f"{fault}, and {place.name}/ beside the inventory would be read"
+            raise NotTrusted(f"{sentence}: move the inventory to a directory of its own, or name its directory")
+    return None if open_to_others else source.parent
 
 
 def identity_of(sources: Sequence[Path]) -> Path:

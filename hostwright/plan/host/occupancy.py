@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.host.atwork import AtWork
@@ -16,7 +17,7 @@ from hostwright.plan.model import Facts, Probe
 from hostwright.plan.probing import ordered
 from hostwright.plan.roles.role import Role, discover
 
-PART = "occupancy"  #: the module of a role's folder that has one, as ``OCCUPANCY``
+PART: Final = "occupancy"  #: the module of a role's folder that has one, as ``OCCUPANCY``
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from functools import cache
 from graphlib import CycleError
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from hostwright.common.errors import InputError, Mistakes
+from hostwright.common.errors import InputError, Mistakes, described
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.templates import STANDARD, render
 from hostwright.plan.model import Resource
@@ -35,6 +35,9 @@ from hostwright.stack.stack import Section, Share, Stack
 V = TypeVar("V")
 S = TypeVar("S", bound=Section)
 
+#: the modules of a role's folder that are imported by their names; nothing else there is run
+Part = Literal["audit", "failures", "gpus", "occupancy", "proofs", "rules", "section"]
+PARTS: tuple[Part, ...] = typing.get_args(Part)
 EVERY = "*"  #: in ``after``: every other role of the host
 
 
@@ -109,7 +112,10 @@ class Role:
 
     def resources(self, variables: Any, host: Wanted) -> tuple[Resource, ...]:
         """The desired states of this layer on a host with these variables. Raises ``InputError`` for what is none."""
-        states = tuple(self.function(variables, host))
+        try:
+            states = tuple(self.function(variables, host))
+        except SystemExit as error:  # it would end the verb, without a word and perhaps with status 0
+            raise InputError(described(error), place_of(error, str(self.folder))) from error
         for state in states:
             if not hasattr(state, "plan"):
                 raise InputError(f"the role {self.name} yields {state!r}, which is no state", str(self.folder))
@@ -126,8 +132,8 @@ class Role:
         own = self.function.__module__.startswith(f"{STANDARD_ROLES}.")
         return own or (self.extends is not None and self.extends.standard)
 
-    def part(self, name: str) -> ModuleType | None:
-        """The module of that name in the role's folder (``failures``, ``rules``, …); ``None`` where there is none."""
+    def part(self, name: Part) -> ModuleType | None:
+        """The module of that name in the role's folder; ``None`` where there is none. Raises ``InputError``."""
         return _part(_import(self.function.__module__), name) or (self.extends.part(name) if self.extends else None)
 
     @property
@@ -232,6 +238,8 @@ def discover(*packages: str) -> tuple[Role, ...]:
     mistakes = Mistakes()
     for package in packages or (STANDARD_ROLES,):
         for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            if info.name.startswith("_"):
+                continue  # what roles share
             with mistakes:
                 module = _import(f"{package}.{info.name}")
                 here = (value for value in vars(module).values() if isinstance(value, Role))
@@ -244,18 +252,13 @@ def _import(name: str) -> ModuleType:
     """A module of a role. One of a site is a user's file: what is wrong with it is said with its line."""
     try:
         return importlib.import_module(name)
-    except InputError:
+    except (InputError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:  # also what ends a program: it would end the verb without a verdict
         if not name.startswith(OWN_ROLES):
             raise
         (folder,) = sys.modules[name.partition(".")[0]].__path__
         raise InputError(described(error), place_of(error, folder)) from error
-
-
-def described(error: BaseException) -> str:
-    """The kind of an error of a user's Python file, and what it says: ``NameError: name 'x' is not defined``."""
-    return f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
 
 
 def place_of(error: BaseException, folder: str) -> str:

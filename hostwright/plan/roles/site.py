@@ -7,26 +7,34 @@
     tests/layers/       further checks
 
 What a site has goes before what the package brings (``hostwright/standard``), by name. The first two must be there.
+A site that nobody named is used only if no other user can have put anything there: its files are run as programs.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import sys
 from dataclasses import dataclass
+from functools import cache
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec
 from pathlib import Path
 
 import hostwright
 from hostwright.common.errors import InputError
+from hostwright.common.ownership import SITE_VARIABLE, NotTrusted, fault_below, fault_of
+from hostwright.common.text import one_line
 from hostwright.common.userpaths import expanded, working_directory
 
-VARIABLE = "HOSTWRIGHT_SITE"
+VARIABLE = SITE_VARIABLE
 STANDARD_ROLES = "hostwright.standard.roles"
 OWN_ROLES = "hostwright_site_"  #: how the names of packages begin that hold a site's own roles
 STANDARD = Path(hostwright.__file__).parent / "standard"
+_CHECKOUT = Path(hostwright.__file__).resolve().parent.parent
+#: of a site's folders those whose files are run, or decide what is
+_FOLDERS = ("inventory", "roles", "templates", "tests")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +47,23 @@ class Site:
     def find(cls) -> Site:
         """The site that ``HOSTWRIGHT_SITE`` names, else the nearest from the working directory upwards.
 
-        Raises ``InputError`` where there is none.
+        Raises ``InputError`` where there is none, and ``NotTrusted``.
         """
         if named := _named():
             return named
         place = working_directory()
-        site = _above(place)
-        if site is None:
-            meant = _instead(place, "run `hostwright init DIR` to make one, or name one with --site DIR")
-            here = f"neither {place} nor a directory above it holds inventory/ and tasks.py"
-            raise InputError(f"there is no site here: {here}; {meant}")
-        return site
+        if site := _nearest(place):
+            return site
+        meant = _instead(place, "run `hostwright init DIR` to make one, or name one with --site DIR")
+        here = f"neither {place} nor a directory above it holds inventory/ and tasks.py"
+        raise InputError(f"there is no site here: {here}; {meant}")
 
     @classmethod
     def of(cls, inventory: Path) -> Site:
         """The site for an inventory that was named: as ``find`` does, else the one that the inventory lies in, else the
-        directory that holds it."""
+        directory that holds it. Raises ``NotTrusted``: what was named is the inventory, not what lies near it."""
         place = expanded(inventory).absolute()
-        return _named() or _above(working_directory()) or _above(place) or cls(place.parent)
+        return _named() or _nearest(working_directory()) or _nearest(place) or _around(place.parent)
 
     @property
     def inventory(self) -> Path:
@@ -99,6 +106,38 @@ def _named() -> Site | None:
         sentence += _instead(root, "`hostwright init DIR` makes one")
         raise InputError(sentence, f"--site, {VARIABLE}")
     return Site(root)
+
+
+def _nearest(place: Path) -> Site | None:
+    """The nearest site. Raises ``NotTrusted``."""
+    site = _above(place)
+    if site is not None:
+        _check_trust(site.root)
+    return site
+
+
+@cache
+def _check_trust(root: Path) -> None:
+    """Raise ``NotTrusted`` for a site with something that another user can have put there. The checkout that this
+    program runs from is trusted already."""
+    if root.resolve() != _CHECKOUT and (fault := fault_below(root, _FOLDERS)):
+        name = shlex.quote(one_line(str(root)))
+        raise NotTrusted(
+            f"{fault}, so nothing of the site {name} is used; if you trust it, name it: "
+            f"`hostwright --site {name} …` or `export {VARIABLE}={name}`"
+        )
+
+
+def _around(folder: Path) -> Site:
+    """The directory of an inventory that is in no site. Where others may write, it is no site: the package is."""
+    open_to_others = fault_of(folder)
+    for name in ("roles", "templates", "tests/layers"):
+        fault = (open_to_others or fault_below(folder / name)) if (folder / name).is_dir() else ""
+        if fault:
+            raise NotTrusted(
+                f"{fault}, and {name}/ beside the inventory would be used: move the inventory to a directory of its own"
+            )
+    return Site(STANDARD if open_to_others else folder)
 
 
 def _instead(place: Path, otherwise: str) -> str:

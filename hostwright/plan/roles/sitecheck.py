@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from hostwright.common.errors import InputError, InputErrors, Mistakes
+from hostwright.common.errors import InputError, InputErrors, Mistakes, described
 from hostwright.common.input.yamlfile import read_text
 from hostwright.common.templates import mistakes_in
 from hostwright.inventory import Host, bind, fold
 from hostwright.inventory.reading.dynamic import ProgramFailed
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.listing import strangers_noted
-from hostwright.plan.roles.role import Role, described, place_of, rules_of
-from hostwright.plan.roles.site import OWN_ROLES, STANDARD
+from hostwright.plan.roles.role import PARTS, Role, place_of, rules_of
+from hostwright.plan.roles.site import OWN_ROLES, STANDARD, Site
 from hostwright.stack.rules import never_applied
 from hostwright.stack.stackfile import stack_names
 
@@ -31,7 +31,6 @@ SCHEMA_FILE = Path(__file__).with_name("check.schema.json")
 _PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?")
 _ENCRYPTED = "is encrypted with Ansible Vault"  #: how sentences about what no password was given for go on
 _UNKNOWN = "is not a variable"  #: likewise of templates, which may name what stands in an encrypted file
-_TASKS = "tasks"  #: the module of a role that the command line reads, by its path
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
         _gather(found, _no_roles(roster.site.root / "roles", {role.folder.resolve() for role in roster.roles}))
         _check_hosts(roster, hosts, found)
     _gather(found, mistakes_in(roster.site.root / "templates"))
-    _gather(found, _unparsable((roster.site.root / "tasks.py", *sorted(roster.site.checks.rglob("*.py")))))
+    _gather(found, (error for error in _unparsable(_programs(roster.site)) if str(error) not in map(str, found.found)))
     known = tuple(map(str, found.found))
     left_out = roster.inventory.left_out  # of some it was said above what they keep from being used
     _gather(found, (error for error in left_out if not any(text.startswith(str(error)) for text in known)))
@@ -120,12 +119,11 @@ def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dic
 
 
 def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
-    """Every module of the site's own roles, also those that only other verbs need."""
+    """The parts of the site's own roles, also those that only other verbs need."""
     for role in own:
-        for info in pkgutil.iter_modules([str(role.folder)]):
-            if info.name != _TASKS:
-                with found:
-                    role.part(info.name)
+        for name in PARTS:
+            with found:
+                role.part(name)
     with found:
         every = rules_of(roster.roles)
         sections = [name for name, section in roster.kinds.items() if section is not None]
@@ -189,6 +187,14 @@ def _fails(role: Role, member: Member) -> Exception | None:
     except Exception as error:  # noqa: BLE001 - a user's file may raise anything
         return error
     return None
+
+
+def _programs(site: Site) -> Iterator[Path]:
+    """The site's own Python files, most of which are run elsewhere, such as the programs of proofs on hosts."""
+    yield site.root / "tasks.py"
+    if len(site.role_packages) > 1:
+        yield from sorted((site.root / "roles").rglob("*.py"))
+    yield from sorted(site.checks.rglob("*.py"))
 
 
 def _unparsable(files: Iterable[Path]) -> Iterator[InputError]:

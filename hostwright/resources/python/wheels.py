@@ -90,7 +90,7 @@ _CURE = "is this machine online, and does `pip config list` name the right index
 def _pip() -> list[str]:
     """The pip of this machine: the one beside us, else that of the PATH. Raises ``Unreached``."""
     if importlib.util.find_spec("pip"):
-        return [sys.executable, "-m", "pip"]
+        return [sys.executable, "-P", "-m", "pip"]  # never one that lies in the working directory
     found = shutil.which("pip3") or shutil.which("pip")
     if found is None:
         raise Unreached("pip", "is not on this machine", f"install it, as with `{sys.executable} -m ensurepip`;")

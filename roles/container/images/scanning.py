@@ -168,6 +168,7 @@ def _scan_here(shell: RootShell, image: Scannable, scanner: str) -> Scan:
                 return Scan(scanner, problem=f"the Docker of {shell.host} could not save it")
             done = subprocess.run(
                 ["/bin/sh", "-euc", scan_script(scanner, image, str(archive))],
+                cwd=folder,  # scanners read settings from the working directory (trivy.yaml, .grype.yaml)
                 capture_output=True,
                 stdin=subprocess.DEVNULL,
                 timeout=SCAN_TIMEOUT_S,

@@ -1,0 +1,103 @@
+"""A site's own verbs as they are written in its files, for help and completion, which run nothing of a site.
+
+Only what stands there as text is known: functions with ``@task`` or ``@verb``, and collections made of them. Verbs
+that code makes, or that another module defines, are known once they are called.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Any
+
+from invoke import Collection, Task
+
+_DECORATORS = {"task", "verb"}
+_NAMESPACES = ("ns", "namespace")  #: Invoke's names of a module's collection, in its order
+_OPTIONS = {"name", "aliases", "default", "help", "positional", "optional", "iterable", "incrementable"}
+_LARGEST = 1 << 20  #: bytes of a file, for a completion's time
+
+
+def verbs_in(file: Path, module: str) -> Collection:
+    """The verbs of a file; none of one that cannot be read or parsed. ``module`` is where they are said to be from."""
+    try:
+        with file.open("rb") as opened:
+            body = ast.parse(opened.read(_LARGEST)).body
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return Collection()
+    known: dict[str, Task[Any] | Collection] = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef) and (decorator := _decorator(node)):
+            known[node.name] = _task(node, decorator, module)
+        elif isinstance(node, ast.Assign) and (made := _collection(node.value, known)) is not None:
+            known.update({each.id: made for each in node.targets if isinstance(each, ast.Name)})
+    for candidate in _NAMESPACES:
+        if isinstance(found := known.get(candidate), Collection):
+            return found
+    return Collection(*(each for each in known.values() if isinstance(each, Task)))
+
+
+def _decorator(node: ast.FunctionDef) -> ast.expr | None:
+    """The decorator that makes a task of a function: ``@task``, ``@invoke.task(…)``."""
+    return next((each for each in node.decorator_list if _name(each) in _DECORATORS), None)
+
+
+def _name(node: ast.expr) -> str:
+    """The last word of what is named or called."""
+    named = node.func if isinstance(node, ast.Call) else node
+    return str(named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", ""))
+
+
+def _task(node: ast.FunctionDef, decorator: ast.expr, module: str) -> Task[Any]:
+    """A task with the name, help and options of the one that is written, and without what it does."""
+
+    def body(*_: Any, **__: Any) -> None: ...
+
+    body.__name__, body.__module__, body.__doc__ = node.name, module, ast.get_docstring(node)
+    body.__signature__ = Signature(list(_parameters(node.args)))  # type: ignore[attr-defined]
+    names = {each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+    given = {each.arg: _literal(each.value) for each in getattr(decorator, "keywords", ()) if each.arg}
+    if _name(decorator) == "verb":  # whose other words are help texts of options
+        given = {"name": given.pop("called", None), "default": given.pop("default", None), "help": given}
+    options = {key: value for key, value in given.items() if key in _OPTIONS and value is not None}
+    helps = options.get("help")
+    if isinstance(helps, dict):
+        options["help"] = {name: text for name, text in helps.items() if name.replace("-", "_") in names and text}
+    try:
+        return Task(body, **options)
+    except (TypeError, ValueError):
+        return Task(body)
+
+
+def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
+    before = (*arguments.posonlyargs, *arguments.args)
+    missing = [Parameter.empty] * (len(before) - len(arguments.defaults))
+    defaults = (*missing, *map(_literal, arguments.defaults))
+    for each, default in zip(before, defaults, strict=True):
+        yield Parameter(each.arg, Parameter.POSITIONAL_OR_KEYWORD, default=default)
+    for each, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        default = _literal(value) if value is not None else Parameter.empty
+        yield Parameter(each.arg, Parameter.KEYWORD_ONLY, default=default)
+
+
+def _collection(node: ast.expr, known: dict[str, Task[Any] | Collection]) -> Collection | None:
+    """``Collection("name", verb, other=verb, Collection(…))``, as far as its parts are written in the file."""
+    if not isinstance(node, ast.Call) or _name(node) != "Collection":
+        return None
+    made = Collection(*(name for each in node.args[:1] if isinstance(name := _literal(each), str)))
+    for alias, value in [(None, each) for each in node.args] + [(each.arg, each.value) for each in node.keywords]:
+        part = known.get(value.id) if isinstance(value, ast.Name) else _collection(value, known)
+        if isinstance(part, Task):
+            made.add_task(part, name=alias)
+        elif part is not None and (alias or part.name):
+            made.add_collection(part, name=alias)
+    return made
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
