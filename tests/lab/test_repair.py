@@ -22,6 +22,7 @@ class Damage:
 CUDA = "/usr/local/cuda-11.2"
 LIB = f"{CUDA}/targets/x86_64-linux/lib"
 VENV = "/opt/tensorflow-2.9"
+KEYRINGS = "/usr/share/keyrings"
 
 #: one or two of each layer; the others take minutes more, and `make long` has them
 QUICK = {
@@ -35,6 +36,7 @@ QUICK = {
     "loader path dropped",
     "numpy 2 installed",
     "toolkit package removed",
+    "another key in the toolkit's keyring, and the stack's key file gone",
 }
 DAMAGES = (
     Damage("pin against other drivers deleted", "driver", "rm /etc/apt/preferences.d/hostwright-no-other-driver"),
@@ -68,6 +70,17 @@ DAMAGES = (
     Damage("numpy 2 installed", "tensorflow", f"{VENV}/bin/pip install -q numpy==2.0.2"),
     Damage("interpreter link deleted", "tensorflow", f"rm {VENV}/bin/python"),
     Damage("daemon.json broken", "container", "echo '{\"runtimes\": ' >/etc/docker/daemon.json"),
+    Damage(
+        "another key in the repository's keyring",
+        "cuda",
+        f"cp {KEYRINGS}/debian-archive-keyring.gpg {KEYRINGS}/cuda-repo-ubuntu2004-11-2-local-keyring.gpg",
+    ),
+    Damage(
+        "another key in the toolkit's keyring, and the stack's key file gone",
+        "container",
+        f"cp {KEYRINGS}/debian-archive-bullseye-stable.gpg {KEYRINGS}/nvidia-container-toolkit-keyring.gpg; "
+        "rm /var/cache/hostwright/artifacts/*/nvidia-container-toolkit.asc",
+    ),
     Damage("toolkit package removed", "container", "dpkg --purge --force-depends nvidia-container-toolkit"),
 )
 

@@ -6,6 +6,7 @@ which made every key vouch for every repository, is never used.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -23,6 +24,7 @@ from hostwright.resources.files.paths_gone import Original
 from hostwright.resources.originals import keep_original, note_installed
 from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.dpkg import deb_software
+from hostwright.resources.packages.openpgp import fingerprints
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table
 from hostwright.resources.packages.sources import LISTS_READ, named_in_lists, naming
 from hostwright.resources.packages.sources_gone import (
@@ -142,13 +144,13 @@ class Keyring:
     r"""A repository's key lies at ``path``, where apt reads it, and is the one in ``source``.
 
     A file with any other key than that of ``fingerprint`` is never taken over: the change fails and names what it
-    holds. Where ``source`` is an artifact's copy and no longer on the host, the key at ``path`` is believed; where
-    it is in a package that is gone, that comes again, and with it perhaps another key. When the role is removed, what
-    was at ``path`` before comes back.
+    holds. What lies at ``path`` is compared with ``fingerprint`` in every plan. Where ``source`` is an artifact's copy
+    and no longer on the host, that is enough; where it is in a package that is gone, that comes again, and with it
+    perhaps another key. When the role is removed, what was at ``path`` before comes back.
 
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(Keyring("/usr/share/keyrings/tool.gpg", "/var/tool-repo/key.pub")))
-    ~ key /usr/share/keyrings/tool.gpg: absent or another → the key in /var/tool-repo/key.pub
+    ~ key /usr/share/keyrings/tool.gpg: absent → the key in /var/tool-repo/key.pub
     """
 
     path: str  #: the keyring
@@ -159,15 +161,19 @@ class Keyring:
     def probes(self) -> tuple[Probe, ...]:
         lines = [
             DEARMOR,
-            sh('test -s %s && [ "$(stat -c %%a:%%U -- %s)" = 644:root ] || exit 1', self.path, self.path),
+            sh("test -f %s && test -s %s || exit 1", self.path, self.path),
+            sh("key=$(base64 -w 0 <%s) && printf '%%s\\n' \"$key\"", self.path),
+            sh('[ "$(stat -c %%a:%%U -- %s)" = 644:root ] || exit 1', self.path),
             sh("test -e %s || exit %s", self.source, NO_SOURCE),
-            sh("armored %s %s || dearmor %s | cmp -s - %s", self.source, self.path, self.source, self.path),
+            sh('armored %s "$key" || dearmor %s | cmp -s - %s', self.source, self.source, self.path),
         ]
         return (Probe("\n".join(lines)),)
 
     def plan(self, facts: Facts) -> Change | None:
         answer = facts[self.probes()[0]]
-        if answer.ok or (answer.status == NO_SOURCE and self.artifact):
+        held = _held(answer.text)
+        is_right = not self.fingerprint or held == self.fingerprint
+        if is_right and (answer.ok or (answer.status == NO_SOURCE and self.artifact)):
             return None
         take = sh_file(
             __file__, "sh/keyring.sh", source=self.source, path=self.path, fingerprint=self.fingerprint or ""
@@ -175,7 +181,7 @@ class Keyring:
         script = keep_original(self.path) + "\n" + DEARMOR + take
         return Change(
             f"key {self.path}",
-            "absent or another",
+            f"{held}, but in another file or mode" if held == self.fingerprint else held,
             self.fingerprint or f"the key in {self.source}",
             (Step(script),),
             artifacts=(self.artifact,) if self.artifact else (),
@@ -183,6 +189,17 @@ class Keyring:
 
     def removal(self) -> tuple[Resource, ...]:
         return (Original(self.path),)
+
+
+def _held(text: str) -> str:
+    """The fingerprints of the keys in a keyring that a host printed."""
+    if not text.strip():
+        return ABSENT
+    try:
+        found = fingerprints(base64.b64decode(text, validate=False))
+    except (ValueError, IndexError):  # cut off, damaged, or ASCII-armored, which apt reads only from a name in .asc
+        found = ()
+    return ", ".join(found) or "no OpenPGP key"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import pytest
 from hostwright.common.errors import InputError
 from hostwright.plan.model import Answer, Change, Resource
 from hostwright.resources.conditions import Differs
+from hostwright.resources.packages.openpgp import fingerprints
 from hostwright.resources.packages.packages import Debs
 from hostwright.resources.packages.repositories import (
     DEARMOR,
@@ -26,6 +27,7 @@ from hostwright.resources.packages.repositories import (
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
 from tests.unit.support.facts import Replies, changes_of
+from tests.unit.support.keys import FINGERPRINT, RING, ring, shown
 from tests.unit.support.shell import ask, program, run
 
 DEB = Artifact(name="repo", file="cuda-repo_11.2.2-1_amd64.deb", sha256="a" * 64)
@@ -162,12 +164,12 @@ def keyring(folder: Path, artifact: str = "") -> Keyring:
 
 
 def test_a_key_taken_over_is_found_again_and_another_one_is_not(tmp_path: Path) -> None:
-    ring = keyring(tmp_path)
+    wanted = keyring(tmp_path)
     (tmp_path / "source.pub").write_bytes(ARMORED)
     # Only root can give a file to root: here it belongs to whoever runs the test.
-    probe = ring.probes()[0].script.replace("644:root", f"644:{tmp_path.owner()}")
+    probe = wanted.probes()[0].script.replace("644:root", f"644:{tmp_path.owner()}")
     assert ask(probe)[0] == 1
-    step = one(ring, {}).steps[0].script.replace("-o root -g root ", "")
+    step = one(wanted, {}).steps[0].script.replace("-o root -g root ", "")
     assert run(step).returncode == 0
     assert ask(probe)[0] == 0
     (tmp_path / "ring.gpg").write_bytes(b"another")
@@ -182,12 +184,40 @@ def test_key_without_a_source_is_trusted_only_from_an_artifact(tmp_path: Path) -
     assert len(changes_of(keyring(tmp_path), gone)) == 1
 
 
+@pytest.mark.parametrize("status", [0, NO_SOURCE, 1])
+@pytest.mark.parametrize(
+    ("held", "have"),
+    [
+        (shown("another"), fingerprints(ring("another"))[0]),
+        (shown("vendor", "another"), ", ".join(fingerprints(ring("vendor") + ring("another")))),
+        (shown("vendor")[:8] + "\n", "no OpenPGP key"),
+        ("bm90IGEga2V5\n", "no OpenPGP key"),
+        ("\u2026 ==\n", "no OpenPGP key"),
+        ("", "absent"),
+    ],
+)
+def test_the_key_on_the_host_is_compared_with_the_stacks_always(status: int, held: str, have: str) -> None:
+    """Whether or not the stack's key file is on the host, and whatever that holds."""
+    for artifact in ("", "key"):
+        wanted = Keyring("/ring.gpg", "/source.pub", FINGERPRINT, artifact)
+        change = one(wanted, {"dearmor": Answer(status, held)})
+        assert (change.what, change.have, change.want) == ("key /ring.gpg", have, FINGERPRINT)
+    assert (status == 1) == bool(changes_of(wanted, {"dearmor": Answer(status, RING)}))
+
+
+def test_a_host_prints_the_key_that_it_has(tmp_path: Path) -> None:
+    wanted = keyring(tmp_path)
+    (tmp_path / "ring.gpg").write_bytes(ring("vendor"))
+    (tmp_path / "ring.gpg").chmod(0o600)
+    assert ask(wanted.probes()[0].script) == (1, RING), "another mode, and no source"
+
+
 def test_a_key_with_another_fingerprint_is_never_taken_over(tmp_path: Path) -> None:
     program(tmp_path / "bin", "gpg", "echo 'pub:-:'; echo 'fpr:::::::::BBBB:'")
     program(tmp_path / "bin", "install", 'shift 6; : > "$2"')
     (tmp_path / "source.pub").write_bytes(ARMORED)
-    ring = Keyring(str(tmp_path / "ring.gpg"), str(tmp_path / "source.pub"), "AAAA")
-    done = run(one(ring, {}).steps[0].script, path=tmp_path / "bin")
+    wanted = Keyring(str(tmp_path / "ring.gpg"), str(tmp_path / "source.pub"), "AAAA")
+    done = run(one(wanted, {}).steps[0].script, path=tmp_path / "bin")
     assert done.returncode == 1
     assert b"holds the key BBBB" in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"bin", "source.pub"}

@@ -14,9 +14,10 @@ from hostwright.standard.roles.container import Container, container
 from hostwright.standard.roles.container.engine import ENGINES, LINKS_UNIT, DockerEngine
 from hostwright.standard.roles.container.section import ContainerSection
 from tests.unit.support.facts import changes_of
+from tests.unit.support.keys import RING, with_our_key
 from tests.unit.support.stacks import load_stack, with_values
 
-STACK = load_stack("tensorflow-2.9")
+STACK = with_our_key(load_stack("tensorflow-2.9"))
 STACK = STACK.model_copy(  # as after `invoke mirror`: everything has its checksum
     update={"artifacts": {name: one.model_copy(update={"sha256": "a" * 64}) for name, one in STACK.artifacts.items()}}
 )
@@ -31,7 +32,7 @@ GREEN: dict[str, str | Answer] = {
     "dpkg-query": DPKG,
     "grep -HsF": Answer(1, ""),
     "/snap/docker": Answer(1, ""),
-    "dearmor": "",
+    "dearmor": RING,
     "os-release": "ID=debian\nVERSION_CODENAME=bullseye\n",
     "stat -c '%F": REGULAR,
     f"cat -- {LIST}": f"deb [signed-by={TOOLKIT.repository.keyring}] {TOOLKIT.repository.uri} /\n",

@@ -13,9 +13,10 @@ from hostwright.resources.conditions import When
 from hostwright.standard.roles.cuda import DRIVER, Cuda, cuda
 from hostwright.standard.roles.cuda.section import CudaSection
 from tests.unit.support.facts import Replies, changes_of, only
+from tests.unit.support.keys import RING, with_our_key
 from tests.unit.support.stacks import load_stack
 
-STACK = load_stack("tensorflow-2.9")
+STACK = with_our_key(load_stack("tensorflow-2.9"))
 STACK = STACK.model_copy(  # as after `invoke mirror`: everything has its checksum
     update={"artifacts": {name: one.model_copy(update={"sha256": "a" * 64}) for name, one in STACK.artifacts.items()}}
 )
@@ -37,7 +38,7 @@ GREEN = {
     "sha256sum": f"{'a' * 64}  -\n",
     "stat -c '%F": "regular file|644|root:root\n",
     "test -s /var/cuda-repo": "",
-    "dearmor": "",
+    "dearmor": RING,
     f"cat -- {LIST}": SOURCE,
     "/var/lib/dpkg/info": "",
     "timeout 10": "Cuda compilation tools, release 11.2, V11.2.152\n",
@@ -226,7 +227,12 @@ DROPPING = Cuda(keep_repository=False)
 
 
 def test_a_dropped_repository_is_not_missed_while_the_toolkit_is_in_order() -> None:
-    gone = {"dpkg-query -W": TOOLKIT, "test -s /var": Answer(1, ""), "dearmor": Answer(3, ""), "cat --": Answer(1, "")}
+    gone = {
+        "dpkg-query -W": TOOLKIT,
+        "test -s /var": Answer(1, ""),
+        "dearmor": Answer(3, RING),
+        "cat --": Answer(1, ""),
+    }
     resources = cuda.resources(DROPPING, Wanted(STACK))
     assert changes_of(resources, {**GREEN, **gone, f"cat -- {LIST}": Answer(1, "")}) == ()
 

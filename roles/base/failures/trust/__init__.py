@@ -13,8 +13,8 @@ from hostwright.audit.failures import FailureRule, Sign
 from hostwright.common.quoting import sh_file
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
+from hostwright.resources.packages.openpgp import expired_on
 from hostwright.resources.packages.repositories import DEARMOR, AptSource, SourcesDisabled
-from hostwright.standard.roles.base.failures.trust.openpgp import expired_on
 from hostwright.standard.roles.base.failures.trust.sources import parsed
 
 if TYPE_CHECKING:

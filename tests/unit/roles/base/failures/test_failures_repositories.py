@@ -25,8 +25,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.plan.model import Answer
+from hostwright.resources.packages.openpgp import expired_on
 from hostwright.standard.roles.base.failures.trust import KEYRINGS, PROXIES
-from hostwright.standard.roles.base.failures.trust.openpgp import expired_on
 from tests.unit.support.hostlooks import NOW, evidence
 
 OURS = "/etc/apt/sources.list.d/nvidia-container-toolkit.list"

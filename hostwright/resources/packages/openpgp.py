@@ -1,7 +1,9 @@
-"""When the keys of a keyring expired, read from its packets: hosts have ``gpgv`` alone, or Sequoia's ``sqv``."""
+"""Which keys a keyring holds and when they expired, read from its packets: hosts have ``gpgv`` alone, or Sequoia's
+``sqv``."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -9,6 +11,19 @@ _KEY, _SUBKEY, _SIGNATURE = 6, 14, 2  #: tags of packets (RFC 4880, 4.3)
 _BINDING = {0x10, 0x11, 0x12, 0x13, 0x18, 0x1F}  #: types of signatures that say how long a key counts (5.2.1)
 _EXPIRES, _MADE, _FLAGS = 9, 2, 27  #: types of subpackets (5.2.3.1)
 _SIGNS = 0x02  #: the flag of a key that signs data (5.2.3.21)
+
+
+def fingerprints(ring: bytes) -> tuple[str, ...]:
+    """The fingerprint of each key of a keyring, without subkeys (RFC 4880, 12.2). Raises ``ValueError`` for what is no
+    keyring, and for keys of another version than 4, whose fingerprints are made otherwise."""
+    found = []
+    for tag, body in _packets(ring):
+        if tag == _KEY:
+            if body[:1] != b"\x04":
+                raise ValueError("a key of another version")
+            named = hashlib.sha1(b"\x99" + len(body).to_bytes(2, "big") + body, usedforsecurity=False)
+            found.append(named.hexdigest().upper())
+    return tuple(found)
 
 
 def expired_on(ring: bytes, now: datetime) -> datetime | None:
