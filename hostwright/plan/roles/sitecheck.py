@@ -172,7 +172,7 @@ def _check_variables(roster: Roster, host: Host, found: Mistakes) -> None:
             bind(role.variables, role.name, host)
 
 
-def _fails(role: Role, member: Member) -> Exception | None:
+def _fails(role: Role, member: Member) -> BaseException | None:
     """Ask a role for its states on a host, and for their probes, removal and audit values; what it raises, if anything
     but ``InputError``, which says where it comes from."""
     variables, values = member.variables[role.name], role.part("audit")
@@ -182,9 +182,9 @@ def _fails(role: Role, member: Member) -> Exception | None:
             state.removal()
         if values:
             values.audit_values(variables, member.wanted)
-    except InputError:
+    except (InputError, KeyboardInterrupt):
         raise
-    except Exception as error:  # noqa: BLE001 - a user's file may raise anything
+    except BaseException as error:  # noqa: BLE001 - a user's file may raise anything, and end the program
         return error
     return None
 

@@ -13,6 +13,7 @@ import pytest
 from hostwright.cli.arguments import STRICT, Selection
 from hostwright.cli.verbs.init import init
 from hostwright.cli.verbs.inventory import check
+from hostwright.plan.roles.role import PARTS
 from hostwright.plan.roles.sitecheck import SCHEMA_FILE, json_schema
 from tests.places import PROJECT
 
@@ -175,6 +176,53 @@ def test_two_roles_that_cannot_be_imported_are_both_named_and_cause_no_other_mis
         ("roles/motd/__init__.py", 1),
     ]
     assert found.mistakes[1][2].startswith("SyntaxError: ")
+
+
+PROOFS = """
+from pathlib import Path
+
+from hostwright.prove.model import Program, Proof
+
+SOURCE = Path(__file__).with_name("fill.py").read_text("utf-8")
+
+
+def proofs(variables, host):
+    program = Program("fill.py", SOURCE, interpreter=("python3",))
+    return (Proof("fill", "motd", program, judge=lambda *_: (), level="quick", time_limit_s=120, needs_gpu=False),)
+"""
+FILL = "import pathlib, sys\n\npathlib.Path('ran').touch()\nsys.exit(0)\n"
+
+
+def test_programs_in_a_roles_folder_are_parsed_and_not_run(site: MadeSite) -> None:
+    """A proof's program, as docs/prove.md shows it, and others: of a role only its known parts are imported."""
+    site.with_role()
+    site.write("roles/motd/proofs.py", PROOFS)
+    for name in ("motd/fill.py", "motd/programs/deep.py", "motd/tasks.py", "_shared.py"):
+        site.write(f"roles/{name}", FILL)
+    found = site.check()
+    assert (found.status, found.mistakes) == (0, [])
+    assert not (site.root / "ran").exists()
+    site.write("roles/motd/programs/deep.py", "def (:\n")
+    assert [(file, line) for file, line, _ in site.check().mistakes] == [("roles/motd/programs/deep.py", 1)]
+
+
+@pytest.mark.parametrize("part", [*PARTS, "__init__"])
+@pytest.mark.parametrize("ending", ["raise SystemExit(0)", "import sys; sys.exit()", "raise GeneratorExit", "exit(3)"])
+def test_a_part_that_ends_the_program_is_a_mistake_with_its_line(site: MadeSite, part: str, ending: str) -> None:
+    site.with_role()
+    site.write(f"roles/motd/{part}.py", f"x = 1\n{ending}\n")
+    found = site.check()
+    assert found.status == 2
+    assert (f"roles/motd/{part}.py", 2) in [(file, line) for file, line, _ in found.mistakes]
+
+
+@pytest.mark.parametrize("ending", ["SystemExit", "GeneratorExit"])
+def test_a_role_that_ends_the_program_when_it_is_asked_is_a_mistake(site: MadeSite, ending: str) -> None:
+    site.with_role(role=ROLE.replace("    yield File", f"    raise {ending}\n    yield File"))
+    found = site.check()
+    assert found.status == 2
+    assert [file for file, _, _ in found.mistakes] == ["roles/motd/__init__.py"]
+    assert ending in found.mistakes[0][2]
 
 
 def test_a_file_that_other_verbs_leave_out_is_a_mistake(site: MadeSite) -> None:
