@@ -73,7 +73,7 @@ class Hostwright(Program):
     def _verbs(self) -> Collection:
         """The standard verbs and the site's own; of these only their text where nothing of a site may be run."""
         from hostwright.common.errors import InputError
-        from hostwright.common.ownership import NotTrusted
+        from hostwright.common.input.ownership import NotTrusted
         from hostwright.plan.roles.site import VARIABLE, Site
 
         self._not_trusted = ""
@@ -166,7 +166,7 @@ class Hostwright(Program):
     def _tasks_of(self, root: Path) -> Collection:
         """A site's tasks, as ``invoke`` finds them there, those of its roles, and the standard verbs that these do
         not replace."""
-        from hostwright.cli.door import sitetasks
+        from hostwright.cli.door.ofsite import sitetasks
 
         try:
             module = sitetasks.load(root)
@@ -176,7 +176,10 @@ class Hostwright(Program):
             sentence = f"{place_of(error, root / 'tasks.py')}: {described(error)}"
             raise Exit(f"{sentence}; `hostwright` reads the tasks of the site there", code=BAD_INPUT) from error
         self.config.set_project_location(str(root))
-        self.config.load_project()
+        try:
+            self.config.load_project()
+        except RecursionError as error:
+            raise Exit(f"{root}: its invoke.yaml or invoke.json is nested too deeply", code=BAD_INPUT) from error
         auto_dash = self.config.tasks.auto_dash_names
         tasks = Collection.from_module(module, loaded_from=str(root), auto_dash_names=auto_dash)
         return _with_standard(tasks, own_verbs(root, run=True))
@@ -184,7 +187,7 @@ class Hostwright(Program):
 
 def _written(root: Path) -> Collection:
     """Likewise, as they are written: nothing of the site is run."""
-    from hostwright.cli.door.written import verbs_in
+    from hostwright.cli.door.ofsite.written import verbs_in
 
     return _with_standard(verbs_in(root / "tasks.py", "tasks"), own_verbs(root, run=False))
 

@@ -18,6 +18,7 @@ from hostwright.common.errors import InputError
 from hostwright.common.input.yamlfile import read_text
 
 STANDARD = Path(hostwright.__file__).parent / "standard" / "templates"  #: those of the standard roles
+_DEEP = "is nested too deeply"
 
 
 @lru_cache(maxsize=8)
@@ -39,6 +40,8 @@ def render(name: str, folders: Sequence[Path] = (STANDARD,), /, **values: object
     """
     try:
         return _environment(tuple(folders)).get_template(name).render(values)
+    except RecursionError as error:
+        raise InputError(_DEEP, f"templates/{name}") from error
     except TemplateNotFound as error:
         raise InputError("there is no such template", f"templates/{name}") from error
     except SyntaxMistake as error:
@@ -63,5 +66,7 @@ def mistakes_in(folder: Path) -> Iterator[InputError]:
             _environment((folder,)).parse(read_text(file))
         except InputError as error:
             yield error
+        except RecursionError:
+            yield InputError(_DEEP, f"templates/{file.relative_to(folder)}")
         except SyntaxMistake as error:
             yield InputError(str(error.message), f"templates/{file.relative_to(folder)}:{error.lineno}")

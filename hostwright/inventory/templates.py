@@ -147,6 +147,8 @@ def _compiled(text: str) -> tuple[Template, frozenset[str]]:
         if next(tree.find_all(nodes.For), None):
             raise CannotRender("loops in templates are not understood here")
         return _environment().from_string(tree), frozenset(find_undeclared_variables(tree))
+    except (RecursionError, MemoryError) as error:
+        raise CannotRender("its template is nested too deeply") from error
     except TemplateError as error:
         raise CannotRender(f"the template {text!r} cannot be understood here: {error}") from error
 

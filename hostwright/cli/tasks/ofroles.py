@@ -34,7 +34,7 @@ def verbs_of_roles(folder: Path) -> tuple[Collection, ...]:
 
 def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
     """Those of a site's own roles; without ``run``, as they are written, and nothing is run. Raises likewise."""
-    from hostwright.cli.door.written import verbs_in
+    from hostwright.cli.door.ofsite.written import verbs_in
 
     folder = root / "roles"
     if folder.resolve() == STANDARD.resolve():

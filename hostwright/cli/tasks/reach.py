@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from hostwright.cli.tasks.options import ACCEPT_NEW, FORCE, GRADUAL, REACHED, READ, Given, verb
+from hostwright.cli.tasks.options import ACCEPT_NEW, FORCE, GRADUAL, NOTIFIED, REACHED, READ, Given, verb
 
 
 @verb(
     *REACHED,
     *GRADUAL,
+    NOTIFIED,
     FORCE.told("with --root: also on hosts that somebody has locked"),
     root="run the command as root; without it, it cannot become root",
     timeout="end the command on a host that takes longer: 30s, 10m (default: 60s)",

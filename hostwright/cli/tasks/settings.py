@@ -202,6 +202,8 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(error, text, file) from error
+    except RecursionError as error:
+        raise InputError("is nested too deeply", str(file)) from error
     wrong = [
         InputError(f"there is no table [{name}]; the options stand below [{TABLE}]", _at(file, text, (name,)))
         for name in content

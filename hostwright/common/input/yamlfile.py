@@ -19,7 +19,7 @@ from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input import yamlslips
 from hostwright.common.input.unquoted import number_as_written, text_as_written
 from hostwright.common.input.vault import OPTION, Vault
-from hostwright.common.input.yamlsize import MAX_VALUES, check_size
+from hostwright.common.input.yamlsize import MAX_VALUES, check_depth, check_size
 from hostwright.common.places import unread
 from hostwright.common.secret import Secret
 
@@ -85,6 +85,7 @@ def read_text(path: Path) -> str:
 def compose(text: str, file: str) -> yaml.Node | None:
     """Parse YAML into nodes with marks, ``None`` for an empty file. Raise ``InputError`` with file:line:column."""
     try:
+        check_depth(text, file, _LOADER)
         loader = _LOADER(text)
         try:
             node: yaml.Node | None = loader.get_single_node()

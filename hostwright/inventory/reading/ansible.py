@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hostwright.common.errors import InputError
+from hostwright.common.input.ownership import fault_of, in_named_site
 from hostwright.common.input.yamlfile import Origin
-from hostwright.common.ownership import fault_of, in_named_site
 from hostwright.common.userpaths import expanded, working_directory
 from hostwright.inventory.draft import Draft, concealed, group_level
 from hostwright.inventory.model import ALL, HOST_LEVEL, Value

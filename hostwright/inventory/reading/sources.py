@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.input.ownership import NotTrusted, fault_below, fault_of, in_named_site
 from hostwright.common.input.vault import is_vault
 from hostwright.common.input.yamlfile import Origin, read_text
-from hostwright.common.ownership import NotTrusted, fault_below, fault_of, in_named_site
 from hostwright.inventory.draft import Draft
 from hostwright.inventory.model import UNGROUPED
 from hostwright.inventory.reading.dynamic import CannotBeRun, read_executable

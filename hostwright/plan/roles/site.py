@@ -24,7 +24,7 @@ from pathlib import Path
 
 import hostwright
 from hostwright.common.errors import InputError
-from hostwright.common.ownership import SITE_VARIABLE, NotTrusted, fault_below, fault_of
+from hostwright.common.input.ownership import SITE_VARIABLE, NotTrusted, fault_below, fault_of
 from hostwright.common.text import one_line
 from hostwright.common.userpaths import expanded, working_directory
 

@@ -155,7 +155,7 @@ def read_pins(path: Path) -> dict[str, Pin]:
         return _lock_file_adapter().validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {}).artifacts
     except FileNotFoundError:
         return {}
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise damaged(path, _why(error)) from error
 
 

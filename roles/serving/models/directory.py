@@ -113,9 +113,7 @@ def _place(folder: Path, version: int | None) -> Path:
 
 def _names(folder: Path) -> Iterator[str]:
     count = 0
-    for path in sorted(
-        folder.rglob("*"), key=lambda path: path.relative_to(folder).as_posix().encode("utf-8", "replace")
-    ):
+    for path in sorted(_below(folder), key=lambda path: path.relative_to(folder).as_posix().encode("utf-8", "replace")):
         name = path.relative_to(folder).as_posix()
         kind = path.lstat().st_mode
         if stat.S_ISLNK(kind):
@@ -128,6 +126,16 @@ def _names(folder: Path) -> Iterator[str]:
         if count > MOST_FILES:
             raise InputError(f"it has more than {MOST_FILES} files: name the directory of one version", str(folder))
         yield name
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Everything below a directory, however deep: ``rglob`` calls itself for each level."""
+    left = [folder]
+    while left:
+        for path in left.pop().iterdir():
+            yield path
+            if path.is_dir() and not path.is_symlink():
+                left.append(path)
 
 
 def _check_variables(folder: Path, names: tuple[str, ...], *, restores: bool) -> None:

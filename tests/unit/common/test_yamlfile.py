@@ -122,3 +122,26 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_document(tmp_path / "latin.yml")
     with pytest.raises(InputError, match="cannot be read: No such file"):
         load_document(tmp_path / "none.yml")
+
+
+DEEP = 100_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x: " + "[" * DEEP + "]" * DEEP,
+        "x: " + "{a: " * DEEP + "}" * DEEP,
+        "- " * DEEP + "x",
+        "? " * DEEP + "x",
+        "".join(f"{' ' * level}a:\n" for level in range(2000)),
+    ],
+    ids=["lists", "mappings", "dashes", "keys", "indentation"],
+)
+def test_what_is_too_deep_for_libyaml_is_a_mistake_and_ends_no_process(text: str) -> None:
+    with pytest.raises(InputError, match=r"deep\.yml: is nested too deeply"):
+        parse_document(text, "deep.yml")
+
+
+def test_many_brackets_in_a_text_are_no_depth() -> None:
+    assert parse_document(f"x: '{'[' * DEEP}'\ny: [{'{}, ' * 5000}]\n", "wide.yml").data["x"] == "[" * DEEP

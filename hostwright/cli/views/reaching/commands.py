@@ -19,6 +19,7 @@ from hostwright.apply.events import Emit, Event, HostEnded, Note
 from hostwright.apply.rollout.recording import Audience, RunResults
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
+from hostwright.cli.arguments import NOTIFY
 from hostwright.cli.views.progress import Counting
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next_of_errors, warn
 from hostwright.common.text import count, one_line, shown_seconds
@@ -34,7 +35,7 @@ def command_audience() -> Audience:
     def view(members: Sequence[Member], _run: str) -> AbstractContextManager[Emit]:
         return _Ended("ended", (member.name for member in members))
 
-    return Audience(view, warn)
+    return Audience(view, warn, NOTIFY.get())
 
 
 class _Ended(Counting):

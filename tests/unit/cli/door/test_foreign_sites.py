@@ -13,9 +13,9 @@ from types import SimpleNamespace
 import pytest
 
 from hostwright.cli.program import program
-from hostwright.common import ownership
 from hostwright.common.errors import InputError
-from hostwright.common.ownership import NotTrusted, fault_below, fault_of
+from hostwright.common.input import ownership
+from hostwright.common.input.ownership import NotTrusted, fault_below, fault_of
 from hostwright.plan.member import Roster
 from hostwright.plan.roles.site import STANDARD, Site
 from tests.places import PROJECT

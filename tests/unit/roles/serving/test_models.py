@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -173,6 +175,22 @@ def test_links_and_odd_names_are_refused(model: Path) -> None:
     link.unlink()
     (model / "a\nb").touch()
     assert "plain name" in refused(model)
+
+
+def test_a_directory_may_be_deeper_than_python_calls_itself(model: Path) -> None:
+    assets = model / "assets"
+    assets.mkdir()
+    folder = os.open(assets, os.O_RDONLY)
+    for level in range(1500):
+        os.mkdir("d", dir_fd=folder)
+        inner = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+        if level == 1200:
+            os.close(os.open("vocabulary", os.O_CREAT, dir_fd=folder))
+    os.close(folder)
+    assert any(name.endswith("d/vocabulary") for _, name in read_model(model).files)
+    subprocess.run(["rm", "-r", assets], check=True)  # pytest's own removal calls itself, too
 
 
 def test_an_archive_is_the_same_to_the_byte(model: Path, tmp_path: Path) -> None:

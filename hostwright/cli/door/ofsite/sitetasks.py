@@ -10,7 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from hostwright.common.ownership import fault_of, in_named_site
+from hostwright.common.input.ownership import fault_of, in_named_site
 
 
 class _Beside(MetaPathFinder):
