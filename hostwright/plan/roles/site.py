@@ -143,7 +143,9 @@ def _around(folder: Path) -> Site:
 def _instead(place: Path, otherwise: str) -> str:
     """What may have been meant by a place that is no site: the one that it is in, or one in it; else ``otherwise``."""
     site = _above(place) or _below(place)
-    return f"did you mean --site {os.path.relpath(site.root)}?" if site else otherwise
+    if site is None or fault_of(site.root):  # nobody is invited to trust what others put there
+        return otherwise
+    return f"did you mean --site {os.path.relpath(site.root)}?"
 
 
 def _below(place: Path) -> Site | None:

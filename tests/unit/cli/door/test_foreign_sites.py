@@ -291,6 +291,17 @@ def test_this_checkout_is_trusted_by_whoever_runs_it(away: Path, monkeypatch: py
     assert _again() == Site(PROJECT)
 
 
+def test_nobody_is_told_to_name_a_site_where_others_may_write(away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = plant(away / "site", away / "marks")
+    monkeypatch.chdir(away)
+    with pytest.raises(InputError, match="did you mean --site site"):
+        Site.find()
+    root.chmod(0o777)
+    with pytest.raises(InputError, match="there is no site here") as error:
+        Site.find()
+    assert "--site site" not in str(error.value)
+
+
 def test_control_characters_of_a_name_are_not_shown(away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = away / "a\x1b[2Jb\nc"
     plant(root, away / "marks").chmod(0o777)
