@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from typing import IO, Any, Self
 
 from hostwright.common.errors import HostError
+from hostwright.common.input.ownership import NotTrusted, fault_of
 from hostwright.common.secret import Secret
 from hostwright.common.text import shown_limit
 from hostwright.plan.member import Member, Roster
@@ -55,6 +56,7 @@ class Checks:
         self._folder = tempfile.TemporaryDirectory(prefix="hostwright-verify-")
         self._output = Path(self._folder.name) / "pytest"
         if self._files:
+            _refuse_others_conftest()
             self._start()
         return self
 
@@ -136,6 +138,7 @@ class Checks:
         environment or file. ``-P``: nothing is imported from the working directory, whose owner may be anybody."""
         command = [sys.executable, "-P", "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
         command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
+        command += ["--confcutdir", str(self._roster.site.root)]  # else it runs a conftest.py of any directory above
         command += ["-q", "-s", "-p", "no:cacheprovider", "--tb=short", "--import-mode=importlib"]
         command += ["--hw-site", str(self._roster.site.root), *_inventory(self._roster)]
         command += ["--hw-hosts", str(self._hosts)]
@@ -167,6 +170,14 @@ def check_layers(member: Member, roster: Roster, password: Secret | None) -> tup
     """Run the checks of one host's roles and return what became of each. Raises ``HostError``."""
     with Checks(roster, member.roles) as checks:
         return checks.of(member, password)
+
+
+def _refuse_others_conftest() -> None:
+    """Raise ``NotTrusted`` for a ``conftest.py`` above the standard checks that others may have written, which pytest
+    would run: Hostwright may be installed below ``/tmp``."""
+    for folder in STANDARD_CHECKS.parents:
+        if (folder / "conftest.py").exists() and (fault := fault_of(folder / "conftest.py")):
+            raise NotTrusted(f"{fault}, and pytest would run it: remove it, or install Hostwright elsewhere")
 
 
 def _environment() -> dict[str, str]:

@@ -31,6 +31,7 @@ from invoke import Argument, Task
 
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import nearest, suggestion
+from hostwright.common.input.ownership import fault_of, in_named_site
 from hostwright.common.places import SITE_FILE, STATE_VARIABLE
 from hostwright.common.userpaths import expanded
 from hostwright.plan.roles.site import Site
@@ -278,8 +279,13 @@ def _in_site(name: str, value: Any, origin: str) -> Any:
         return value
     if isinstance(value, list):
         return [_in_site(name, each, origin) for each in value]
-    path = Path(origin).parent / value
-    return str(path) if path.exists() else value
+    root = Path(origin).parent
+    path = root / value
+    if not path.exists():
+        return value
+    if path.is_relative_to(root) and not in_named_site(root) and (fault := fault_of(path)):
+        raise InputError(f"{name}: {fault}, and may be a program", origin)
+    return str(path)
 
 
 def _settable() -> Iterable[str]:

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from hostwright.common.errors import HostError
+from hostwright.common.input.ownership import NotTrusted
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.model import Plan
 from hostwright.plan.planning import HostPlan
 from hostwright.plan.roles.role import discover
 from hostwright.plan.roles.site import STANDARD, Site
+from hostwright.verify import checking
 from hostwright.verify.checking import Checks, check_layers, files_of
 from hostwright.verify.verdict import Verdict
 
@@ -233,6 +235,32 @@ def test_a_broken_conftest_is_a_sentence_for_the_checks_beside_it_alone(site: Si
         with pytest.raises(HostError, match=f"gpu01: checks of its layers cannot be imported: {broken}:{line}: "):
             checks.of(ours, None)
         assert {check.role for check in checks.of(standard, None)} == {"base"}
+
+
+def test_a_conftest_above_the_site_is_somebody_elses(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pytest would run it: ``/tmp/conftest.py`` for each site below ``/tmp``."""
+    above = site.root.parent / "conftest.py"
+    above.write_text("open('above', 'w').close()\n")
+    (site.root / "conftest.py").write_text("open('own', 'w').close()\n")
+    monkeypatch.chdir(site.root)
+    try:
+        assert check_layers(*loaded(site), None)
+    finally:
+        above.unlink()
+    assert {path.name for path in site.root.iterdir()} & {"above", "own"} == {"own"}
+
+
+def test_a_conftest_above_hostwright_that_others_may_have_written_is_refused(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "venv/hostwright/standard/checks"
+    folder.mkdir(parents=True)
+    (tmp_path / "conftest.py").touch()
+    monkeypatch.setattr(checking, "STANDARD_CHECKS", folder)
+    checking._refuse_others_conftest()
+    (tmp_path / "conftest.py").chmod(0o666)
+    with pytest.raises(NotTrusted, match=r"conftest\.py: others may write to it \(mode 666\), and pytest would run it"):
+        checking._refuse_others_conftest()
 
 
 def test_a_site_adds_checks_to_those_of_a_standard_role(site: Site) -> None:

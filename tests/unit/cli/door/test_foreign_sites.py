@@ -291,6 +291,22 @@ def test_this_checkout_is_trusted_by_whoever_runs_it(away: Path, monkeypatch: py
     assert _again() == Site(PROJECT)
 
 
+def test_a_program_that_the_settings_name_in_the_site_is_judged_too(
+    away: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = plant(away / "site", away / "marks")
+    (root / "secrets").mkdir()
+    shutil.move(root / "vault.sh", root / "secrets/vault.sh")
+    (root / "hostwright.toml").write_text("[options]\nvault-password-file = 'secrets/vault.sh'\n")
+    (root / "secrets").chmod(0o777)
+    monkeypatch.chdir(root)
+    with pytest.raises(SystemExit) as end:
+        program.run(["hostwright", "hosts"])
+    assert end.value.code == 2
+    assert "hostwright.toml:2: vault-password-file: " in capsys.readouterr().err
+    assert not (away / "marks/vault.sh").exists()
+
+
 def test_nobody_is_told_to_name_a_site_where_others_may_write(away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = plant(away / "site", away / "marks")
     monkeypatch.chdir(away)
