@@ -124,7 +124,7 @@ def _check_trust(root: Path) -> None:
         name = shlex.quote(one_line(str(root)))
         raise NotTrusted(
             f"{fault}, so nothing of the site {name} is used; if you trust it, name it: "
-            f"`hostwright --site {name} …` or `export {VARIABLE}={name}`"
+            f"--site {name} in the call, or `export {VARIABLE}={name}`"
         )
 
 

@@ -138,7 +138,7 @@ def test_nothing_is_run_of_a_site_where_others_may_write(
     if words[0] in {"hosts", "check", "plan", "verify", "gain", "evil.gain"} and "--help" not in words:
         assert done.returncode == 2
         assert f"{root}: others may write to it (mode {root.stat().st_mode & 0o7777:o})" in done.stderr
-        assert f"hostwright --site {root}" in done.stderr
+        assert f"name it: --site {root}" in done.stderr
         assert f"export HOSTWRIGHT_SITE={root}" in done.stderr
     elif words[:1] == ["completion"]:
         assert (done.returncode, done.stderr) == (0, "")
