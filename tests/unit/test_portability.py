@@ -70,6 +70,7 @@ HAS_ANOTHER_WAY = {
     ("operator.py", "/proc"): "test_operator.py: without it, ps(1) says when a process began",
     ("operator.py", "/etc/machine-id"): "test_operator.py: without it, the name of the machine is hashed",
     ("aptroot.py", "apt-get"): "test_aptarchive.py: without it, the lock file comes from a machine that has it",
+    ("ownership.py", "os.getxattr"): "test_foreign_sites.py: without it, the mode alone counts",
     ("aptroot.py", "platform.freedesktop_os_release"): "asked only on a machine that has apt",
 }
 

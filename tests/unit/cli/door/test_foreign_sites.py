@@ -276,6 +276,17 @@ def test_a_group_of_one_person_is_nobody_else(
     ownership._is_private.cache_clear()
 
 
+def test_an_access_list_makes_a_private_group_one_of_others(away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one, the group's bits are the most that any further user has."""
+    (away / "file").touch()
+    (away / "file").chmod(0o664)
+    monkeypatch.setattr(ownership, "_is_private", lambda _: True)
+    monkeypatch.setattr(os, "getxattr", lambda *_: b"acl")
+    assert "others may write to it (mode 664)" in fault_of(away / "file")
+    monkeypatch.delattr(os, "getxattr")  # as on macOS
+    assert fault_of(away / "file") == ""
+
+
 def test_under_sudo_the_caller_counts_as_oneself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUDO_UID", "4711")
     for effective, ours in ((0, {0, 4711}), (1000, {0, 1000})):
