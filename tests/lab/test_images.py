@@ -15,12 +15,19 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.plan.model import Answer, Change, Facts
+from hostwright.standard.roles.container.images.archives.contents import read_contents
+from hostwright.standard.roles.container.images.loaded import ImagesLoaded
+from hostwright.standard.roles.container.images.look import LOOK
 from lab import fleet, images
 from lab.config import Lab, Machine
+from lab.machine import exec_in
 from lab.records import find_machine
 from tests.lab.conftest import SMALL, FrontDoor, on
 from tests.lab.ownlab import own_lab
 from tests.places import PROJECT
+from tests.unit.roles.container.images.archives import ID, NAME, packed, saved
+from tests.unit.roles.container.images.disagreeing import HIDDEN, archives
 
 CACHE = "/var/cache/hostwright/artifacts"
 TAG = images.PYTHON.tag
@@ -145,6 +152,46 @@ def test_a_directory_as_builders_write_it_is_the_same_image(door: FrontDoor, hos
     assert on(host, f"docker run --rm {TAG} uname -m").strip() == "x86_64"
     again = door.json("images.push", "--hosts", "img01", "--archive", str(archive), status=0)
     assert again["hosts"][0]["changed"] is False
+
+
+def loaded(host: Machine, script: str, place: str, data: bytes) -> subprocess.CompletedProcess[str]:
+    """Load an archive as the step of a plan does, whatever was read in it before."""
+    archive = host.merged / place.lstrip("/")
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    archive.write_bytes(data)
+    return exec_in(host, ["sh", "-euc", script])
+
+
+def test_an_image_that_was_not_announced_goes_again(door: FrontDoor, host: Machine, tmp_path: Path) -> None:
+    """Docker's reader of an archive is another than ours: what Docker says that it loaded counts."""
+    whole = tmp_path / "tool.tar"
+    whole.write_bytes(packed(saved()))
+    state = ImagesLoaded.of(read_contents(whole))
+    change = state.plan(Facts({LOOK: Answer(0, "free 90000000\nend\n")}))
+    assert isinstance(change, Change)
+    script, place = change.steps[0].script, f"{CACHE}/{state.artifact.sha256}/{state.artifact.file}"
+    show = "docker image ls --no-trunc --format '{{.Repository}}:{{.Tag}} {{.ID}}' | grep -v '<none>' || true"
+
+    def names() -> set[str]:
+        return set(on(host, show).splitlines())
+
+    on(host, f"docker image rm {NAME} {HIDDEN} >/dev/null 2>&1 || true; docker import - other:1 </dev/null")
+    shown = set()
+    for former in ("", f"docker tag other:1 {HIDDEN}"):
+        on(host, former or "true")
+        before = names()
+        for of, data in archives().items():
+            done = loaded(host, script, place, data)
+            assert names() == (before if done.returncode else {*before, f"{NAME} {ID}"}), f"{of}: {done.stdout}"
+            if HIDDEN in done.stdout:
+                shown.add(of)
+                assert f"as {HIDDEN} since the load, and images.push found no such name in the archive" in done.stdout
+            on(host, f"docker image rm {NAME} >/dev/null 2>&1 || true")
+    assert {"a directory by its pax path", "a directory by its GNU name", "a key in another case"} <= shown
+    words = ("images.push", "--hosts", "img01", "--archive", str(whole))
+    assert door(*words, "--check").returncode == 3  # nothing of such an archive is taken for done
+    assert door.json(*words, status=0)["hosts"][0]["changed"] is True
+    on(host, f"docker image rm {NAME} {HIDDEN} other:1")
 
 
 def test_a_push_that_is_killed_goes_on_where_it_ended(door: FrontDoor, host: Machine) -> None:

@@ -106,6 +106,13 @@ class _Ahead:
     name: str = ""
     target: str = ""
     size: int | None = None
+    attributes: str = ""  #: whether a pax header was among them
+
+    def say(self, field: str, value: str | int) -> None:
+        """Take a value. Raises ``NoArchive`` for a second one: programs disagree on which of them counts."""
+        if getattr(self, field) not in ("", None):
+            raise NoArchive(f"a header of it says the {field} of a member twice")
+        setattr(self, field, value)
 
 
 @dataclass(slots=True)
@@ -158,6 +165,7 @@ class _Reading:
             if not block.strip(b"\0"):
                 return start
             header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+            _agreed(block)
             headers += 1
             if headers > 2 * MOST_MEMBERS or len(self._found) > MOST_MEMBERS:
                 raise NoArchive(f"it has more than {MOST_MEMBERS:,} members")
@@ -176,8 +184,8 @@ class _Reading:
         data = self._exactly(header.size)
         self._exactly(-header.size % _BLOCK)
         if header.type in (b"L", b"K"):
-            text = data.rstrip(b"\0").decode("utf-8", "surrogateescape")
-            ahead.name, ahead.target = (text, ahead.target) if header.type == b"L" else (ahead.name, text)
+            field = "name" if header.type == b"L" else "target"
+            ahead.say(field, data.rstrip(b"\0").decode("utf-8", "surrogateescape"))
             return
         for key, value in attributes(data):
             if key in ("path", "linkpath", "size") and header.type == b"g":
@@ -185,15 +193,21 @@ class _Reading:
             if key.startswith("GNU.sparse"):
                 raise NoArchive("it has a file with holes")
             if key == "path":
-                ahead.name = value
+                ahead.say("name", value)
             elif key == "linkpath":
-                ahead.target = value
+                ahead.say("target", value)
             elif key == "size":
-                ahead.size = whole_number(value)
+                ahead.say("size", whole_number(value))
+        if header.type == b"x":
+            ahead.say("attributes", "given")
 
     def _member(self, header: tarfile.TarInfo, ahead: _Ahead) -> None:
-        name = inside(ahead.name or header.name)
+        given = ahead.name or header.name
+        name = inside(given)
         found = self._found
+        plain = header.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
+        if given.endswith("/") if plain else header.size or ahead.size:
+            raise NoArchive(f"{short(name)!r} has content that not all programs take for a file's")
         if header.type == tarfile.DIRTYPE:
             found.folders.add(name)
             return
@@ -204,14 +218,11 @@ class _Reading:
             return
         if header.type == tarfile.LNKTYPE:  # another name of a file before it; its target is a name from the top
             target = inside(ahead.target or header.linkname)
-            wrong = "that is no file before it" if target not in found.parts else ""
-            if header.size or ahead.size:  # programs that read it disagree on whether it follows
-                wrong = wrong or "it has content of its own"
-            if wrong:
-                raise NoArchive(f"{short(name)!r} is a hard link to {short(target)!r}, and {wrong}")
+            if target not in found.parts:
+                raise NoArchive(f"{short(name)!r} is a hard link to {short(target)!r}, and that is no file before it")
             found.parts[name] = found.parts[target]
             return
-        if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+        if not plain:
             raise NoArchive(f"{short(name)!r} is neither a file nor a directory")
         size = header.size if ahead.size is None else ahead.size
         found.parts[name] = self._part(size)
@@ -268,6 +279,15 @@ class _Reading:
                 raise NoArchive("it ends too early")
             data += more
         return data
+
+
+def _agreed(block: bytes) -> None:
+    """Raise ``NoArchive`` for a header that Python and Go, in which Docker is written, read as different members."""
+    name, kind, magic, prefix = block[:100].rstrip(b"\0"), block[156:157], block[257:265], block[345:500]
+    if kind == tarfile.AREGTYPE and name.endswith(b"/"):
+        raise NoArchive("a member is a directory by its name alone")
+    if prefix.strip(b"\0") and (magic != b"ustar\x0000" or block[508:512] == b"tar\0"):
+        raise NoArchive("a member's name has a part that not all programs read")
 
 
 def _compression(start: bytes) -> str:

@@ -15,6 +15,7 @@ from typing import Annotated
 from pydantic import Field
 
 from hostwright.common.errors import InputError
+from hostwright.common.text import short
 from hostwright.standard.roles.container.images.archives.archive import Archive, read_archive
 from hostwright.standard.roles.container.images.archives.layouts import INDEX, MOST_IMAGES, images_of_layout
 from hostwright.standard.roles.container.images.archives.names import NoArchive
@@ -24,9 +25,11 @@ from hostwright.standard.roles.container.images.archives.parts import (
     document_of,
     familiar,
     listed_image,
+    part_of,
 )
 
 MANIFEST = "manifest.json"
+_KEYS = ("Config", "Layers", "RepoTags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,9 @@ def _contents(archive: Archive, listed: Sequence[ListedImage], name: str, *, man
 def _saved(archive: Archive, *, unnamed: bool) -> list[ListedImage]:
     """What ``docker save`` wrote, and those that do as it does."""
     saved = document_of(archive, MANIFEST, list[_Saved])
+    for key in {key for entry in json.loads(part_of(archive, MANIFEST).text) for key in entry}:
+        if key not in _KEYS and key.lower() in map(str.lower, _KEYS):
+            raise NoArchive(f"{MANIFEST} has {short(key)!r}, which Docker takes for a key of another spelling")
     if not 0 < len(saved) <= MOST_IMAGES:
         raise NoArchive(f"{MANIFEST} names {len(saved)} images")
     return [

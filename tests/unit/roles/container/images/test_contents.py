@@ -31,6 +31,7 @@ from tests.unit.roles.container.images.archives import (
     saved,
     sha,
 )
+from tests.unit.roles.container.images.disagreeing import archives as disagreeing
 
 WHOLE = (ArchivedImage(ID, (NAME,)),)
 
@@ -109,6 +110,24 @@ def test_a_layer_that_is_there_twice_is_a_link(tmp_path: Path) -> None:
     assert found.images == (ArchivedImage(f"sha256:{sha(text)}", (NAME,)),)
 
 
+@pytest.mark.parametrize(
+    "of, sentence",
+    [
+        ("a directory by its pax path", "'x' has content that not all programs take for a file's"),
+        ("a directory by its GNU name", "'x' has content that not all programs take for a file's"),
+        ("a directory by its own name", "a member is a directory by its name alone"),
+        ("a file by its pax path", "a member is a directory by its name alone"),
+        ("a directory with content", "'x' has content that not all programs take for a file's"),
+        ("two pax headers", "a header of it says the attributes of a member twice"),
+        ("two sizes", "a header of it says the size of a member twice"),
+        ("a GNU header with a prefix", "a member's name has a part that not all programs read"),
+        ("a key in another case", "manifest.json has 'repotags', which Docker takes for a key of another spelling"),
+    ],
+)
+def test_what_docker_reads_otherwise_is_refused(tmp_path: Path, of: str, sentence: str) -> None:
+    assert refused(tmp_path, disagreeing()[of]) == sentence
+
+
 def hard_linked(files: dict[str, Any], name: str, target: str, size: int = 0) -> bytes:
     """The files as an archive, with one more that is a hard link."""
     out = io.BytesIO(packed(files))
@@ -137,7 +156,7 @@ def test_a_file_that_is_a_hard_link_to_one_before_it_is_that_file(tmp_path: Path
         ("../etc/passwd", 0, "leads out of it"),
         ("gone", 0, "'x' is a hard link to 'gone', and that is no file before it"),
         ("x", 0, "'x' is a hard link to 'x', and that is no file before it"),
-        ("manifest.json", 512, "'x' is a hard link to 'manifest.json', and it has content of its own"),
+        ("manifest.json", 512, "'x' has content that not all programs take for a file's"),
     ],
 )
 def test_a_hard_link_to_what_is_no_file_of_the_archive_is_refused(
