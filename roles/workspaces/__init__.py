@@ -46,6 +46,7 @@ from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 UNITS, BATCH_UNIT = "/etc/systemd/system", "hostwright-batch@.service"
 #: Docker's start closes the networks of workspaces to other hosts: its rules are gone after a reboot
 AT_DOCKERS_START = f"{UNITS}/docker.service.d/hostwright-workspaces.conf"
+BOX = "/run/hostwright-box"  #: in an ssh workspace: what its start writes, the person's own
 RELOADS = "reloads systemd, which takes the GPUs from containers"
 
 
@@ -157,8 +158,8 @@ def _reserved(host: Wanted) -> tuple[tuple[str, str], ...]:
 def _built(workspace: Workspace, v: Workspaces, host: Wanted) -> ImageBuilt:
     """The image of an ssh workspace: the one that the inventory names, with an SSH server."""
     base = workspace.entry.image
-    dockerfile = host.render("workspaces/ssh/Dockerfile.j2", base=base, refreshed=v.refreshed)
-    others = ((name, host.render(f"workspaces/ssh/{name}.j2")) for name in ("sshd_config", "start"))
+    dockerfile = host.render("workspaces/ssh/Dockerfile.j2", base=base, refreshed=v.refreshed, folder=BOX)
+    others = ((name, host.render(f"workspaces/ssh/{name}.j2", folder=BOX)) for name in ("sshd_config", "start"))
     files = (("Dockerfile", dockerfile), *others)
     return ImageBuilt(tag_of("ssh", files), base, files, workspace.entry.pull)
 

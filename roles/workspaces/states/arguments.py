@@ -16,8 +16,6 @@ RUN = "/run/hostwright"  #: in the container: files of root's that it may only r
 INSIDE = {"jupyter": 8888, "tensorboard": 6006, "ssh": 2222, "batch": 0, "serving": 8501}  #: the port in the container
 WITH_SHELLS = ("jupyter", "batch")  #: kinds whose people begin shells in the container as its own user
 _LOGS = ("--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3")
-#: sshd alone begins as root: to become the user, to lock itself in before somebody has logged in, and for terminals.
-_SSHD_CAPABILITIES = ("SETUID", "SETGID", "SYS_CHROOT", "CHOWN", "FOWNER", "KILL")
 MODELS = "/models"  #: in the container of a model server: its configuration, and the versions of its model
 _CONFIG = f"{MODELS}/models.config"
 #: A version that does not load is told at once, not after five tries in five minutes: it goes away again, and the
@@ -120,13 +118,9 @@ def _limits(space: Workspace) -> Iterator[str]:
 
 
 def _rights(space: Workspace, placed: Placed) -> Iterator[str]:
-    yield from ("--security-opt", "no-new-privileges", "--cap-drop", "ALL")
-    if space.entry.kind == "ssh":
-        for capability in _SSHD_CAPABILITIES:
-            yield from ("--cap-add", capability)
-        yield from ("--user", "0:0")
-    else:
-        yield from ("--user", f"{placed.uid}:{placed.gid}")
+    """Those of the person alone. Nothing in a container is root's: what a person may change runs there, and an
+    environment, a start file or a link of theirs must not lead to a file of root's among their files on the host."""
+    yield from ("--security-opt", "no-new-privileges", "--cap-drop", "ALL", "--user", f"{placed.uid}:{placed.gid}")
     for group in space.user.groups:
         yield from ("--group-add", str(group))
 

@@ -32,6 +32,7 @@ from hostwright.transport.root.rootshell import RootShell
 
 WITH_PAGE = ("jupyter", "tensorboard")  #: the kinds with a page, whose workspaces have a token
 COMMANDS = ("ssh ", "ssh-keygen ", "http://", "https://")  #: what people copy begins with one of these
+_TOKEN = re.compile("[0-9a-f]{48}")
 RUN_TIMEOUT_S = 600.0  #: of a command in a workspace
 
 
@@ -165,9 +166,10 @@ def logs_script(space: Workspace, lines: int) -> str:
     """What the container printed last; of a batch run also how it ended; and whether it took too much memory."""
     container, ended = f"{PREFIX}{space.name}", ":"
     if space.entry.kind == "batch":
-        ended = sh(
-            "cat -- %s 2>/dev/null; %s %s why 2>/dev/null || :", f"{space.directory}/batch.json", BATCH, space.name
-        )
+        # by its owner, who may have put anything there: a link to a file of root's, or a pipe
+        read = sh("timeout 10 setpriv $owner --clear-groups -- head -c 65536 -- %s", f"{space.directory}/batch.json")
+        why = sh("%s %s why", BATCH, space.name)
+        ended = f"{_owner(space, '--reuid=%u --regid=%g')} && {read} 2>/dev/null || :; {why} 2>/dev/null || :"
     printed = sh("docker logs --tail %s %s 2>&1 && status=0 || status=$?", lines, container)
     memory = sh_file(__file__, "memory.sh", name=space.name, container=container, limit=space.entry.memory or "")
     return f'{ended}\n{printed}\n{memory}\nexit "$status"'
@@ -177,11 +179,17 @@ LEFT_BY_COMMAND = "interrupted. What the command has changed in the workspace st
 
 
 def exec_script(space: Workspace, command: str) -> str:
-    """A command line in the container, by its shell, as the workspace's user where the container has root in it."""
+    """A command line in the container, by its shell, as the workspace's user: the first process of a box of
+    an earlier version is root's."""
     words = sh("%s /bin/sh -c %s", f"{PREFIX}{space.name}", command)
     if space.entry.kind != "ssh":
         return f"docker exec {words}"
-    return sh("owner=$(stat -c %%u:%%g -- %s)\n", space.directory) + f'docker exec -u "$owner" {words}'
+    return f'{_owner(space, "%u:%g")} && docker exec -u "$owner" {words}'
+
+
+def _owner(space: Workspace, form: str) -> str:
+    """Have ``$owner`` say whose the workspace's directory is."""
+    return sh("owner=$(stat -c %s -- %s)", form, space.directory)
 
 
 def url_lines(member: Member, space: Workspace, token: str) -> Iterator[str]:
@@ -244,5 +252,10 @@ def show_url(selection: Selection, connection: ConnectionOptions, name: str, *, 
 
 
 def _token(shell: RootShell, space: Workspace) -> str:
-    read = sh("cat -- %s", f"{STATE}/{space.name}/token")
-    return shell.run(read, timeout_s=30, failure="the token cannot be read").stdout.decode().strip()
+    read = sh("head -c 200 -- %s", f"{STATE}/{space.name}/token")
+    text = shell.run(read, timeout_s=30, failure="the token cannot be read").stdout.decode("utf-8", "replace").strip()
+    if not _TOKEN.fullmatch(text):  # the file is its user's
+        raise HostError(
+            shell.host, f"the token of {space.name} is not one of Hostwright's: take the workspace down and up again"
+        )
+    return text

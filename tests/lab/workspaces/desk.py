@@ -28,7 +28,10 @@ DECLARED: dict[str, dict[str, Any]] = {
     "alice-lab": {
         "user": "alice", "kind": "jupyter", "gpus": [0], "cpus": 0.5, "memory": "400m", "shm": "48m", "pids": 200,
     },
-    "alice-box": {"user": "alice", "kind": "ssh", "gpus": [1], "share": True, "memory": "300m"},
+    "alice-box": {
+        "user": "alice", "kind": "ssh", "gpus": [1], "share": True, "memory": "300m",
+        "environment": {"PATH": "/workspace/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+    },
     "bob-lab": {"user": "bob", "kind": "jupyter", "gpus": [1], "share": True, "memory": "400m"},
 }  # fmt: skip
 #: What a host that was started is awaited with: Docker may still be on its way.
@@ -101,8 +104,7 @@ class Desk:
 
     def inside(self, name: str, script: str) -> subprocess.CompletedProcess[str]:
         """Run shell in a workspace as its user."""
-        user = ["--user", str(UIDS["alice"])] if name == "alice-box" else []  # its first process is sshd's, root's
-        return exec_in(self.machine, ["docker", "exec", *user, f"workspace-{name}", "sh", "-c", script])
+        return exec_in(self.machine, ["docker", "exec", f"workspace-{name}", "sh", "-c", script])
 
     def well(self, name: str, script: str) -> str:
         """Run shell in a workspace as its user, which must end well."""

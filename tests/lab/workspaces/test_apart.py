@@ -175,6 +175,30 @@ def test_processes_have_their_persons_ids_and_no_further_right(busy: Desk) -> No
     assert owner.startswith(f"{UIDS['bob']}:{UIDS['bob']}:")
 
 
+def test_a_persons_programs_start_their_box_as_the_person(busy: Desk) -> None:
+    """Its PATH begins in /workspace: what is named as the programs of its start ran as root, with rights to give files
+    to root."""
+    folder = "/srv/workspaces/alice/alice-box"
+    program = (
+        "#!/bin/sh\\nPATH=/usr/bin:/bin\\nid -u >>/workspace/who\\ncp /bin/true /workspace/taken; "
+        'chown 0 /workspace/taken && chmod 4755 /workspace/taken\\nexec /usr/bin/%s "$@"\\n'
+    )
+    names = "tr sed grep cat"
+    busy.well(
+        "alice-box",
+        f"mkdir -p /workspace/bin; chmod 777 /workspace; for name in {names}; do "
+        f"printf '{program}' $name >/workspace/bin/$name; chmod 755 /workspace/bin/$name; done",
+    )
+    busy.on("docker restart workspace-alice-box")
+    busy.await_(f"timeout 5 bash -c 'read -r line </dev/tcp/127.0.0.1/{busy.port('alice-box')}'", "the box is not up")
+    assert set(busy.on(f"cat {folder}/who").split()) == {str(UIDS["alice"])}
+    assert busy.on(f"find {folder} -uid 0 -o -perm /6000").strip() == ""
+    for name in ("alice-lab", "bob-lab", "alice-box"):
+        assert "0" not in busy.on(f"docker top workspace-{name} -eo uid,pid | awk 'NR > 1 {{ print $1 }}'").split()
+    busy.well("alice-box", "rm -rf /workspace/bin /workspace/who /workspace/taken; chmod 700 /workspace")
+    busy.on("docker restart workspace-alice-box")
+
+
 # --- GPUs
 
 

@@ -135,6 +135,8 @@ if [ "$kind" = ssh ] && [ ! -s "$state/host_key" ]; then # once, so that people 
   mv -f -- "$state/.host_key.pub" "$state/host_key.pub"
   mv -f -- "$state/.host_key" "$state/host_key"
 fi
+[ "$kind" != ssh ] || # as the token: sshd is the person's, too
+  must "its SSH host key could not be given to $user" chown "$uid:$gid" -- "$state/host_key"
 
 zoneinfo=/usr/share/zoneinfo zone_file='' # without the zone's file, programs show UTC under the zone's name
 if [ -n "$zone" ] && [ -f "$zoneinfo/$zone" ]; then

@@ -7,13 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
-from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments
+from hostwright.standard.roles.workspaces.states.arguments import INSIDE, Placed, docker_arguments
 from hostwright.standard.roles.workspaces.states.look import LOOK, SpaceContainer, read_look
 from tests.unit.roles.workspaces.spaces import LAB_HOST, answers, facts, states, stub
 
@@ -83,6 +84,18 @@ def test_dockers_own_first_process_has_the_program_below_it(
 ) -> None:
     with running(INIT, JUPYTER, str(kernels), "0", str(orphans)) as pid:
         assert at_work(tmp_path, pid) == (f"workspace alice-lab of alice ({said})" if said else "")
+
+
+@pytest.mark.parametrize("kind", INSIDE)
+def test_nothing_in_a_container_is_roots(kind: str) -> None:
+    """What a person may change runs there, and root in a container owns files on the host."""
+    more = {"batch": {"command": ("true",)}, "serving": {"versions": {1: ""}, "live": 1}}.get(kind, {})
+    entry = WorkspaceEntry("alice", kind, image="a:1", **more)  # type: ignore[arg-type]
+    (space,) = workspaces_of({"one": entry}, {"alice": WorkspaceUser(2001)}, "/srv/workspaces", "20000-29999")
+    words = docker_arguments(space, Placed(2001, 2002, (), "sha256:1", "a:1", "1"))
+    pairs = set(pairwise(words))
+    assert {("--user", "2001:2002"), ("--cap-drop", "ALL"), ("--security-opt", "no-new-privileges")} <= pairs
+    assert not {"--cap-add", "--privileged", "--device"} & set(words)
 
 
 def test_what_loses_its_parent_is_taken_away() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hostwright.plan.host.jobs import ERROR
 from hostwright.plan.model import Change
 from hostwright.plan.testing import facts_for
+from hostwright.standard.roles.workspaces import BOX
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt
 from tests.unit.roles.workspaces.spaces import states, stub
 from tests.unit.support.known import KNOWN
@@ -37,10 +38,10 @@ def start(folder: Path, environment: Mapping[str, str] = ENVIRONMENT, *, newer: 
     text = dict(image.files)["start"]
     (folder / "sshd_config").write_text("Port 2222\nUsePAM no\n")
     text = text.replace("/etc/ssh/hostwright_sshd_config", f"{folder}/sshd_config")
-    text = text.replace("/run/hostwright_sshd_config", f"{folder}/made")
-    text = text.replace("/etc/profile.d", str(folder))
+    (folder / "box").mkdir(exist_ok=True)
+    text = text.replace(BOX, f"{folder}/box")
     text = text.replace("/usr/sbin/sshd -t", "/bin/true" if newer else "/bin/false")
-    text = text.replace(f"/usr/sbin/sshd -D -e -f {folder}", f"/bin/cat {folder}")
+    text = text.replace("/usr/sbin/sshd -D -e -f", "/bin/cat")
     assert "/usr/sbin/sshd" not in text
     done = subprocess.run(("sh", "-c", text), env=environment, capture_output=True, text=True, check=True)
     return done.stdout
@@ -78,24 +79,10 @@ def test_a_real_sshd_takes_the_whole_of_its_configuration(tmp_path: Path) -> Non
     assert {"usepam no", "passwordauthentication no", "maxstartups 100:30:100", "loglevel VERBOSE"} <= set(shown)
 
 
-@pytest.mark.parametrize("entry", ["!", "!!", "$6$salt$hash", ""])
-def test_an_account_of_the_image_shuts_nobody_out_and_lets_nobody_in(tmp_path: Path, entry: str) -> None:
-    """laradock#1372: sshd took an account that has no password for locked; one that expired is shut out, too."""
-    image = next(state for state in states() if isinstance(state, ImageBuilt))
-    shadow = tmp_path / "shadow"
-    shadow.write_text(f"root:{entry}:19000:0:99999:7:::\nalice:{entry}:19000:0:99999:7::0:\n")
-    (line,) = (line for line in dict(image.files)["Dockerfile"].splitlines() if line.endswith("/etc/shadow"))
-    command = line.removeprefix("RUN ").replace("/etc/shadow", str(shadow))
-    subprocess.run(("sh", "-euc", command), check=True)
-    fields = {row.split(":")[0]: row.split(":")[1:] for row in shadow.read_text().splitlines()}
-    assert "alice" not in fields  # whose password is x in passwd, which matches nothing and is no lock
-    assert fields["root"] == ["*", *[""] * 7]
-
-
 def test_what_sshd_cannot_take_is_in_each_shell_all_the_same(tmp_path: Path) -> None:
     """OpenSSH 8.4 takes a # in SetEnv for a comment, and with it whatever follows."""
     start(tmp_path)
-    script = f'. {tmp_path}/hostwright.sh; printf "%s\\n" "$QUOTED" "$SLASHED" "$HASHED" "${{LINES:-}}"'
+    script = f'. {tmp_path}/box/profile; printf "%s\\n" "$QUOTED" "$SLASHED" "$HASHED" "${{LINES:-}}"'
     done = subprocess.run(("sh", "-euc", script), env={"PATH": "/bin"}, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ['a "quote"', r"a\b", "it's #1, $HOME", ""]
 
@@ -120,7 +107,7 @@ def test_a_real_sshd_takes_the_line(tmp_path: Path) -> None:
 def test_a_login_shell_has_the_path_of_the_container_and_not_of_its_image(tmp_path: Path, path: str) -> None:
     """Debian's /etc/profile sets PATH anew; what the workspace's environment says comes after what its image does."""
     start(tmp_path, {**ENVIRONMENT, "PATH": path, "LD_LIBRARY_PATH": "/data/lib"})
-    read = f'PATH=/usr/bin LD_LIBRARY_PATH=/data/lib; . {tmp_path}/hostwright.sh; echo "$PATH $LD_LIBRARY_PATH"'
+    read = f'PATH=/usr/bin LD_LIBRARY_PATH=/data/lib; . {tmp_path}/box/profile; echo "$PATH $LD_LIBRARY_PATH"'
     done = subprocess.run(("sh", "-euc", read), capture_output=True, text=True, check=True)
     assert done.stdout == f"{path}:/workspace/.local/bin /data/lib\n"
 
@@ -147,19 +134,6 @@ def test_what_an_image_prints_to_people_is_not_printed_to_programs(tmp_path: Pat
         assert printed("--rcfile", str(file), "-ic", "echo x$WHO") == f"{logo}x\n", (
             "a shell below keeps what it was given"
         )
-
-
-def test_logins_of_large_ids_make_no_large_file(tmp_path: Path) -> None:
-    """moby#5419: sshd writes at uid * 292 bytes of lastlog, half a terabyte for 1885580785, but not in a directory."""
-    image = next(state for state in states() if isinstance(state, ImageBuilt))
-    (line,) = (line for line in dict(image.files)["Dockerfile"].splitlines() if "faillog" in line and "RUN" in line)
-    for folder, files in ((tmp_path / "none", ()), (tmp_path / "both", ("lastlog", "faillog"))):
-        folder.mkdir()
-        for name in files:
-            (folder / name).write_text("old")
-        step = line.removeprefix("RUN ").replace("/var/log", str(folder))
-        subprocess.run(("sh", "-euc", step), check=True)
-        assert [(path.name, path.is_dir()) for path in folder.iterdir()] == [("lastlog", True)]
 
 
 @pytest.mark.parametrize("usable", [False, True])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,23 @@ def test_the_list_says_that_one_that_does_not_run_ended_for_want_of_memory() -> 
     look = read_look(facts(states(), answers(recorded(bob_board={"state": "restarting", "killed": True}))))
     (row,) = [row for row in rows_of("gpu01", (), look) if row.name == "bob-board"]
     assert row.state == "restarting, ended for want of memory, no longer declared"
+
+
+def test_the_logs_of_a_run_are_read_by_its_owner(tmp_path: Path) -> None:
+    """Who owns the directory may put a link to a file of root's there, which the logs would then show."""
+    folder, secret = tmp_path / "bob", tmp_path / "secret"
+    secret.write_text("root's own")
+    secret.chmod(0o600)
+    folder.mkdir()
+    (folder / "batch.json").symlink_to(secret)
+    for path in (tmp_path, *tmp_path.parents[:2]):
+        path.chmod(0o755)
+    os.chown(folder, 2002, 2002)
+    script = logs_script(replace(space(RUN), directory=str(folder)), 100)
+    known = stub(tmp_path, docker=DOCKER) | {"STATE": "0 false"}
+    done = subprocess.run(["/bin/sh", "-euc", script], env=known, capture_output=True, text=True, check=True)
+    assert done.stdout == "the last line\n"
+    (folder / "batch.json").unlink()
+    (folder / "batch.json").write_text('{"state": "ended"}\n')
+    done = subprocess.run(["/bin/sh", "-euc", script], env=known, capture_output=True, text=True, check=True)
+    assert done.stdout == '{"state": "ended"}\nthe last line\n'

@@ -14,13 +14,14 @@ import pytest
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import Declined
-from hostwright.common.errors import AS_DESIRED, InputError, Unreachable
+from hostwright.common.errors import AS_DESIRED, HostError, InputError, Unreachable
 from hostwright.fleet import Fleet, Member
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.verbs import changing, hostkeys, looking
 from hostwright.standard.roles.workspaces.verbs.looking import browser_lines, declared_of, url_lines
 from tests.unit.cli.test_answers import Terminal
-from tests.unit.roles.workspaces.spaces import KEY
+from tests.unit.roles.workspaces.spaces import KEY, space
 
 HOSTS = """
 all:
@@ -84,6 +85,15 @@ def test_an_unasked_token_is_not_shown(tmp_path: Path) -> None:
 def test_without_a_proxy_or_a_page_there_is_no_such_address(tmp_path: Path) -> None:
     assert len(lines(member_with(tmp_path, roles="workspaces"), "alice-lab")) == 2
     assert len(lines(member_with(tmp_path), "alice-run")) == 1
+
+
+@pytest.mark.parametrize("text", ["", "a" * 47, "\x1b]52;c;cm0gLXJm\x07" + "a" * 40, "a" * 48 + "\nhttps://elsewhere"])
+def test_a_token_that_its_user_wrote_is_not_printed(text: str) -> None:
+    """The file is the user's, who may write there with an account of the host."""
+
+    shell: Any = SimpleNamespace(host="gpu01", run=lambda *_, **_limits: SimpleNamespace(stdout=text.encode()))
+    with pytest.raises(HostError, match="gpu01: the token of x is not one of Hostwright's"):
+        looking._token(shell, space(WorkspaceEntry("bob", "jupyter")))
 
 
 class Hosts:
