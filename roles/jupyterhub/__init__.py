@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from hostwright.common.errors import InputError
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
@@ -24,6 +25,7 @@ from hostwright.standard.roles.jupyterhub.states.cards import HubCards
 from hostwright.standard.roles.jupyterhub.states.image import HubImage, tag_of
 from hostwright.standard.roles.jupyterhub.states.network import HubNetwork
 from hostwright.standard.roles.jupyterhub.states.servers import HubServers, HubUser, HubUserLeft
+from hostwright.standard.roles.proxy import served
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
@@ -218,7 +220,11 @@ def _settings(v: Jupyterhub, host: Wanted, users: tuple[HubUser, ...], image: st
 
 
 def _served(v: Jupyterhub, host: Wanted, users: tuple[HubUser, ...]) -> Iterator[Resource]:
-    """Its paths in the server of the role ``proxy``."""
+    """Its paths in the server of the role ``proxy``. Raises ``InputError`` where a workspace's page would be there."""
+    for space in served(host):
+        if space.path.startswith(f"{PATH}/"):
+            sentence = f"{space.path} would be among JupyterHub's own pages: give {space.owner} another name"
+            raise InputError(sentence, "workspaces_users")
     yield Directory(LOCATIONS.rpartition("/")[0])
     limits = File(LIMITS, host.render("jupyterhub/limits.conf.j2"), check=_check(LIMITS))
     text = host.render("jupyterhub/locations.conf.j2", path=PATH, hub=f"{v.address}:{v.port}", users=users)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import Field
 
+from hostwright.common.errors import InputError
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
@@ -19,6 +21,7 @@ from hostwright.standard.roles.proxy.acme import CONF as ACME_CONF
 from hostwright.standard.roles.proxy.acme import TIMER, acme_states
 from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
+from hostwright.standard.roles.proxy.states.shared import SharedName
 from hostwright.standard.roles.proxy.states.tokens import PageTokens
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.forms import Path
@@ -30,6 +33,7 @@ STATE = "/var/lib/hostwright/proxy"  #: our own authority and the certificate th
 TOKENS = f"{STATE}/tokens.conf"  #: those of workspaces for which nginx asks
 GATED = ("tensorboard",)  #: the kinds with a page that asks for no token, so that nginx does
 SERVED = ("jupyter", *GATED)  #: the kinds with a page
+_PEOPLE = "proxy_people_domain"
 
 Listen = Annotated[str, Field(pattern=r"^(([0-9]{1,3}\.){3}[0-9]{1,3}:|\[[0-9a-f:]{2,39}\]:)?[1-9][0-9]{0,4}$")]
 #: of a host or an address, as a certificate and nginx's ``server_name`` hold it
@@ -43,6 +47,9 @@ class Proxy:
     listen: tuple[Listen, ...] = ("443",)  #: ports, or addresses with ports: ``10.0.0.5:443``, ``[::]:443``
     #: names and addresses under which browsers reach the host, beside those that it knows itself
     names: tuple[Name, ...] = ()
+    #: people's pages are at PERSON.DOMAIN, so that browsers keep them apart: gpu01.example.org makes
+    #: https://alice.gpu01.example.org of it. DNS must lead these names to the host; empty: all pages have one name
+    people_domain: Name | Annotated[str, Field(pattern="^$")] = ""
     #: a file on the host with a certificate and those that lead to its authority; empty: one of the host's own
     certificate: Path | Annotated[str, Field(pattern="^$")] = ""
     key: Path | Annotated[str, Field(pattern="^$")] = ""  #: the file on the host with the certificate's key
@@ -64,6 +71,8 @@ class Proxy:
             raise ValueError("acme needs names: those for which the authority shall give a certificate")
         if self.acme and (address := next((name for name in self.names if name.replace(".", "").isdigit()), "")):
             raise ValueError(f"acme gives certificates for names, and {address} is an address")
+        if self.people_domain and not self.names:
+            raise ValueError("people_domain needs names: those of the host itself, which are no person's")
 
 
 @role(needs=["workspaces"])
@@ -73,19 +82,21 @@ def proxy(v: Proxy, host: Wanted) -> Iterator[Resource]:
     inputs: list[Resource] = []
     files: tuple[str, ...] = (v.certificate, v.key)
     spaces = served(host)
+    people = names_of_people(v, spaces)
+    names = (*v.names, *([v.people_domain] if people else []), *people)
     gated = tuple(space.name for space in spaces if space.entry.kind in GATED)
     if gated or not v.certificate:
         yield Directory(STATE)
     if v.acme:
-        states = tuple(acme_states(v, host))
+        states = tuple(acme_states(replace(v, names=(*v.names, *people)), host))
         yield from states
         inputs, files = [states[-1]], (ACME, ACME)
     elif not v.certificate:
-        own = OwnCertificate(STATE, v.names)
+        own = OwnCertificate(STATE, names)
         yield own
         inputs, files = [own], (own.file, own.file)
     text = host.render(
-        "proxy/workspaces.conf.j2", v=v, spaces=spaces, certificate=files[0], key=files[1],
+        "proxy/workspaces.conf.j2", v=v, spaces=spaces, people=people, certificate=files[0], key=files[1],
         given=v.certificate or v.acme, gated=GATED, tokens=TOKENS if gated else "",
     )  # fmt: skip
     if gated:
@@ -99,6 +110,8 @@ def proxy(v: Proxy, host: Wanted) -> Iterator[Resource]:
         yield Absent(ACME_CONF, "the certificate is of no ACME authority")
     if not gated:
         yield Absent(TOKENS, "no page of a workspace needs it")
+    if not people:
+        yield SharedName(tuple(sorted({space.owner for space in spaces})))
     yield Service(UNIT)
     yield ReloadedAfter(UNIT, (CONF, *dict.fromkeys(files)), (*inputs, conf))
 
@@ -108,6 +121,23 @@ def served(host: Wanted) -> tuple[Workspace, ...]:
     found = (v for _, v in host.roles if isinstance(v, Workspaces))
     spaces = (space for v in found for space in workspaces_of(v.containers, v.users, v.directory, v.ports))
     return tuple(space for space in spaces if space.entry.kind in SERVED)
+
+
+def names_of_people(v: Proxy, spaces: Sequence[Workspace]) -> dict[str, tuple[Workspace, ...]]:
+    """The name of each person's pages, with the pages; empty where all have the host's own. Raises ``InputError``."""
+    if not v.people_domain:
+        return {}
+    names: dict[str, tuple[Workspace, ...]] = {}
+    for space in spaces:
+        name = f"{space.owner}.{v.people_domain}"
+        if not re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", space.owner):
+            raise InputError(
+                f"{name!r} is not a host name: give {space.owner} another name in workspaces_users", _PEOPLE
+            )
+        if name in map(str.lower, v.names):
+            raise InputError(f"{name!r} is a name of the host, and would be that of {space.owner}'s pages", _PEOPLE)
+        names[name] = (*names.get(name, ()), space)
+    return names
 
 
 def _check() -> str:

@@ -220,7 +220,8 @@ def browser_lines(member: Member, space: Workspace, token: str) -> Iterator[str]
     if "proxy" not in roles or space.entry.kind not in WITH_PAGE:
         return
     v = member.variables["proxy"]
-    name, port = next(iter(v.names), member.host.address or member.name), v.listen[0].rpartition(":")[2]
+    own = f"{space.owner}.{v.people_domain}" if v.people_domain else ""
+    name, port = own or next(iter(v.names), member.host.address or member.name), v.listen[0].rpartition(":")[2]
     place = (f"[{name}]" if ":" in name else name) + ("" if port == "443" else f":{port}")
     yield f"https://{place}{space.path}" + (f"?token={token}" if token else "")
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from hostwright.common.errors import InputError
 from hostwright.plan.host.occupancy import Occupancies
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Plan, Planned, Refusal, RolePlan
 from hostwright.plan.model import users_of as users_of_state
@@ -125,6 +126,11 @@ class TestPeople:
         for name, user in settings["users"].items():
             assert f"location /jupyterhub/user/{name}/ {{\n  proxy_pass http://127.0.0.1:{user['port']};" in locations
         assert locations.count("/jupyterhub/user/") == 2
+
+    def test_a_workspace_whose_page_would_be_among_the_hubs_is_refused(self) -> None:
+        space = {"user": "jupyterhub", "kind": "jupyter", "image": "lab/jupyter:1"}
+        with pytest.raises(InputError, match="/jupyterhub/hub/ would be among JupyterHub's own pages"):
+            jupyterhub.resources(Jupyterhub(), wanted(Jupyterhub(), {"hub": space}, {"jupyterhub": {"uid": 2009}}))
 
 
 class TestCards:

@@ -44,9 +44,14 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+def wanted(declared: Workspaces) -> Wanted:
+    """What the role gets of a host with these workspaces."""
+    return Wanted(stack=None, roles=((workspaces, declared),))  # type: ignore[arg-type]  # no section of it is read
+
+
 def configuration(v: Proxy, declared: Workspaces) -> str:
     """What the role writes for nginx."""
-    states = proxy.resources(v, Wanted(stack=None, roles=((workspaces, declared),)))  # type: ignore[arg-type]
+    states = proxy.resources(v, wanted(declared))
     return next(state.content for state in states if isinstance(state, File) and state.path == CONF)
 
 

@@ -13,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from hostwright.plan.model import Change
+from hostwright.common.errors import InputError
+from hostwright.plan.model import Change, Facts, HasNotes
 from hostwright.plan.roles.role import Wanted
 from hostwright.plan.testing import changes_of, facts_for
 from hostwright.resources.files.files import Absent, File
 from hostwright.standard.roles.proxy import CONF, TOKENS, Proxy, proxy
+from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
 from hostwright.standard.roles.proxy.states.tokens import PageTokens
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
@@ -58,6 +60,55 @@ def test_a_path_for_each_page_and_a_token_before_those_that_ask_for_none() -> No
     for word in ("$hostwright_asked_", "$hostwright_known_"):
         assert text.count(word) == gate.count(word) == 1
     assert text.index(f"include {TOKENS};") < text.index("server {")
+
+
+NAMED = Proxy(names=("gpu01.example.org",), people_domain="gpu01.example.org")
+
+
+def test_people_have_a_name_each_and_the_hosts_own_has_no_page_of_theirs() -> None:
+    """A browser keeps pages apart by their names, not by their paths."""
+    servers = configuration(NAMED, declared()).split("\nserver {")[1:]
+    found = {re.findall("server_name (.*);", server)[0]: set(locations(server)) for server in servers}
+    assert found == {
+        "gpu01.example.org": set(),
+        "alice.gpu01.example.org": {"/alice/alice-lab/", "/alice/bob-box/"},
+        "bob.gpu01.example.org": {"/bob/bob-lab/"},
+    }
+    assert [server.count("hostwright-workspaces.d") for server in servers] == [1, 0, 0]  # the hub's, for example
+    (own,) = (state for state in states(NAMED, declared()) if isinstance(state, OwnCertificate))
+    assert own.names == ("gpu01.example.org", "gpu01.example.org", "alice.gpu01.example.org", "bob.gpu01.example.org")
+
+
+def notes(v: Proxy, many: Workspaces) -> list[str]:
+    return [note for state in states(v, many) if isinstance(state, HasNotes) for note in state.notes(Facts({}))]
+
+
+def test_a_plan_says_who_share_a_name() -> None:
+    (note,) = notes(Proxy(), declared())
+    assert note.startswith("the pages of alice, bob have one name, so that a page of one can act as another")
+    assert "proxy_people_domain" in note
+    assert notes(NAMED, declared()) == []
+    assert notes(Proxy(), declared(containers={"alice-lab": SPACES["alice-lab"]})) == []
+
+
+@pytest.mark.parametrize(
+    "person, sentence",
+    [
+        ("gpu01", "proxy_people_domain: 'gpu01.example.org' is a name of the host, and would be that of gpu01's pages"),
+        ("bob_x", "proxy_people_domain: 'bob_x.example.org' is not a host name: give bob_x another name in"),
+        ("bob-", "proxy_people_domain: 'bob-.example.org' is not a host name: give bob- another name in"),
+    ],
+)
+def test_a_person_whose_name_cannot_be_that_of_a_page_is_refused(person: str, sentence: str) -> None:
+    many = declared({person: {"uid": 2003}}, {"lab": {"user": person, "kind": "jupyter"}})
+    with pytest.raises(InputError) as caught:
+        states(Proxy(names=("GPU01.example.org",), people_domain="example.org"), many)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_names_of_people_need_one_of_the_host() -> None:
+    with pytest.raises(ValidationError, match="people_domain needs names"):
+        TypeAdapter(Proxy).validate_python({"people_domain": "example.org"})
 
 
 def test_a_host_whose_pages_all_ask_themselves_keeps_no_token_for_nginx() -> None:
