@@ -23,7 +23,7 @@ import h11
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.transport.serving.places import Places, hang_up
 
-REQUESTS_AT_ONCE = 64  #: a host fetches one file after the other; further connections are closed at once
+REQUESTS_AT_ONCE = 64  #: that have not shown a token; a host fetches one file after the other
 REQUESTS_BY_PEER = 8  #: of these; there may be several hosts behind one address
 STRANGERS_AT_ONCE = 8  #: of peers that may fetch nothing here, who are told so
 REQUEST_TIMEOUT_S = 15.0  #: without a byte from or to a peer
@@ -126,11 +126,9 @@ class Server(ThreadingMixIn, TCPServer):
         return connection, peer
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Reply in a thread of its own, where the peer gets a place; otherwise close the connection."""
+        """Reply in a thread of its own, for as long as the peer keeps its place."""
         places = self.expected if self.served.expects(client_address[0]) else self.strangers
-        if not places.take(request, client_address[0]):
-            self.shutdown_request(request)
-            return
+        places.take(request, client_address[0])
         try:
             super().process_request(request, client_address)
         except BaseException:
@@ -199,6 +197,9 @@ class Handler(BaseRequestHandler):
                 return None, False
             answer = self._answer(request)
         body = request is not None and request.method == b"GET"
+        if isinstance(answer.content, FilePart):
+            self.server.expected.admit(self.request)
+            self.server.strangers.admit(self.request)
         try:
             self._send(parser, answer, body=body)
         except BaseException:

@@ -1,7 +1,9 @@
 """The places of a seed server: how many connections are answered at once, shared out by who is at the other end.
 
 Whoever is slow loses to whoever comes: where all places are taken, the peer that holds the most of them gives up its
-oldest one. Those who may fetch a seed and strangers have places of their own, so that strangers take none of the first.
+oldest one, and a peer with all that it may have gives up its own. Those who may fetch something and strangers have
+places of their own, so that strangers take none of the first. Who has shown a token waits for nothing any more, and
+needs no place.
 """
 
 from __future__ import annotations
@@ -36,35 +38,42 @@ class Places:
     total: int
     by_peer: int
     _taken: dict[socket.socket, str] = field(default_factory=dict)  #: in the order in which they came
+    _admitted: set[socket.socket] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, connection: socket.socket, peer: str) -> bool:
-        """Give a connection a place, if need be that of a peer with more of them; whether there is one for it."""
+    def take(self, connection: socket.socket, peer: str) -> None:
+        """Give a connection a place, if need be the oldest one of a peer with the most of them."""
         name = peer_name(peer)
         with self._lock:
-            held = list(self._taken.values())
-            own = held.count(name)
-            if own >= self.by_peer:
-                return False
-            if len(held) >= self.total:
-                most = max(map(held.count, set(held)))
-                if own >= most:
-                    return False
-                oldest = next(other for other, holder in self._taken.items() if held.count(holder) == most)
-                del self._taken[oldest]
-                hang_up(oldest)
+            held = [*self._taken.values(), name]
+            if held.count(name) > self.by_peer:
+                self._end_oldest({name})
+            elif len(held) > self.total:
+                most = max(map(held.count, held))
+                self._end_oldest({holder for holder in held if held.count(holder) == most})
             self._taken[connection] = name
-            return True
+
+    def _end_oldest(self, names: set[str]) -> None:
+        oldest = next(other for other, holder in self._taken.items() if holder in names)
+        del self._taken[oldest]
+        hang_up(oldest)
+
+    def admit(self, connection: socket.socket) -> None:
+        """A connection has shown that it may fetch: it leaves its place, and goes on."""
+        with self._lock:
+            if self._taken.pop(connection, None):
+                self._admitted.add(connection)
 
     def leave(self, connection: socket.socket) -> None:
         """A connection has ended."""
         with self._lock:
             self._taken.pop(connection, None)
+            self._admitted.discard(connection)
 
     def clear(self) -> None:
         """End all connections in the middle."""
         with self._lock:
-            for connection in self._taken:
+            for connection in (*self._taken, *self._admitted):
                 hang_up(connection)
 
     @property

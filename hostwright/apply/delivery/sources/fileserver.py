@@ -18,6 +18,7 @@ from hostwright.apply.delivery.looking import StoredFile
 from hostwright.apply.delivery.pulling import Grant
 from hostwright.apply.delivery.sources.settings import Ports
 from hostwright.common.errors import HostwrightError
+from hostwright.transport.exchange import plain_address
 from hostwright.transport.serving.answering import FilePart, Reply, Request, Server, listen
 from hostwright.transport.serving.places import peer_name
 
@@ -32,7 +33,8 @@ class _Given:
 
     token: str = field(repr=False)
     item: StoredFile
-    peer: str  #: of whom it is expected
+    peer: str  #: of whom it is expected; empty: that is not known
+    bound: bool  #: whether nobody else may show it
     shown: bool = False
 
 
@@ -46,8 +48,9 @@ class FileServer:
         self._closed = False
         self._lock = threading.Lock()
 
-    def grant(self, item: StoredFile, address: str, ports: Ports, peer: str) -> Grant:
-        """Let ``peer`` (an address) fetch a file once, from this machine's ``address``. The server is started for it.
+    def grant(self, item: StoredFile, address: str, ports: Ports, peer: str, *, bound: bool = False) -> Grant:
+        """Let ``peer`` (an address, or a name, of which nothing follows) fetch a file once, from this machine's
+        ``address``; with ``bound``, nobody but it. The server is started for it.
 
         Raises ``InputError`` and ``HostwrightError`` where nothing can be served there.
         """
@@ -55,7 +58,8 @@ class FileServer:
             if self._closed:
                 raise HostwrightError("files are served only while a run lasts")
             server = self._servers.get((address, ports)) or self._open(address, ports)
-            given = _Given(secrets.token_urlsafe(TOKEN_BYTES), item, peer and peer_name(peer))
+            known = plain_address(peer)
+            given = _Given(secrets.token_urlsafe(TOKEN_BYTES), item, known and peer_name(known), bound and bool(known))
             self._given.append(given)
             return Grant(address, int(server.server_address[1]), given.token)
 
@@ -92,7 +96,8 @@ class FileServer:
         wanted = request.path.removeprefix("/")
         with self._lock:
             given = self._of(token) if scheme == "Bearer" else None
-            if given is None or given.shown or given.item.sha256 != wanted:
+            stranger = given is not None and given.bound and given.peer != peer_name(request.peer)
+            if given is None or given.shown or stranger or given.item.sha256 != wanted:
                 return Reply(HTTPStatus.FORBIDDEN)
             given.shown = True
         return self._file(given, request.headers.get("range"))

@@ -142,7 +142,8 @@ class Handout:
             if host in reach.failed or (not reach.reached and len(reach.failed) >= UNREACHED):
                 return None
         try:
-            return self.server.grant(item, address, settings.ports, ends.remote)
+            same_way = bool(ends.local) and not settings.address  # else the host may come from another address
+            return self.server.grant(item, address, settings.ports, ends.remote, bound=same_way)
         except HostwrightError as error:
             self._tell(str(error))
             return None

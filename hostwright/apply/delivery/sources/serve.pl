@@ -14,7 +14,7 @@ use Socket qw(:addrinfo SOCK_STREAM SOL_SOCKET SO_REUSEADDR SOMAXCONN);
 
 my $HEADER_S = 5;           # for a whole request
 my $HEADER_BYTES = 4096;
-my $WAITING = 8;            # connections that have not asked yet, or are told no
+my $WAITING = 8;            # connections that have not asked yet
 my $STALLED_S = 20;         # an upload of which nobody takes a byte
 my $WINDOW_S = 60;          # in which an upload must move this much: 512 kbit/s
 my $WINDOW_BYTES = $WINDOW_S * 64 * 1024;
@@ -40,6 +40,7 @@ my $listener = listening();
 my %peer;                   # by descriptor: socket, what came of its request, and the file that it gets
 my $budget = 0;              # bytes that may be sent now, where there is a rate
 my $asked = time;
+my $welcomed = 0;           # connections so far
 my $uptime;                 # has hundredths of seconds, which perl's own clock has not
 if ($rate) { open $uptime, '<', '/proc/uptime' or cannot("/proc/uptime: $!") }
 my $refilled = $rate ? uptime_s() : 0;
@@ -92,14 +93,24 @@ sub listening {
 sub cannot { my ($why) = @_; $why =~ tr/\n\r/  /; print 'cannot ', substr($why, 0, 200), "\n"; exit 4 }
 
 sub welcome {
-    while (accept(my $socket, $listener)) {
+    while (my $from = accept(my $socket, $listener)) {
         fcntl($socket, F_SETFL, fcntl($socket, F_GETFL, 0) | O_NONBLOCK);
-        my $waiting = grep { !defined $_->{left} } values %peer;
-        if ($waiting >= $WAITING) { close $socket; next }
+        # of IPv6, the first half: one machine has all addresses of such a network
+        my $network = length $from == 16 ? substr($from, 4, 4) : substr($from, 8, 8);
+        my @waiting = sort { $a->{number} <=> $b->{number} } grep { !defined $_->{left} } values %peer;
+        gone(crowding($network, @waiting)) if @waiting >= $WAITING;
         my $fd = fileno $socket;
         my %new = (asked => '', head => '', since => time, moved => time, then => 0, at => 0);
-        $peer{$fd} = {%new, socket => $socket, fd => $fd};
+        $peer{$fd} = {%new, socket => $socket, fd => $fd, network => $network, number => $welcomed++};
     }
+}
+# Of those that wait, the oldest one of whoever has the most, with the new one's: who is silent loses to who comes.
+sub crowding {
+    my ($network, @waiting) = @_;
+    my %many = ($network => 1);
+    $many{$_->{network}}++ for @waiting;
+    my ($most) = sort { $b <=> $a } map { $many{$_->{network}} } @waiting;
+    return (grep { $many{$_->{network}} == $most } @waiting)[0];
 }
 sub gone { my ($one) = @_; delete $peer{$one->{fd}}; close $one->{file} if $one->{file}; close $one->{socket} }
 

@@ -66,13 +66,12 @@ def taken(server: SeedServer) -> tuple[int, int]:
 
 
 def places_given(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Of each connection from now on, whether it got a place: how long it kept that is another question."""
+    """Of each connection from now on, that it got a place: how long it kept that is another question."""
     given, take = [], Places.take
 
-    def noted(places: Places, connection: socket.socket, peer: str) -> bool:
-        there = take(places, connection, peer)
-        given.append(there)
-        return there
+    def noted(places: Places, connection: socket.socket, peer: str) -> None:
+        take(places, connection, peer)
+        given.append(True)
 
     monkeypatch.setattr(Places, "take", noted)
     return given
@@ -228,20 +227,24 @@ def test_addresses_of_one_ipv6_network_are_one_peer() -> None:
 
 
 def test_a_peer_with_most_places_gives_one_up() -> None:
-    pairs = [socket.socketpair() for _ in range(5)]
+    pairs, more = [socket.socketpair() for _ in range(4)], []
     ours = [pair[0] for pair in pairs]
     shared = Places(4, 3)
     try:
-        assert [shared.take(ours[number], "10.0.0.1") for number in range(3)] == [True, True, True]
-        assert not shared.take(ours[3], "10.0.0.1")
-        assert shared.take(ours[3], "10.0.0.2")
-        assert shared.take(ours[4], "10.0.0.2")
-        assert pairs[0][1].recv(1) == b""  # the oldest of the first one
+        for number in range(3):
+            shared.take(ours[number], "10.0.0.1")
+        shared.take(ours[3], "10.0.0.1")
+        assert pairs[0][1].recv(1) == b""  # its own oldest
+        shared.admit(ours[1])  # which is not ended for others any more
+        for peer in ("10.0.0.2", "10.0.0.2", "10.0.0.3"):
+            more.append(socket.socketpair())
+            shared.take(more[-1][0], peer)
+        assert pairs[2][1].recv(1) == b""  # the oldest of those with the most
         assert shared.taken == 4
         shared.leave(ours[0])
         places.hang_up(ours[0])
         assert shared.taken == 4
     finally:
-        for pair in pairs:
+        for pair in (*pairs, *more):
             for end in pair:
                 end.close()

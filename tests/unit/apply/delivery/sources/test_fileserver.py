@@ -178,6 +178,46 @@ def test_hosts_that_hold_tokens_have_places_of_their_own(server: FileServer, ite
         one.close()
 
 
+def fetch(grant: Grant, item: StoredFile, source: str) -> bytes:
+    """The answer to a host's own request."""
+    with socket.create_connection((HERE, grant.port), PATIENCE_S, (source, 0)) as host:
+        host.sendall(f"GET /{item.sha256} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {grant.token}\r\n\r\n".encode())
+        return b"".join(iter(lambda: host.recv(1 << 20), b""))
+
+
+@pytest.mark.parametrize("peer", ["127.0.7.7", "", "gpu01.rack3"])
+def test_who_says_nothing_stops_no_fetch_of_a_host_with_the_same_address(
+    server: FileServer, item: StoredFile, peer: str
+) -> None:
+    """A user of the host may connect from its address, too; a host behind a jump host is among the strangers."""
+    grant = server.grant(item, HERE, Ports(), peer)
+    silent = [socket.create_connection((HERE, grant.port), PATIENCE_S, ("127.0.7.7", 0)) for _ in range(150)]
+    assert fetch(grant, item, "127.0.7.7").endswith(CONTENT[-1000:])
+    for one in silent:
+        one.close()
+
+
+def test_a_fetch_that_began_is_ended_for_nobody(server: FileServer, tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(bytes(1 << 26))
+    large = StoredFile.of(artifact_of(bytes(1 << 26), "large"), tmp_path / "large")
+    grant = given(server, large)
+    with socket.create_connection((HERE, grant.port), PATIENCE_S) as host:
+        host.sendall(f"GET /{large.sha256} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {grant.token}\r\n\r\n".encode())
+        got = len(host.recv(1 << 16))
+        silent = [socket.create_connection((HERE, grant.port), PATIENCE_S) for _ in range(40)]
+        while piece := host.recv(1 << 20):
+            got += len(piece)
+    assert got > 1 << 26
+    for one in silent:
+        one.close()
+
+
+def test_a_token_is_for_the_hosts_own_address(server: FileServer, item: StoredFile) -> None:
+    grant = server.grant(item, HERE, Ports(), "127.0.7.7", bound=True)
+    assert b" 403 " in fetch(grant, item, "127.0.7.8").partition(b"\r\n")[0]
+    assert fetch(grant, item, "127.0.7.7").endswith(CONTENT[-1000:])  # it was not used up
+
+
 def test_who_takes_a_file_too_slowly_is_cut(
     server: FileServer, item: StoredFile, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

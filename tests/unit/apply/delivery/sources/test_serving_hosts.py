@@ -253,6 +253,22 @@ def test_strangers_take_no_places(server: Serving) -> None:
         one.close()
 
 
+@pytest.mark.parametrize("source", ["127.0.7.7", HERE])
+def test_who_says_nothing_loses_to_who_comes(server: Serving, source: str) -> None:
+    """Twelve connections that say nothing stopped it for as long as somebody opened new ones."""
+    held = [socket.create_connection((HERE, server.port), 60, (source, 0)) for _ in range(12)]
+    assert server.curl("--max-time", "2") == (200, CONTENT)
+    for one in held:
+        one.close()
+
+
+def test_many_who_say_nothing_lose_to_the_next_one(server: Serving) -> None:
+    held = [socket.create_connection((HERE, server.port), 60, (f"127.0.8.{n + 1}", 0)) for n in range(40)]
+    assert server.curl("--max-time", "2") == (200, CONTENT)
+    for one in held:
+        one.close()
+
+
 def test_a_request_without_end_is_cut(server: Serving) -> None:
     with server.connect() as one, pytest.raises(ConnectionError):
         while True:
