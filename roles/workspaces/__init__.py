@@ -21,7 +21,14 @@ from hostwright.standard.roles.workspaces.declared.entries import (
     WorkspaceUser,
     entry_or_nothing,
 )
-from hostwright.standard.roles.workspaces.declared.forms import Image, Path, UserName, WorkspaceName, bytes_of, is_below
+from hostwright.standard.roles.workspaces.declared.forms import (
+    Image,
+    PeoplesDirectory,
+    UserName,
+    WorkspaceName,
+    bytes_of,
+    is_below,
+)
 from hostwright.standard.roles.workspaces.declared.promises import PortRange
 from hostwright.standard.roles.workspaces.declared.workspace import (
     BATCH,
@@ -38,6 +45,7 @@ from hostwright.standard.roles.workspaces.states.access import (
     NetworksClosed,
 )
 from hostwright.standard.roles.workspaces.states.arguments import WITH_SHELLS, network_of
+from hostwright.standard.roles.workspaces.states.files import PeoplesFiles
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt, tag_of
 from hostwright.standard.roles.workspaces.states.quota import DiskQuotas
 from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
@@ -65,7 +73,7 @@ class Workspaces:
         BeforeValidator(entry_or_nothing),
         AfterValidator(checked_people),
     ] = field(default_factory=dict)
-    directory: Path = "/srv/workspaces"  #: people's files: USER/WORKSPACE in it
+    directory: PeoplesDirectory = "/srv/workspaces"  #: people's files: USER/WORKSPACE in it
     ports: Annotated[str, AfterValidator(_range)] = "20000-29999"  #: of workspaces that name none
     #: a date, such as 2026-11-23: another one builds the images of ssh workspaces again, with that day's updates
     refreshed: Annotated[str, Field(pattern=r"^[0-9-]*$")] = ""
@@ -90,6 +98,7 @@ def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
     if left := tuple(sorted(name for name, person in v.users.items() if person.left)):
         yield AccessWithdrawn(left)
     yield Directory(STATE, mode="711")
+    yield PeoplesFiles(v.directory)
     yield Directory(v.directory)
     yield File(BATCH, "#!/bin/sh\n" + sh_file(__file__, "states/sh/batch.sh"), mode="755", check="sh -n %s")
     closed = f"#!/bin/sh\n{RULES_SH}" + sh_file(__file__, "states/sh/network/closed.sh")

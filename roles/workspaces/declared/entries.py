@@ -26,6 +26,7 @@ from hostwright.standard.roles.workspaces.declared.forms import (
     Size,
     Variables,
     Version,
+    Word,
     beyond_memory,
     clean_path,
     decimal,
@@ -105,7 +106,7 @@ class WorkspaceEntry:
     environment: Variables = field(default_factory=dict)  #: for its programs: ``{TZ: Europe/Berlin}``; not for secrets
     image: Image = TENSORFLOW
     pull: bool = False  #: true: an image that is not on the host may be pulled from its registry
-    command: tuple[str, ...] = ()  #: of a batch workspace: what it runs, word by word
+    command: tuple[Word, ...] = ()  #: of a batch workspace: what it runs, word by word
     script: Script = ""  #: of a batch workspace: the text of a shell script that it runs instead
     logs: str = ""  #: of a tensorboard workspace: the directory with the logs, in the workspace's files or a mount
     #: of a model server: the digest of each version that it serves, which ``serve.up`` brings to the host

@@ -28,6 +28,13 @@ _SYSTEM = (
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/root", "/run", "/sbin", "/sys",
     "/usr", "/var",
 )  # fmt: skip
+_TEMPORARY = ("/tmp", "/var/tmp", "/var/run")  # noqa: S108 - what is refused
+#: Directories of which each name in them is somebody's; the one for people's files may be below them.
+_SHARED = (
+    "/", "/home", "/opt", "/var", "/var/backups", "/var/cache", "/var/lib", "/var/local", "/var/log", "/var/mail",
+    "/var/opt", "/var/spool", "/var/www",
+)  # fmt: skip
+_STATES = ("/var/lib/docker", "/var/lib/containerd", "/var/lib/hostwright", "/var/cache/hostwright")
 #: Variables that say whose the container is and how it finds its files.
 _OWN_VARIABLES = ("HOME", "USER", "LOGNAME")
 _SIZE = re.compile(r"([1-9][0-9]{0,7})([kmgt])")
@@ -126,6 +133,10 @@ def _keys(text: str) -> str:
     expected = "expected a public key as in ~/.ssh/id_ed25519.pub"
     if not re.fullmatch(r"(ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+ [A-Za-z0-9+/]{16,}={0,3}( [^\n\r]*)?", line):
         raise ValueError(f"found {text[:40]!r}, {expected}")
+    if not line.replace("\t", " ").isprintable():
+        raise ValueError(
+            f"found {text[-40:]!r} at its end, which has a character that is not printed: copy the line again"
+        )
     kind, blob = line.split(" ")[:2]
     fields = _fields(blob)
     if fields and fields[0] != kind.encode():
@@ -219,7 +230,23 @@ def _written_as(form: str, value: Any, expected: str) -> Any:
 
 def _script(text: str) -> str:
     """As an editor on Windows saves it: with a mark before the first line, and two characters at each line's end."""
-    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+    return _word(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+
+
+def _word(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("it has a NUL character, which no program can be given: take it out")
+    return text
+
+
+def _peoples_directory(path: str) -> str:
+    """Where each person gets a directory, which is made root's, with what is beside it."""
+    system = next((each for each in (*_SYSTEM, *_TEMPORARY) if each != "/var" and is_below(path, each)), None)
+    if system or path in _SHARED or any(is_below(path, each) for each in _STATES):
+        raise ValueError(
+            f"{path} holds what belongs to others: name a directory for people's files alone, such as /srv/workspaces"
+        )
+    return path
 
 
 WorkspaceName = Annotated[str, AfterValidator(_workspace_name)]
@@ -237,6 +264,8 @@ PublicKey = Annotated[str, AfterValidator(_keys)]
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Version = Annotated[int, BeforeValidator(decimal), Field(ge=1, le=2**63 - 1)]
 Path = Annotated[str, AfterValidator(clean_path)]
+PeoplesDirectory = Annotated[str, AfterValidator(clean_path), AfterValidator(_peoples_directory)]
 Script = Annotated[str, AfterValidator(_script)]
+Word = Annotated[str, AfterValidator(_word)]
 Cpus = Annotated[float, BeforeValidator(_fraction), Field(gt=0, le=4096)]
 Count = Annotated[int, BeforeValidator(decimal), Field(ge=0)]

@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.errors import InputError
 from hostwright.inventory import bind, load
+from hostwright.plan.model import Answer, Facts, Refusal
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared import zones
 from hostwright.standard.roles.workspaces.declared.entries import MOST_WORD_BYTES, WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.promises import PortRange, ports_of
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
+from hostwright.standard.roles.workspaces.states.files import PeoplesFiles
 from tests.unit.roles.workspaces.spaces import AMBIGUOUS, KEY
 
 HOSTS = "all:\n  hosts:\n    gpu01:\n    gpu02:\n"
@@ -370,3 +373,72 @@ def test_a_command_that_linux_does_not_take_is_refused() -> None:
         subprocess.run(("true", f"{longest}x"), check=True)
     with pytest.raises(ValueError, match="at most 1,048,576 can be handed over"):
         WorkspaceEntry("bob", "batch", command=("x" * 11,) * 60_000)
+
+
+KEY_WITH = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAID0Fl7l3eLK+d4Ez/PEEPGzn7MBQubH104CYzFf9H3gs alice{}desk"
+
+
+@pytest.mark.parametrize("character", ["\0", "\x1b", "\x7f", "\u202e", "\u2028"])
+def test_a_key_with_a_character_that_is_not_printed_is_refused(character: str) -> None:
+    with pytest.raises(ValidationError, match="which has a character that is not printed"):
+        TypeAdapter(Workspaces).validate_python({"users": {"alice": {"keys": [KEY_WITH.format(character)]}}})
+
+
+@pytest.mark.parametrize("comment", ["@", "\t", " é "])
+def test_a_key_with_any_other_comment_is_one(comment: str) -> None:
+    TypeAdapter(Workspaces).validate_python({"users": {"alice": {"keys": [KEY_WITH.format(comment)]}}})
+
+
+@pytest.mark.parametrize("entry", [{"script": "echo a\0b"}, {"command": ["echo", "a\0b"]}])
+def test_what_a_batch_run_runs_has_no_nul(entry: dict[str, object]) -> None:
+    """No step of a plan can hold one: it passed ``check``, and failed in ``plan``."""
+    run = {"user": "alice", "kind": "batch", **entry}
+    with pytest.raises(ValidationError, match="it has a NUL character"):
+        TypeAdapter(Workspaces).validate_python({"users": {"alice": {"uid": 2001}}, "containers": {"a-run": run}})
+
+
+OTHERS = (
+    "/ /etc /etc/workspaces /usr/local/x /root/x /tmp /var/tmp/x /home /opt /var /var/lib /var/lib/docker/volumes "
+    "/var/lib/hostwright/workspaces /proc/self/root /dev/shm/x"
+)
+
+
+@pytest.mark.parametrize("directory", OTHERS.split())
+def test_a_directory_that_holds_what_belongs_to_others_is_not_for_peoples_files(directory: str) -> None:
+    """Each person's directory in it becomes root's: of ``/home``, their homes."""
+    with pytest.raises(ValidationError, match=f"{directory} holds what belongs to others"):
+        TypeAdapter(Workspaces).validate_python({"directory": directory})
+
+
+@pytest.mark.parametrize(
+    "directory", ["/srv", "/srv/workspaces", "/data", "/mnt/disk", "/home/workspaces", "/var/lib/ws"]
+)
+def test_another_directory_may_be(directory: str) -> None:
+    assert TypeAdapter(Workspaces).validate_python({"directory": directory}).directory == directory
+
+
+@pytest.mark.parametrize(
+    "made, held",
+    [
+        ("true", ""),
+        ("rmdir .", ""),
+        ("mkdir -m 700 lost+found", ""),
+        ("mkdir -m 755 alice", "alice"),
+        ("touch file", "file"),
+        ("mkdir -m 711 alice && chown 2001 alice", "alice"),
+        ("mkdir -m 711 alice && touch README", ""),
+    ],
+)
+def test_a_directory_with_other_things_is_refused(tmp_path: Path, made: str, held: str) -> None:
+    folder = tmp_path / "people"
+    folder.mkdir()
+    subprocess.run(("sh", "-euc", made if made != "rmdir ." else f"rmdir {folder}"), cwd=folder, check=True)
+    state = PeoplesFiles(str(folder))
+    said = subprocess.run(("sh", "-euc", state.probes()[0].script), capture_output=True, text=True, check=True).stdout
+    planned = state.plan(Facts({state.probes()[0]: Answer(0, said)}))
+    assert said.strip() == held
+    assert (planned is None) == (held == "")
+    if isinstance(planned, Refusal):
+        assert planned.sentence.startswith(
+            f"workspaces_directory: {folder} has {held!r} and nothing of workspaces: name a"
+        )
