@@ -45,8 +45,8 @@ from hostwright.standard.roles.workspaces.states.access import (
     NetworksClosed,
 )
 from hostwright.standard.roles.workspaces.states.arguments import WITH_SHELLS, network_of
-from hostwright.standard.roles.workspaces.states.files import PeoplesFiles
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt, tag_of
+from hostwright.standard.roles.workspaces.states.owner import PeoplesFiles
 from hostwright.standard.roles.workspaces.states.quota import DiskQuotas
 from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared

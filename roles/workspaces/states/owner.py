@@ -1,10 +1,14 @@
-"""The ids that a workspace's processes have: those of the inventory, or of the host's account of the person's name."""
+"""Whose files and processes are: the ids of the inventory, or of the host's account of the person's name, and a
+directory for people's files alone."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hostwright.common.quoting import sh
+from hostwright.common.text import short
 from hostwright.common.untrusted import whole
-from hostwright.plan.model import Facts, Probe
+from hostwright.plan.model import Facts, Planned, Probe, Refusal, Resource
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 FIRST = 1000  #: ids below are the system's
@@ -56,3 +60,36 @@ def _entry(line: str) -> tuple[str, int | None, int | None]:
     parts = line.split(":")
     uid, gid = map(whole, parts[2:4]) if len(parts) >= 4 else (None, None)
     return ("", None, None) if uid is None or gid is None else (parts[0], uid, gid)
+
+
+#: of what a directory holds, where nothing in it is one that Hostwright made for a person: one name
+_FOREIGN = (
+    "cd -- %s 2>/dev/null || exit 0; "
+    '[ -n "$(find . -mindepth 1 -maxdepth 1 -type d -uid 0 -perm 711 -printf 1 -quit)" ] || '
+    "find . -mindepth 1 -maxdepth 1 ! -name lost+found -printf '%%f\\n' -quit"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PeoplesFiles:
+    """A directory that is empty, not there yet, or has directories of people already."""
+
+    directory: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (Probe(sh(_FOREIGN, self.directory), root=True),)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        held = short(facts[self.probes()[0]].strip())
+        if not held:
+            return None
+        sentence = (
+            f"workspaces_directory: {self.directory} has {held!r} and nothing of workspaces: name a directory for "
+            f"people's files alone, such as {self.directory}/workspaces"
+        )
+        return Refusal(
+            f"directory {self.directory}", f"has {held}", "of people's files alone", "workspace-files", sentence
+        )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # people's files stay

@@ -21,7 +21,7 @@ from hostwright.standard.roles.workspaces.declared import zones
 from hostwright.standard.roles.workspaces.declared.entries import MOST_WORD_BYTES, WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.promises import PortRange, ports_of
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
-from hostwright.standard.roles.workspaces.states.files import PeoplesFiles
+from hostwright.standard.roles.workspaces.states.owner import PeoplesFiles
 from tests.unit.roles.workspaces.spaces import AMBIGUOUS, KEY
 
 HOSTS = "all:\n  hosts:\n    gpu01:\n    gpu02:\n"
