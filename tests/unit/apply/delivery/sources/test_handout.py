@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from hostwright.apply.delivery.looking import StoredFile
 from hostwright.apply.delivery.sources.ledger import SourceLimits
 from hostwright.common.errors import Stopped
-from tests.unit.apply.delivery.hosts import LoopFleet, fleet_of
+from hostwright.transport.exchange import Ends
+from tests.unit.apply.delivery.hosts import LoopFleet, artifact_of, fleet_of
 
 WAIT_S = 60.0
 
@@ -47,3 +51,24 @@ def test_a_host_that_waits_for_a_source_is_let_go_of_and_no_other(fleet: LoopFle
         handout.stop()
         assert isinstance(second.exception(WAIT_S), Stopped)
         assert [delivery.close() for delivery in deliveries] == [False, False]
+
+
+@pytest.mark.parametrize(
+    "address, ends, bound",
+    [
+        ("", Ends("127.0.0.1", "127.0.7.7"), True),
+        ("127.0.0.1", Ends("127.0.0.1", "127.0.7.7"), False),  # the host may come from another of its addresses
+        ("127.0.0.1", Ends("", "127.0.7.7"), False),  # over a jump host
+        ("127.0.0.1", Ends("", "gpu01.rack3"), False),
+    ],
+)
+def test_a_token_is_bound_where_the_host_comes_the_way_of_its_connection(
+    fleet: LoopFleet, tmp_path: Path, address: str, ends: Ends, *, bound: bool
+) -> None:
+    (tmp_path / "file").write_bytes(b"text")
+    name = fleet.hosts[0].name
+    with fleet.handout() as handout:
+        handout._settings[name] = replace(handout._settings[name], address=address)
+        grant = handout.grant(name, StoredFile.of(artifact_of(b"text"), tmp_path / "file"), ends, "")
+        assert grant is not None
+        assert [given.bound for given in handout.server._given] == [bound]
