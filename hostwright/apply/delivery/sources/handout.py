@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -142,8 +143,8 @@ class Handout:
             if host in reach.failed or (not reach.reached and len(reach.failed) >= UNREACHED):
                 return None
         try:
-            same_way = bool(ends.local) and not settings.address  # else the host may come from another address
-            return self.server.grant(item, address, settings.ports, ends.remote, bound=same_way)
+            bound = not settings.address and _comes_as_it_is_reached(ends)
+            return self.server.grant(item, address, settings.ports, ends.remote, bound=bound)
         except HostwrightError as error:
             self._tell(str(error))
             return None
@@ -263,3 +264,9 @@ class Handout:
         member.grant = None
         if current and not (member.cannot or member.down):
             self.sources.able(host)  # its connection was lost, or nobody asked for so long
+
+
+def _comes_as_it_is_reached(ends: Ends) -> bool:
+    """Whether a host's own connections come from the address at which it is reached: not over a jump host, and not on
+    the loopback, where each program has all addresses."""
+    return bool(ends.local and ends.remote) and not ipaddress.ip_address(ends.remote).is_loopback

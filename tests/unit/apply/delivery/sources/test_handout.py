@@ -56,9 +56,10 @@ def test_a_host_that_waits_for_a_source_is_let_go_of_and_no_other(fleet: LoopFle
 @pytest.mark.parametrize(
     "address, ends, bound",
     [
-        ("", Ends("127.0.0.1", "127.0.7.7"), True),
-        ("127.0.0.1", Ends("127.0.0.1", "127.0.7.7"), False),  # the host may come from another of its addresses
-        ("127.0.0.1", Ends("", "127.0.7.7"), False),  # over a jump host
+        ("", Ends("127.0.0.1", "192.0.2.7"), True),
+        ("", Ends("127.0.0.1", "127.0.7.7"), False),  # where each program has all addresses
+        ("127.0.0.1", Ends("127.0.0.1", "192.0.2.7"), False),  # the host may come from another of its addresses
+        ("127.0.0.1", Ends("", "192.0.2.7"), False),  # over a jump host
         ("127.0.0.1", Ends("", "gpu01.rack3"), False),
     ],
 )
