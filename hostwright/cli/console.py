@@ -218,8 +218,9 @@ class Adviser(Console):
             return Ragged(shown)
         if isinstance(shown, str):
             return advice.completed(shown)
-        if isinstance(shown, Text) and not (isinstance(shown, Quoted) or shown.plain.lstrip().startswith(OUTPUT)):
-            changes = [*advice.insertions(shown.plain)]
+        if isinstance(shown, Text) and not isinstance(shown, Quoted):
+            quoted = shown.plain.lstrip().startswith(OUTPUT)  # no command in it is ours
+            changes = [] if quoted else [*advice.insertions(shown.plain)]
             if changes:
                 text = shown
                 for start, end, words in reversed(changes):

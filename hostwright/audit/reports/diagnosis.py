@@ -83,9 +83,12 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
     if first.findings or first.deviations or first.not_checked:
         yield from names_below(below)
     for finding in sorted(first.findings, key=lambda finding: not finding.grave):
-        yield from _finding(finding, names, ages, fixed=provisioned(finding, first))
+        remark, fixed = since(ages, names, "finding", finding.rule), provisioned(finding, first)
+        yield from known_problem(finding, remark, fixed=fixed)
     if first.deviations:
-        yield Text(f"  not as desired: {count(len(first.deviations), 'state')}", style="yellow")
+        layers = Counter(state.layer for state in first.deviations)
+        told = ", ".join(f"{number} of {printable(layer)}" for layer, number in layers.items())
+        yield Text(f"  not as desired: {count(len(first.deviations), 'state')}: {told}", style="yellow")
     if first.not_checked:
         rules = ", ".join(dict.fromkeys(skipped.check for skipped in first.not_checked))
         yield Text(f"  not checked: {printable(rules)}", style="dim")
@@ -101,13 +104,16 @@ def explanation(finding: Finding, indent: str) -> Iterator[Text]:
     yield Text(f"{indent}{finding.cure}.", style="bold")
 
 
-def _finding(finding: Finding, hosts: list[str], ages: Ages, *, fixed: bool) -> Iterator[Text]:
+def known_problem(finding: Finding, remark: str = "", *, fixed: bool | None = None) -> Iterator[Text]:
+    """A known problem in full: its rule and layer with a ``remark``, its evidence, its cause and what to do;
+    ``fixed``: whether provisioning fixes it, if known."""
     sign, _, style = SHOWN["failing" if finding.grave else "warning"]
-    lasting = since(ages, hosts, "finding", finding.rule)
-    parts = [(f"  {sign} {finding.rule}", style), (f"  {finding.layer}", "cyan")]
-    yield Text.assemble(*parts, *([(f"  {lasting}", "dim")] if lasting else []))
+    parts = [(finding.layer, "cyan"), (remark, "dim")]
+    yield Text.assemble((f"  {sign} {finding.rule}", style), *((f"  {part}", style) for part, style in parts if part))
     yield from explanation(finding, " " * 6)
-    fixed_by = "provisioning fixes it" if fixed else "provisioning does not fix it"
-    if finding.provision and not fixed:
-        fixed_by += ": every state is as desired"
-    yield Text(f"      {fixed_by}; more in {finding.link}", style="dim")
+    fixed_by = ""
+    if fixed is not None:
+        fixed_by = "provisioning fixes it; " if fixed else "provisioning does not fix it; "
+    if finding.provision and fixed is False:
+        fixed_by = "provisioning does not fix it: every state is as desired; "
+    yield Text(f"      {fixed_by}more in {finding.link}", style="dim")

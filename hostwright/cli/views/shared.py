@@ -223,15 +223,20 @@ def _of_all(same: Sequence[HostError]) -> HostError:
 
 def examination_lines(examination: Examination | None, host: str) -> Iterator[Text]:
     """What a host was found to have after a failure: failures with cause and fix, warnings by name."""
+    yield from looked_lines(examination, host)
+    for finding in examination.findings if examination else ():
+        if finding.grave:
+            yield from finding_lines(finding, "    ")
+
+
+def looked_lines(examination: Examination | None, host: str) -> Iterator[Text]:
+    """What was looked at after a failure: journals of units, how many known problems there are, warnings by name."""
     if examination is None:
         return
     for journal in examination.journals:
         yield Text(f"  the journal of {journal.unit}:")
         yield from (console.Hanging(f"    │ {line}", style="dim") for line in journal.lines)
     yield Text(f"  a look after the failure: {printable(examination.sentence)}", style="cyan")
-    for finding in examination.findings:
-        if finding.grave:
-            yield from finding_lines(finding, "    ")
     if warnings := [finding.rule for finding in examination.findings if not finding.grave]:
         doctor = sh("invoke doctor --hosts %s", host)
         yield Text(f"    warnings: {', '.join(warnings)}; `{doctor}` explains them", style="dim")

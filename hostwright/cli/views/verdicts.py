@@ -16,8 +16,7 @@ from hostwright.cli.console import Hanging, Listed
 from hostwright.cli.views.changing.plans import reads, show_plan
 from hostwright.cli.views.shared import (
     errors_json,
-    examination_lines,
-    finding_lines,
+    looked_lines,
     print_document,
     show_errors,
     show_next,
@@ -28,6 +27,7 @@ from hostwright.common.text import count, printable, shown_seconds
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold, headed
 from hostwright.plan.roles.layers import one_order
+from hostwright.verify.causes import Cause, causes
 from hostwright.verify.verdict import Check, Verdict
 
 PASSED, BARE = "passed", "without any layer as desired"
@@ -60,7 +60,7 @@ def show_verdicts(
         elif group[0].passed and not (details or alone):
             _show_passed(out, group)
         else:
-            _show_verdict(out, group, details=details or alone)
+            _show_verdict(out, group, details=details or (alone and group[0].passed))
     if details:
         for verdict in results.values:
             if verdict.host in bare:
@@ -169,8 +169,11 @@ def _verdict_json(verdict: Verdict) -> dict[str, object]:
 
 
 def _show_verdict(out: Console, group: Sequence[Verdict], *, details: bool) -> None:
-    """Hosts with the same verdict: each layer in which something is wrong, and the others in a line."""
-    verdict = group[0]
+    """Hosts with the same verdict: the layers, with the failures of which no cause is known, then each cause once.
+
+    ``details``: each layer in a line of its own, each failed check below its cause, and the diffs of files.
+    """
+    verdict, found = group[0], causes(group[0])
     failed = ", ".join(verdict.failed_roles)
     out.print(_title(group).append(f"  failed: {failed}" if failed else "", style="red"))
     if below := headed(each.host for each in group)[1]:
@@ -178,36 +181,64 @@ def _show_verdict(out: Console, group: Sequence[Verdict], *, details: bool) -> N
     layers = one_order([[check.role for check in verdict.checks], [role.role for role in verdict.plan.roles]])
     roles = {role: [check for check in verdict.checks if check.role == role] for role in layers}
     good = [role for role in roles if role not in (*verdict.failed_roles, *verdict.unchecked_roles)]
+    explained = {(check.role, check.check) for cause in found for check in cause.checks}
     for role, checks in roles.items():
         if details or role not in good:
-            _show_layer(out, role, checks, verdict)
+            out.print(_told_of_layer(role, checks, verdict))
+            open_ = [check for check in checks if not check.passed and (role, check.check) not in explained]
+            _show_checks(out, open_, " " * 6, details=details)
     if good and not details:
         number = sum(len(roles[role]) for role in good)
         seconds = sum(check.duration_s for role in good for check in roles[role])
         out.print(_layer_line("✓", "green", ", ".join(good), count(number, "check"), seconds))
-    for line in examination_lines(verdict.examination, fold(each.host for each in group)):
+    for line in looked_lines(verdict.examination, fold(each.host for each in group)):
         out.print(line)
+    for cause in found:
+        _show_cause(out, cause, details=details)
     if not verdict.plan.empty:
-        out.print(show_plan(verdict.host_plan, among=[each.host for each in group]))
+        out.print(show_plan(verdict.host_plan, among=[each.host for each in group], diffs=details))
     else:
         for note in verdict.host_plan.notes:
             out.print(Text(f"  {printable(note)}", style="yellow"))
 
 
-def _show_layer(out: Console, role: str, checks: Sequence[Check], verdict: Verdict) -> None:
-    bad = [check for check in checks if not check.passed]
+def _told_of_layer(role: str, checks: Sequence[Check], verdict: Verdict) -> Text:
     unchecked = sum(not check.checked for check in checks)
     told = ["differs from the stack"] if role in {each.role for each in verdict.plan.roles} else []
-    told += [f"{len(checks) - len(bad)} of {count(len(checks), 'check')} passed"] if checks else []
+    told += [f"{sum(check.passed for check in checks)} of {count(len(checks), 'check')} passed"] if checks else []
     told += [f"{unchecked} not checked"] if unchecked else []
-    seconds = sum(check.duration_s for check in checks)
-    out.print(_layer_line(*_mark(role, verdict), role, ", ".join(told), seconds))
+    return _layer_line(*_mark(role, verdict), role, ", ".join(told), sum(check.duration_s for check in checks))
+
+
+def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bool) -> None:
+    """Checks that did not pass, those for the same reason together: the first of them, or all with ``details``."""
+    alike: dict[tuple[str, bool], list[Check]] = {}
     for check in bad:
-        sentence = check.sentence.splitlines()[0] + ("" if check.checked else " (not checked)")
-        style = "red" if check.checked else "yellow"
-        out.print(Text(f"      {sentence}\n        {printable(check.why)}", style=style))
-        for line in finding_lines(check.finding, " " * 8) if check.finding else ():
-            out.print(line)
+        alike.setdefault((check.why, check.checked), []).append(check)
+    for (why, checked), checks in alike.items():
+        style, remark = ("red", "") if checked else ("yellow", " (not checked)")
+        sentences = [check.sentence.splitlines()[0] + remark for check in checks]
+        if len(checks) > 1 and not details:
+            sentences = [f"{sentences[0]} And {count(len(checks) - 1, 'more check')}:"]
+        for sentence in sentences:
+            out.print(Hanging(f"{indent}{sentence}", style=style))
+        out.print(Hanging(f"{indent}  {printable(why)}", style=style))
+
+
+def _show_cause(out: Console, cause: Cause, *, details: bool) -> None:
+    """A known problem, and how many failed checks of which layers it explains; ``details``: which."""
+    from hostwright.audit.reports.diagnosis import known_problem  # only failures need the audit's reports
+
+    layers = Counter(check.role for check in cause.checks)
+    of_layers = ", ".join(f"{number} of {role}" for role, number in layers.items())
+    told = f"{'probably ' if cause.probably else ''}explains {count(layers.total(), 'failed check')}: {of_layers}"
+    for line in known_problem(cause.finding, told if layers else ""):
+        out.print(line)
+    if details:
+        _show_checks(out, cause.checks, " " * 6, details=True)
+    elif cause.probably:
+        for why in dict.fromkeys(check.why for check in cause.checks):
+            out.print(Hanging(f"      the checks report: {printable(why)}", style="red"))
 
 
 def _layer_line(mark: str, style: str, roles: str, told: str, seconds: float) -> Text:

@@ -11,10 +11,12 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli.console import Listed, with_sums
+from hostwright.cli.console import Listed, make_console, with_sums
 from hostwright.cli.views.verdicts import conclude, show_verdicts
+from hostwright.common.errors import Examination, Finding
 from hostwright.plan.model import Change, Plan, RolePlan, Step
 from hostwright.plan.planning import HostPlan
+from hostwright.verify.causes import causes
 from hostwright.verify.verdict import Check, Verdict
 
 CHECKS = (
@@ -95,3 +97,77 @@ def test_numbers_stay_with_what_they_count(width: int) -> None:
     lines = [line.strip() for line in out.file.getvalue().splitlines()]  # type: ignore[attr-defined]
     assert [part for part in ("195 drifted", "94 as desired") if not any(part in line for line in lines)] == []
     assert any("5 could not be read" in line for line in lines) or width < 25
+
+
+def problem(rule: str, layer: str, *evidence: str) -> Finding:
+    return Finding(rule, layer, True, evidence, f"{rule} is why", f"Fix {rule}", True, f"docs/failures.md#{rule}")
+
+
+STOPPED = problem("docker-stopped", "container", "docker.service is inactive (dead)")
+DAMAGED = problem("environment-damaged", "tensorflow", "numpy 1.26.4 changed")
+NUMPY = "TensorFlow does not run: no attribute 'integer'"
+
+
+def failed(role: str, name: str, why: str, finding: Finding | None = None) -> Check:
+    return Check(role, name, f"{name} works.", False, 0.5, why, finding=finding)
+
+
+def damaged() -> Verdict:
+    """Two causes, of which one is found on the host and named by three checks, and one is only found on the host."""
+    named = problem("docker-stopped", "container", "Cannot connect to the Docker daemon")
+    checks = [failed("container", f"docker {number}", f"no daemon {number}", named) for number in range(3)]
+    checks += [failed("tensorflow", f"import {number}", NUMPY) for number in range(6)]
+    checks += [failed("cuda", f"link {number}", "lib64 leads to nothing") for number in range(2)]
+    looked = Examination((STOPPED, DAMAGED), "2 known problems on the host")
+    change = Change("file /etc/x", "absent", "644", (Step("true"),), diff="+one\n+two")
+    plan = Plan("gpu01", "house", (RolePlan("cuda", (), (change,)),))
+    return Verdict(HostPlan(plan), tuple(checks), looked)
+
+
+def test_each_cause_is_shown_once_with_the_checks_that_it_explains(capsys: pytest.CaptureFixture[str]) -> None:
+    show_verdicts((), Results((damaged(),), ()), as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "✗" in line or "explain" in line] == [
+        "  ✗ container: 0 of 3 checks passed  1.5 s",
+        "  ✗ tensorflow: 0 of 6 checks passed  3.0 s",
+        "  ✗ cuda: differs from the stack, 0 of 2 checks passed  1.0 s",
+        "  ✗ docker-stopped  container  explains 3 failed checks: 3 of container",
+        "  ✗ environment-damaged  tensorflow  probably explains 6 failed checks: 6 of tensorflow",
+    ]
+    text = "\n".join(lines)
+    assert text.count("docker-stopped is why.") == text.count("Fix docker-stopped.") == text.count(NUMPY) == 1
+    assert "docker.service is inactive" in text and "Cannot connect" not in text
+    assert "      link 0 works. And 1 more check:\n        lib64 leads to nothing\n" in text
+    assert "~ file /etc/x: absent → 644" in text and "+one" not in text
+
+
+def test_with_details_every_failed_check_and_diff_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    show_verdicts((), Results((damaged(),), ()), details=True, as_json=False)
+    text = capsys.readouterr().out
+    assert [text.count(check.sentence) for check in damaged().checks] == [1] * 11
+    assert "no daemon 2" in text and "+one" in text
+
+
+def test_two_known_problems_of_a_layer_explain_no_check_that_names_neither() -> None:
+    both = Examination((DAMAGED, problem("other", "tensorflow")), "")
+    verdict = replace(damaged(), examination=both)
+    assert [(cause.finding.rule, len(cause.checks)) for cause in causes(verdict)] == [
+        ("environment-damaged", 0),
+        ("other", 0),
+        ("docker-stopped", 3),
+    ]
+
+
+def test_a_check_that_was_not_made_is_not_explained_by_what_the_host_has() -> None:
+    unchecked = tuple(replace(check, checked=False) for check in damaged().checks if check.role == "tensorflow")
+    assert [cause.checks for cause in causes(replace(damaged(), checks=unchecked))] == [(), ()]
+
+
+def test_what_a_program_printed_never_begins_a_line_of_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stdout", stream)
+    out = make_console()
+    out.width = 30
+    out.print(Text("      │ word word word word gpu02 as desired"))
+    first, *further = stream.getvalue().splitlines()
+    assert first.startswith("      │ ") and further and all(line.startswith(" " * 8) for line in further)

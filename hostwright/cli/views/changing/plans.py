@@ -17,10 +17,11 @@ from hostwright.plan.planning import HostPlan
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
 
 
-def show_plan(host_plan: HostPlan, *, among: Sequence[str] = (), brief: bool = False) -> RenderableType:
+def show_plan(host_plan: HostPlan, *, among: Sequence[str] = (), diffs: bool = True) -> RenderableType:
     """A host's plan as text: one line per change (have → want), the diff of each file, what is only known later.
-    ``among`` are all hosts with this plan, where they are several; ``brief``: one line per layer, with what changes."""
-    return Group(*_plan_lines(host_plan, among or (host_plan.host,), brief=brief))
+    ``among`` are all hosts with this plan, where they are several."""
+    lines = _plan_lines(host_plan, among or (host_plan.host,), brief=False)
+    return Group(*(line for line in lines if diffs or not isinstance(line, Quoted)))
 
 
 def folded_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iterator[RenderableType]:
