@@ -69,6 +69,7 @@ class HostSnapshot:
     items: Mapping[Item, str]
     layers: frozenset[str] = frozenset()  #: that were audited; ``""`` stands for the host itself
     cards: bool = False  #: whether the cards could be read
+    faulty: frozenset[str] = frozenset()  #: cards (PCI addresses) that the driver lists, and cannot identify
     unchecked: frozenset[tuple[str, str]] = frozenset()  #: layer and name of rules that could not be checked
     partial: frozenset[str] = frozenset()  #: layers of which some states could not be probed
 
@@ -84,7 +85,7 @@ class HostSnapshot:
             case "deviation":
                 return item.layer not in self.partial
             case "card":
-                return self.cards
+                return self.cards and item.name not in self.faulty
         return True
 
 
@@ -101,6 +102,7 @@ def snapshot(audit: HostAudit) -> HostSnapshot:
         items,
         frozenset(item.layer for item in items),
         bool(audit.gpus) or any(reading.layer == GPU_LAYER for reading in audit.readings),
+        frozenset(kept(gpu.bus) for gpu in audit.gpus if gpu.fault),
         frozenset((skipped.layer, skipped.check) for skipped in audit.not_checked),
         frozenset(skipped.layer for skipped in audit.not_checked if unprobed(skipped)),
     )
@@ -126,7 +128,7 @@ def _items(audit: HostAudit) -> Iterator[tuple[Item, str]]:
     for finding in audit.findings:
         evidence = kept("\n".join(finding.evidence))
         yield Item(FINDING, kept(finding.layer), kept(finding.rule), GRAVE if finding.grave else WARNING), evidence
-    for gpu in audit.gpus:
+    for gpu in (gpu for gpu in audit.gpus if not gpu.fault):
         yield Item(CARD, GPU_LAYER, kept(gpu.bus), _card(gpu)), ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -16,25 +17,33 @@ from hostwright.apply.rollout.silence import CONTACT
 from hostwright.cli.door import advice
 from hostwright.common.durations import Clock
 from hostwright.common.text import count, one_line, shown_bytes, shown_limit, shown_seconds
+from hostwright.inventory.patterns import fold
 
 _CLOCK = Clock()
+GATHER_S = 2.0  #: hosts that fail for one reason mostly do within this time, and nobody misses it in a log
 PLAINLY = ("failed", "unreachable", "stopped", "untouched")  #: results that the last probe does not show
 
 
 class Plain:
     """One line per event, with the time of day. Usable as ``with Plain(...) as view: view(event)`` from any thread.
 
-    The first line names the run, so that a log leads to its record. No line is wrapped: programs read them, too.
+    The first line names the run, so that a log leads to its record. No line is wrapped: programs read them, too. The
+    same trouble of several hosts is one line, which comes ``gather_s`` after the first of them; what a host does next,
+    and the end of the run, do not wait for it.
     """
 
-    def __init__(self, console: Console, run: str = "", hosts: int = 0, *, clock: Clock = _CLOCK):
+    def __init__(
+        self, console: Console, run: str = "", hosts: int = 0, *, clock: Clock = _CLOCK, gather_s: float = GATHER_S
+    ):
         """``run`` is the run's id, and ``hosts`` how many it has; without an id, no first line."""
         self._console = console
         self._heading = f"run {run}: {count(hosts, 'host')}" if run else ""
         self._clock = clock
+        self._gather_s = gather_s if hosts > 1 else 0.0
         self._lock = threading.Lock()
         self._last_lines: dict[str, str] = {}  # the last line of each host
         self._sent: set[tuple[str, str]] = set()  # hosts, and what was said of their files
+        self._troubles: dict[str, list[str]] = {}  # trouble → the hosts that have it, not yet printed
 
     def __enter__(self) -> Self:
         if self._heading:
@@ -42,15 +51,43 @@ class Plain:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        """Nothing to undo."""
+        """Print what is gathered."""
+        with self._lock:
+            self._print_troubles()
 
     def __call__(self, event: Event) -> None:
         """Print an event."""
-        line = told(event)
+        line = (self._gather_s and trouble(event)) or told(event)
         with self._lock:
-            if line and not self._said(event, line):
-                self._last_lines[event.host] = line
-                self._print(advice.of_host(f"{event.host}  {line}", event.host) if event.host else line)
+            if not line or self._said(event, line):
+                return
+            self._last_lines[event.host] = line
+            if any(event.host in hosts for hosts in self._troubles.values()):
+                self._print_troubles()
+            if self._gather_s and trouble(event):
+                self._gather(line, event.host)
+            else:
+                self._print_of([event.host] if event.host else [], line)
+
+    def _gather(self, line: str, host: str) -> None:
+        if not self._troubles:
+            timer = threading.Timer(self._gather_s, self._gathered)
+            timer.name, timer.daemon = "plain lines", True
+            timer.start()
+        self._troubles.setdefault(line, []).append(host)
+
+    def _gathered(self) -> None:
+        with self._lock, suppress(OSError):  # nobody reads any more; the next line of the run finds out as well
+            self._print_troubles()
+
+    def _print_troubles(self) -> None:
+        troubles, self._troubles = self._troubles, {}
+        for line, hosts in troubles.items():
+            self._print_of(hosts, line)
+
+    def _print_of(self, hosts: list[str], line: str) -> None:
+        names = fold(hosts)
+        self._print(advice.of_host(f"{names}  {line}", names) if hosts else line)
 
     def _said(self, event: Event, line: str) -> bool:
         """Whether a line was there already: two probes with the same answer are one, and so is all of a transfer."""
@@ -62,6 +99,21 @@ class Plain:
 
     def _print(self, line: str) -> None:
         self._console.print(Text(f"{self._clock.time_of_day()}  {one_line(line)}"), soft_wrap=True)
+
+
+def trouble(event: Event) -> str:
+    """What a log says of an event that many hosts may have at once, in words that are the same for all of them; empty
+    for any other event."""
+    match event:
+        case events.Retrying(what=what, reason=reason):
+            return f"{what}: {reason}; retrying"
+        case events.RoleProgress(role=role, progress=progress) if progress.retry is not None:
+            return f"{role}: {progress.what}: {progress.retry.reason}; retrying"
+        case events.Silent(what=what):
+            return f"no sign of life while waiting for {what}; the others continue"
+        case events.HostEnded(result=result) if result in PLAINLY:
+            return told(event)
+    return ""
 
 
 def told(event: Event) -> str:

@@ -67,11 +67,12 @@ def runs_list(given: Given, limit: int = 20) -> int:
     HOSTS.told("show only these hosts: gpu01,gpu[03-09]"),
     called="show",
     run="the run's id, or the beginning of it (default: the latest run)",
-    steps="also show the output of each step",
+    details="show each host with every plan, step, retry and failed check",
+    steps="show all that, and the output of each step",
     html="write a self-contained HTML page with the timeline of hosts and layers to this file (- for standard output)",
 )
-def runs_show(given: Given, run: str = "last", steps: bool = False, html: str = "") -> int:
-    """Show a run: what was done on each host, step by step, and how it ended.
+def runs_show(given: Given, run: str = "last", details: bool = False, steps: bool = False, html: str = "") -> int:
+    """Show a run: what was done on its hosts, what failed and why, and how it ended.
 
     hostwright runs.show
     hostwright runs.show 20261123t1657 --hosts gpu01 --steps
@@ -79,7 +80,7 @@ def runs_show(given: Given, run: str = "last", steps: bool = False, html: str = 
     """
     from hostwright.cli.verbs import runs
 
-    return runs.runs_show(run=run, hosts=given.hosts, steps=steps, html=html, as_json=given.json)
+    return runs.runs_show(run=run, hosts=given.hosts, details=details, steps=steps, html=html, as_json=given.json)
 
 
 @verb(

@@ -142,15 +142,15 @@ def audit_fleet(
     )
 
 
-@verb(*NAMED, SINCE, called="history")
-def audit_history(given: Given) -> int:
-    """Show the audit history of hosts.
+@verb(*NAMED, SINCE, called="history", details="show every change in full, not only those of each layer together")
+def audit_history(given: Given, details: bool = False) -> int:
+    """Show the audit history of hosts, a line for each audit and layer in which something changed.
 
     hostwright audit.history gpu01 --since 30d
     """
     from hostwright.cli.verbs import history
 
-    return history.history(given.selection, since=given.since, as_json=given.json)
+    return history.history(given.selection, since=given.since, details=details, as_json=given.json)
 
 
 @verb(

@@ -15,8 +15,8 @@ from hostwright.common import durations
 from hostwright.common.errors import AS_DESIRED, InputError
 
 
-def history(selection: Selection, *, since: str = "", as_json: bool = False) -> int:
-    """``invoke audit.history``; ``since`` is how far back, such as 7d."""
+def history(selection: Selection, *, since: str = "", details: bool = False, as_json: bool = False) -> int:
+    """``invoke audit.history``; ``since`` is how far back, such as 7d; ``details``: a line for each change."""
     fleet = open_fleet(selection)
     earliest = _since(since)
     histories = fleet.history(members_of(fleet, selection), earliest)
@@ -24,7 +24,7 @@ def history(selection: Selection, *, since: str = "", as_json: bool = False) -> 
         print_document("history", {"hosts": [asdict(host_history) for host_history in histories]})
         return AS_DESIRED
     out = console.make_console()
-    for shown in timelines(histories):
+    for shown in timelines(histories, details=details):
         out.print(shown)
     return AS_DESIRED
 

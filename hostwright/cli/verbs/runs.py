@@ -57,7 +57,15 @@ def runs(*, limit: int = SHOWN, as_json: bool = False) -> int:
     return AS_DESIRED
 
 
-def runs_show(*, run: str = LAST, hosts: str = "", steps: bool = False, html: str = "", as_json: bool = False) -> int:
+def runs_show(
+    *,
+    run: str = LAST,
+    hosts: str = "",
+    details: bool = False,
+    steps: bool = False,
+    html: str = "",
+    as_json: bool = False,
+) -> int:
     """``invoke runs.show``; ``html`` is the file of the page, ``-`` for standard output."""
     check_files({"html": html} if html else {}, as_json=as_json)
     archive = Runs(state_root())
@@ -71,7 +79,7 @@ def runs_show(*, run: str = LAST, hosts: str = "", steps: bool = False, html: st
         document = {**asdict(summary), "hosts": [asdict(host) for host in recorded.hosts]}
         print_document("run", {**document, "said": recorded.said, "damaged": recorded.damaged})
     elif not html:
-        show_run(make_console(), summary, recorded, outputs=steps)
+        show_run(make_console(), summary, recorded, details=details, outputs=steps)
     return AS_DESIRED
 
 

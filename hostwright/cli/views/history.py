@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from hostwright.audit.fleetaudit import Status
 from hostwright.audit.history import FleetChange, FleetDiff, HistoryEvent, HostHistory
+from hostwright.audit.history.items import DEVIATION, FINDING, LAYER
 from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.cli.console import Hanging
 from hostwright.common.text import local_time, printable, short
 from hostwright.inventory.patterns import counted, headed
 
+MOST_NAMED = 2  #: of several changes of one kind in a layer
 STATUS_STYLES = {status: style for status, (_, _, style) in SHOWN.items()}
 
 
-def timelines(histories: Iterable[HostHistory]) -> Iterator[RenderableType]:
-    """What audits saw of hosts, the oldest first. Hosts whose histories read alike share one, at the place of the first
-    of them."""
+def timelines(histories: Iterable[HostHistory], *, details: bool = False) -> Iterator[RenderableType]:
+    """What audits saw of hosts, the oldest first: a line for each audit and layer, or with ``details`` for each change.
+    Hosts whose histories read alike share one, at the place of the first of them."""
     alike: dict[tuple[str, ...], tuple[list[str], list[Text]]] = {}
     for history in histories:
-        lines = [*_lines(history)]
+        lines = [*_lines(history, details=details)]
         alike.setdefault(tuple(line.plain for line in lines), ([], lines))[0].append(history.host)
     for hosts, (status, *events) in alike.values():
         head, below = headed(hosts)
@@ -30,8 +32,8 @@ def timelines(histories: Iterable[HostHistory]) -> Iterator[RenderableType]:
         yield Group(Hanging.assemble((printable(head), "bold"), "  ", status), *names, *events)
 
 
-def _lines(history: HostHistory) -> Iterator[Text]:
-    """How it stands with a host, then a line for each event."""
+def _lines(history: HostHistory, *, details: bool) -> Iterator[Text]:
+    """The status of a host, then a line for each audit and layer in which something changed."""
     if history.first is None or history.last is None:
         yield Text("not audited yet", style="dim")
         return
@@ -39,10 +41,46 @@ def _lines(history: HostHistory) -> Iterator[Text]:
     first, last = local_time(history.first), local_time(history.last)
     audited = f"  audited from {first} to {last}" if first != last else f"  audited once, {first}"
     yield Text.assemble((WORDS[status], STATUS_STYLES[status]), (audited, "dim"))
-    for event in history.events:
-        yield Hanging.assemble((f"  {local_time(event.at)}  ", "dim"), (short(_sentence(event)), _style(event)))
+    together: dict[object, list[HistoryEvent]] = {}
+    for number, event in enumerate(history.events):
+        together.setdefault(number if details or not event.layer else (event.at, event.layer), []).append(event)
+    for events in together.values():
+        style = next(filter(None, map(_style, events)), "")
+        yield Hanging.assemble((f"  {local_time(events[0].at)}  ", "dim"), (_told(events), style))
     if not history.events:
         yield Text("  nothing has changed", style="dim")
+
+
+def _told(events: Sequence[HistoryEvent]) -> str:
+    """The changes that one audit found in one layer: how its status changed, a single other change in full, several by
+    their names."""
+    layer, others = events[0].layer, [event for event in events if event.kind != LAYER]
+    if len(events) == 1:
+        return short(_sentence(events[0]))
+    parts = [_sentence(event).removeprefix(f"{layer}: ") for event in events if event.kind == LAYER]
+    named: dict[str, list[str]] = {}
+    for event in others:
+        named.setdefault(_heading(event), []).append(event.name if event.kind in (DEVIATION, FINDING) else _bare(event))
+    if len(others) == 1:
+        return f"{printable(layer)}: {'; '.join(map(short, [*parts, _bare(others[0])]))}"
+    for heading, names in named.items():
+        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+        parts.append(heading + ", ".join([*map(short, names[:MOST_NAMED]), *more]))
+    return f"{printable(layer)}: {'; '.join(parts)}"
+
+
+def _heading(event: HistoryEvent) -> str:
+    """What is said of changes of this kind before their names."""
+    match event.kind:
+        case "deviation":
+            return "as desired again: " if event.after is None else "not as desired: "
+        case "finding":
+            return "no longer found: " if event.after is None else "found: "
+    return ""
+
+
+def _bare(event: HistoryEvent) -> str:
+    return event.sentence.removeprefix(f"{event.layer} ")
 
 
 def _sentence(event: HistoryEvent) -> str:

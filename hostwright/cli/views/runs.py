@@ -16,13 +16,14 @@ from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.audit.reports.run.spans import sources_of
 from hostwright.cli.console import Listed
+from hostwright.common.quoting import sh
 from hostwright.common.text import ago, count, local_time, printable, shown_bytes, shown_seconds
 from hostwright.inventory import fold
 from hostwright.plan.model import StepResult
 
 RECENT_S = 14 * 86400.0  #: runs since then are listed with how long ago they began, older ones with their day
 _FOLDED_CHARACTERS = 16  #: of the hosts of a run; of more it is said how many they are
-_BAD = ("failed", "unreachable", "interrupted")
+BAD = ("failed", "unreachable", "interrupted")
 _OPEN = ("pending", "locked", "stopped", "untouched", "running", "waiting")
 _STATES = {"interrupted": "red", "crashed": "red", "running": "yellow"}
 
@@ -44,7 +45,7 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
         table.add_row(
             Text(printable(ids.get(summary.run, summary.run)), style="bold"),
             _began(summary.began),
-            _lasting(summary.duration_s),
+            lasting(summary.duration_s),
             Text(printable(summary.header.verb)),
             Text(printable(summary.header.operator.partition("@")[0])),
             Text(printable(folded[names])),
@@ -54,11 +55,21 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
     return table
 
 
-def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bool) -> None:
-    """One run: its head, and each host, those on which something went wrong last; ``outputs``: with the output of each
-    step. What came of several hosts stands once more at the end."""
-    _show_head(out, summary, run)
-    for host in sorted(run.hosts, key=lambda host: host.result in _BAD):
+def show_run(
+    out: Console, summary: RunSummary, run: RecordedRun, *, details: bool = False, outputs: bool = False
+) -> None:
+    """One run: its head, and its hosts, those to which the same happened together. ``details``: each host with each
+    plan, step and retry; ``outputs``: with the output of each step as well."""
+    _show_head(out, summary, run, details=details or outputs)
+    if not (details or outputs):
+        from hostwright.cli.views.changing.recorded import hosts_in_short
+
+        for line in hosts_in_short(run.hosts):
+            out.print(line)
+        every = sh("invoke runs.show --run %s --details", summary.run)
+        out.print(Text(f"every plan, step and retry: {every}", style="dim"), soft_wrap=True)
+        return
+    for host in sorted(run.hosts, key=lambda host: host.result in BAD):
         _show_host(out, host, outputs=outputs)
     if len(run.hosts) > 1:
         out.print(Text.assemble("\n", (printable(summary.run), "bold"), ": ", _counted(summary.results)))
@@ -74,7 +85,7 @@ def record_line(record: Mapping[str, Any]) -> Text:
             said = f"{role}: {count(steps, 'step')}"
         case {"kind": "role finished", "status": int(status)}:
             how = "ok" if status == 0 else f"failed with status {status}"
-            said = f"{role}: {how}, {_lasting(_number(record, 'duration_s'))}"
+            said = f"{role}: {how}, {lasting(_number(record, 'duration_s'))}"
         case {"kind": "attached"}:
             said = f"{role}: follows the job {record.get('job', '')} of {record.get('operator') or 'an earlier run'}"
         case {"kind": "host ended", "result": str(result)}:
@@ -85,26 +96,28 @@ def record_line(record: Mapping[str, Any]) -> Text:
             said = f"{how} with status {status}" + (f": {record['sentence']}" if record.get("sentence") else "")
         case _:
             said = _said(record)
-    style = _style(str(record.get("result"))) if kind == "host ended" else ""
+    style = result_style(str(record.get("result"))) if kind == "host ended" else ""
     words = f"{_local(str(record.get('at', '')))}  {record.get('host') or record.get('run') or 'run'}  {said}"
     return Text(printable(words), style=style)
 
 
-def _show_head(out: Console, summary: RunSummary, run: RecordedRun) -> None:
+def _show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: bool) -> None:
     header = run.header
     title = Text.assemble((printable(summary.run), "bold"), f"  {printable(header.verb)}  exit ", _exit(summary))
     out.print(title.append(f"  {printable(summary.sentence)}" if summary.sentence else ""))
-    began = f"began {_local(summary.began)}, took {_lasting(summary.duration_s)}"
+    began = f"began {_local(summary.began)}, took {lasting(summary.duration_s)}"
     commits = {"commit": header.commit, "inventory at": header.inventory_commit}
     at = "".join(f", {name} {commit}" for name, commit in commits.items() if commit)
     options = {name: value for name, value in header.options.items() if value not in ("", False, None, [])}
-    for line in (
-        f"{began}, by {header.operator or 'an unidentified operator'}, process {header.pid}",
+    who, command = header.operator or "an unidentified operator", f"command {' '.join(header.argv)}"
+    every = (
+        f"{began}, by {who}, process {header.pid}",
         f"Hostwright {header.version}{at}",
         f"inventory {header.inventory}",
-        f"command {' '.join(header.argv)}",
+        command,
         f"options {json.dumps(options, ensure_ascii=False)}",
-    ):
+    )
+    for line in every if details else (f"{began}, by {who}", command):
         Console.print(out, Text(f"  {printable(line)}", style="dim"))  # as it was typed: no command is completed
     out.print(Text("  ").append(_counted(summary.results)))
     if run.damaged:
@@ -114,7 +127,9 @@ def _show_head(out: Console, summary: RunSummary, run: RecordedRun) -> None:
 
 
 def _show_host(out: Console, host: HostRun, *, outputs: bool) -> None:
-    title = Text.assemble("\n", (printable(host.host), "bold"), "  ", (printable(host.result), _style(host.result)))
+    title = Text.assemble(
+        "\n", (printable(host.host), "bold"), "  ", (printable(host.result), result_style(host.result))
+    )
     out.print(title.append(f"  {printable(host.sentence)}" if host.sentence else ""))
     for number, plan in enumerate(host.plans, start=1):
         out.print(Text(f"  plan {number}: {printable(_planned(plan))}", style="dim"))
@@ -130,20 +145,21 @@ def _role(role: RoleRun, *, outputs: bool) -> Iterator[Text]:
     if role.status:
         how, style = f"failed with status {role.status}", "red"
     text = Text.assemble((f"  {printable(role.role)}: ", "cyan"), (how, style))
-    text.append(f", {_lasting(role.duration_s)}, {len(role.steps)} of {count(role.planned, 'step')}", style="dim")
+    text.append(f", {lasting(role.duration_s)}, {len(role.steps)} of {count(role.planned, 'step')}", style="dim")
     yield text.append(f", job of {printable(role.attached)}" if role.attached else "", style="magenta")
     for step in role.steps:
-        yield _step(step)
+        yield step_line(step)
         if outputs:
             yield from (Text(f"        │ {printable(line)}", style="dim") for line in step.output.splitlines())
 
 
-def _step(step: StepResult) -> Text:
+def step_line(step: StepResult) -> Text:
+    """A step with its time, and how it ended where that is not well."""
     mark, style = ("✓", "green") if step.status == 0 else ("✗", "red")
     ended = "" if step.status == 0 else "  interrupted" if step.status is None else f"  status {step.status}"
     tries = f"  {step.tries} tries" if step.tries != 1 else ""
     return Text(f"    {mark} ", style=style).append(
-        f"{_lasting(step.duration_s)}  {printable(step.what)}{ended}{tries}", style="" if step.status == 0 else "red"
+        f"{lasting(step.duration_s)}  {printable(step.what)}{ended}{tries}", style="" if step.status == 0 else "red"
     )
 
 
@@ -152,12 +168,12 @@ def _said(record: Mapping[str, Any]) -> str:
     word = {name: str(record.get(name, "")) for name in ("what", "reason", "text", "role", "artifact")}
     match record["kind"]:
         case "retrying":
-            again = f"try {_number(record, 'number'):.0f}, after {_lasting(_number(record, 'wait_s'))}"
+            again = f"try {_number(record, 'number'):.0f}, after {lasting(_number(record, 'wait_s'))}"
             return f"retried: {word['what']}, {again}: {word['reason']}"
         case "rebooted":
-            return f"rebooted, back after {_lasting(_number(record, 'seconds'))}: {word['reason']}"
+            return f"rebooted, back after {lasting(_number(record, 'seconds'))}: {word['reason']}"
         case "silent":
-            return f"silent for {_lasting(_number(record, 'seconds'))}, waiting for {word['what']}"
+            return f"silent for {lasting(_number(record, 'seconds'))}, waiting for {word['what']}"
         case "delivering":
             size = shown_bytes(int(_number(record, "total_bytes")))
             return f"{word['role']}: {word['artifact']} delivered ({size}{sources_of(record)})"
@@ -209,12 +225,13 @@ def _folded(hosts: tuple[str, ...]) -> str:
 
 def _counted(results: Mapping[str, int]) -> Text:
     shown = {result: SHOWN_RESULTS.get(result, printable(result)) for result in results}
-    parts = [Text(f"{number} {shown[result]}", style=_style(result)) for result, number in results.items()]
+    parts = [Text(f"{number} {shown[result]}", style=result_style(result)) for result, number in results.items()]
     return Text(", ").join(parts)
 
 
-def _style(result: str) -> str:
-    return "red" if result in _BAD else "yellow" if result in _OPEN else "green"
+def result_style(result: str) -> str:
+    """The style of a host's result."""
+    return "red" if result in BAD else "yellow" if result in _OPEN else "green"
 
 
 def _exit(summary: RunSummary) -> Text:
@@ -239,7 +256,8 @@ def _began(began: str) -> str:
     return ago(over_s) if over_s < RECENT_S else _local(began).partition(" ")[0]
 
 
-def _lasting(seconds: float | None) -> str:
+def lasting(seconds: float | None) -> str:
+    """A duration, ``?`` where it is not known."""
     return "?" if seconds is None else shown_seconds(seconds)
 
 

@@ -194,7 +194,7 @@ def test_a_run_ends_with_sums_the_time_in_all_and_what_to_do_about_what_failed(
     assert lines[-4:] == [
         "lab stack: 5 stand-in files, not the vendor's own: see docs/lab.md",
         "6 hosts in 6 min 12 s: 2 changed, 1 failed, 1 locked, 1 unreachable, 1 untouched",
-        "every step: invoke runs.show --run run1",
+        "every step: invoke runs.show --run run1 --details",
         "next: invoke doctor --hosts c",
     ], "the stand-ins are those of hosts that were reached"
     assert "driver 2 2 1 min 10 s" in [" ".join(line.split()) for line in lines], "each layer once"
@@ -280,7 +280,7 @@ def test_a_run_in_which_all_went_well_is_followed_by_verify(capsys: pytest.Captu
     show_outcomes("provision", [member("a")], run, took_s=3.04, as_json=False)
     assert ended(capsys)[-3:] == [
         "1 host in 3.0 s: 1 changed",
-        "every step: invoke runs.show --run run1",
+        "every step: invoke runs.show --run run1 --details",
         "next: invoke verify --hosts a",
     ]
 

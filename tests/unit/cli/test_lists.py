@@ -159,9 +159,37 @@ def test_histories_that_read_alike_are_shown_once() -> None:
     assert len(shown) == 3
 
 
-def lines_of(histories: list[HostHistory]) -> list[str]:
+def test_what_an_audit_found_in_a_layer_is_one_line_and_with_details_one_each() -> None:
+    found = [
+        HistoryEvent(NOW, "status", "", "", "desired", "drift"),
+        *(HistoryEvent(NOW, "deviation", "cuda", f"link {name}", None, "absent", "there", "drift") for name in "abc"),
+        HistoryEvent(NOW, "finding", "cuda", "nvcc-not-found", None, "grave"),
+        HistoryEvent(NOW, "finding", "gpu", "xid-fatal", None, "grave"),
+        HistoryEvent(NOW, "layer", "cuda", "", "desired", "drift"),
+        HistoryEvent(NOW, "reading", "cuda", "nvcc", "V11.2", ""),
+    ]
+    host = HostHistory("gpu01", "drift", NOW, NOW, tuple(found))
+    stamp = 2 + len("2030-03-01 12:00  ")
+    assert [line[stamp:] for line in lines_of([host])[1:]] == [
+        "as desired → drifted",
+        "cuda: desired → drift; not as desired: link a, link b, 1 more; found: nvcc-not-found; nvcc: V11.2 → nothing",
+        "gpu xid-fatal: found (grave)",
+    ]
+    assert len(lines_of([host], details=True)) == 1 + len(found)
+
+
+def test_the_only_change_of_a_layer_is_told_in_full() -> None:
+    events = (
+        HistoryEvent(NOW, "deviation", "cuda", "link /x", None, "absent", "there", "drift"),
+        HistoryEvent(NOW, "layer", "cuda", "", "desired", "drift"),
+    )
+    (_, line) = lines_of([HostHistory("gpu01", "drift", NOW, NOW, events)])
+    assert line.endswith("  cuda: desired → drift; link /x: absent, not there (drift)")
+
+
+def lines_of(histories: list[HostHistory], *, details: bool = False) -> list[str]:
     out = io.StringIO()
-    Console(file=out, width=200).print(*history.timelines(histories), sep="\n")
+    Console(file=out, width=200).print(*history.timelines(histories, details=details), sep="\n")
     return out.getvalue().splitlines()
 
 
@@ -190,7 +218,7 @@ def test_a_run_ends_with_what_came_of_it_and_what_failed_is_nearest() -> None:
     hosts_of = tuple(HostRun(name, result) for name, result in (("gpu01", "failed"), ("gpu02", "changed")))
     summary = run_of(["gpu01", "gpu02"], changed=1, failed=1)
     screen = Console(file=io.StringIO(), width=200)
-    show_run(screen, summary, RecordedRun(summary.run, summary.header, hosts_of), outputs=False)
+    show_run(screen, summary, RecordedRun(summary.run, summary.header, hosts_of), details=True)
     lines = [line for line in screen.file.getvalue().splitlines() if line]  # type: ignore[attr-defined]
     assert lines[-3:] == ["gpu02  changed", "gpu01  failed", "20300301t120000-abcd: 1 changed, 1 failed"]
 

@@ -48,7 +48,8 @@ CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]
         (ALL, CONNECTION, Outputs("c", "j", "p", "h", "b"), AuditOptions(sudo=False, offline=True, at_once=7)),
         {"every": "60s", "details": True},
     ),
-    (look.audit_history, {**NAMED, **JSON, "since": "7d"}, history, "history", (SOME,), {"since": "7d"}),
+    (look.audit_history, {**NAMED, **JSON, "since": "7d", "details": True}, history, "history", (SOME,),
+     {"since": "7d", "details": True}),
     (look.audit_diff, {**NAMED, **JSON}, history, "diff", (SOME,), {"since": "7d"}),
     (look.doctor, {**WANTED, **JSON, "no_sudo": True}, audit, "doctor",
      (ALL, CONNECTION, AuditOptions(sudo=False)), {}),
@@ -87,8 +88,9 @@ CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]
      (SOME, CONNECTION, ChangeOptions(rollout=RolloutOptions("1", "2", "3")), ("echo", "a  b", "--", "c")),
      {"root": True, "timeout": "5m", "force": True}),
     (keep.runs_list, {**JSON, "limit": 3}, runs, "runs", (), {"limit": 3}),
-    (keep.runs_show, {**JSON, "run": "r", "hosts": "gpu01", "steps": True, "html": "f"}, runs, "runs_show", (),
-     {"run": "r", "hosts": "gpu01", "steps": True, "html": "f"}),
+    (keep.runs_show, {**JSON, "run": "r", "hosts": "gpu01", "details": True, "steps": True, "html": "f"}, runs,
+     "runs_show", (),
+     {"run": "r", "hosts": "gpu01", "details": True, "steps": True, "html": "f"}),
 ]  # fmt: skip
 
 

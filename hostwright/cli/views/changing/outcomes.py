@@ -148,7 +148,7 @@ def show_outcomes(
     style = style_of_ends(words, GOOD)
     out.print(Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style=style))
     if run:
-        out.print(Text(f"every step: invoke runs.show --run {run}", style="dim"))
+        out.print(Text(f"every step: invoke runs.show --run {run} --details", style="dim"))
     show_next_of_errors(out, verb, results.errors, members)
     if all(isinstance(error, Locked) for error in results.errors) and verb in SAME_AGAIN and results.values:
         pending = [outcome.host for outcome in results.values if outcome.word == "pending"]

@@ -94,7 +94,7 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, took_s: float =
     style = style_of_ends(words, GOOD)
     out.print(console.Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {told}", style=style))
     if rebuilt.run:
-        out.print(Text(f"every step: invoke runs.show --run {rebuilt.run}", style="dim"))
+        out.print(Text(f"every step: invoke runs.show --run {rebuilt.run} --details", style="dim"))
     bad = [record.host for record in results.values if ENDED[record.outcome] == "failed"]
     show_next_of_errors(out, "rebuild", rebuilt.errors, members, bad)
 

@@ -120,7 +120,7 @@ def test_no_runs_is_an_error_only_when_one_is_named(capsys: pytest.CaptureFixtur
 
 def test_one_run_is_shown_host_by_host(place: Path, capsys: pytest.CaptureFixture[str]):
     record(place, 1, *STORY)
-    assert shown() == 0
+    assert shown(details=True) == 0
     out = capsys.readouterr().out
     for words in (
         "run1  provision  exit 1",
@@ -147,9 +147,48 @@ def test_one_run_is_shown_host_by_host(place: Path, capsys: pytest.CaptureFixtur
     assert "│ Unpacking\n        │ Setting up" in capsys.readouterr().out
 
 
+def test_a_run_is_short_unless_details_are_wanted(place: Path, capsys: pytest.CaptureFixture[str]):
+    toolkit = StepResult(1, "toolkit", 0, 2.5, "Unpacking")
+    broken = StepResult(2, "link /usr/local/cuda", 1, 0.1, "ln: not permitted")
+    story: list[events.Event] = []
+    for host in ("gpu01", "gpu02", "gpu03", "gpu04"):
+        steps, status = ((toolkit, broken), 1) if host == "gpu04" else ((toolkit,), 0)
+        story += [
+            events.Retrying(host, "connection", 1, 1.5, "reset"),
+            events.RoleFinished(host, "cuda", RoleResult("cuda", status, 2.5, steps)),
+            events.HostEnded(host, "failed" if status else "changed"),
+        ]
+    explained = [events.Explained("gpu04", f"cuda: check {number}", "no") for number in range(5)]
+    record(place, 1, *story[:-1], *explained, story[-1], hosts=("gpu01", "gpu02", "gpu03", "gpu04"))
+    shown()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[3:-1] == [
+        "  3 changed, 1 failed",
+        "gpu[01-03] (3 hosts)  changed",
+        "  cuda 1 step in 2.5 s",
+        "gpu04  failed",
+        "  cuda: failed with status 1, 2.5 s",
+        "    ✗ 0.1 s  link /usr/local/cuda  status 1",
+        "        │ ln: not permitted",
+        *(f"  cuda: check {number}: no" for number in range(3)),
+        "  and 2 more failed checks",
+    ]
+    assert lines[-1] == "every plan, step and retry: invoke runs.show --run run1 --details"
+
+
+def test_a_cause_of_a_run_is_told_once_for_all_checks_and_hosts(place: Path, capsys: pytest.CaptureFixture[str]):
+    finding = KNOWN.explained("Failed to initialize NVML: Driver/library version mismatch")
+    assert finding is not None
+    said = [events.Explained(host, f"driver: {n}", "no", (finding,)) for host in ("gpu01", "gpu02") for n in "ab"]
+    record(place, 1, *said, *(events.HostEnded(host, "failed", "driver") for host in ("gpu01", "gpu02")))
+    shown()
+    out = capsys.readouterr().out
+    assert out.count(finding.cause) == 1 and "gpu[01-02] (2 hosts)  failed  driver" in out
+
+
 def test_a_host_as_desired_says_so(place: Path, capsys: pytest.CaptureFixture[str]):
     record(place, 0, events.Observed("gpu01", Plan("gpu01", "tf")), events.HostEnded("gpu01", "as desired"))
-    shown()
+    shown(details=True)
     assert "plan 1: as desired, tf" in capsys.readouterr().out
 
 
@@ -158,7 +197,7 @@ def test_a_check_that_failed_is_shown_with_the_known_problem(place: Path, capsys
     assert finding is not None
     said = events.Explained("gpu01", "driver: every card is listed", "nvidia-smi says: no", (finding,))
     record(place, 1, said, events.HostEnded("gpu01", "failed", "driver"))
-    shown()
+    shown(details=True)
     out = " ".join(capsys.readouterr().out.split())
     assert "driver: every card is listed: nvidia-smi says: no" in out
     assert f"{finding.cause}. {finding.cure} (version-mismatch)" in out

@@ -187,6 +187,14 @@ def test_cards_that_nvidia_smi_does_not_tell_are_not_gone(tmp_path: Path):
     assert values(history, 2, kind=CARD) == set()
 
 
+def test_a_card_that_the_driver_cannot_identify_for_a_while_is_neither_gone_nor_another(tmp_path: Path):
+    lost = replace(CARD_1, uuid="", serial="", vbios="", model="", fault="GPU is lost")
+    again = host(gpus=(CARD_1,))
+    history = filled(tmp_path, audit(0, again), audit(1, host(gpus=(lost,))), audit(2, again))
+    assert [(since, until) for *_, since, until in spans(history, CARD)] == [(1, None)]
+    assert told(history) == ["0 status: desired"]
+
+
 def test_added_card_is_a_change_and_the_first_reading_is_not(tmp_path: Path):
     second = replace(CARD_1, index=1, bus="0000:af:00.0", serial="133")
     history = filled(tmp_path, audit(0, host()), audit(1, host(gpus=(CARD_1,))), audit(2, host(gpus=(CARD_1, second))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import cast
@@ -92,6 +93,41 @@ def test_each_reason_for_waiting_is_a_line(monkeypatch: pytest.MonkeyPatch):
 def test_a_repeated_note_of_a_host_is_printed_once(monkeypatch: pytest.MonkeyPatch):
     told = [events.Note("gpu01", text) for text in ("one", "one", "two", "one")]
     assert [line.split()[-1] for line in plain(monkeypatch, *told)] == ["one", "two", "one"]
+
+
+def refused(host: str, number: int) -> events.Event:
+    return events.Retrying(host, "connection", number, 0.1 * number, "refused")
+
+
+HOSTS = [f"gpu{number:02}" for number in range(1, 41)]
+
+
+def test_the_same_failure_of_many_hosts_is_one_line_as_at_a_terminal(monkeypatch: pytest.MonkeyPatch):
+    told = [refused(host, number) for number in range(4) for host in HOSTS]
+    told += [events.HostEnded(host, "unreachable", "refused: is sshd running?") for host in HOSTS]
+    assert plain(monkeypatch, *told) == [
+        "09:05:01  gpu[01-40]  connection: refused; retrying",
+        "09:05:01  gpu[01-40]  unreachable: refused: is sshd running?",
+    ]
+
+
+def test_what_a_host_does_next_comes_behind_its_trouble(monkeypatch: pytest.MonkeyPatch):
+    assert plain(monkeypatch, refused("gpu01", 1), events.Note("gpu02", "b"), events.Note("gpu01", "a")) == [
+        "09:05:01  gpu02  b",
+        "09:05:01  gpu01  connection: refused; retrying",
+        "09:05:01  gpu01  a",
+    ]
+
+
+def test_trouble_is_printed_while_the_run_goes_on(monkeypatch: pytest.MonkeyPatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+    with Plain(make_console(), "", 2, clock=TIMES, gather_s=0.001) as view:
+        view(refused("gpu01", 1))
+        for thread in threading.enumerate():
+            if thread.name == "plain lines":
+                thread.join()
+        assert lines(stream) == ["09:05:01  gpu01  connection: refused; retrying"]
 
 
 def test_no_line_is_wrapped_and_no_text_of_a_host_begins_one(monkeypatch: pytest.MonkeyPatch):

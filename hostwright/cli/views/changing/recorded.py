@@ -1,0 +1,92 @@
+"""A recorded run in short: hosts to which the same happened together, what failed in full, the rest in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from hostwright.apply.journal.runs import HostRun, RoleRun
+from hostwright.cli.console import Hanging
+from hostwright.cli.views.runs import BAD, lasting, result_style, step_line
+from hostwright.common.text import count, printable
+from hostwright.inventory.patterns import headed
+
+MOST_LINES = 5  #: of what a failed step printed, from its end
+MOST_CHECKS = 3  #: failed checks of which no cause is known
+
+
+def hosts_in_short(hosts: Iterable[HostRun]) -> Iterator[Text]:
+    """A paragraph for hosts to which the same happened, those on which something went wrong last."""
+    alike: dict[object, list[HostRun]] = {}
+    for host in sorted(hosts, key=lambda host: host.result in BAD):
+        alike.setdefault(_happened(host), []).append(host)
+    for same in alike.values():
+        first = same[0]
+        head, below = headed(host.host for host in same)
+        title = Hanging.assemble((printable(head), "bold"), "  ", (printable(first.result), result_style(first.result)))
+        yield title.append(f"  {printable(first.sentence)}" if first.sentence else "")
+        if below:
+            yield Hanging(f"  {printable(below)}", style="dim")
+        yield from _layers(same)
+        yield from _explained(first)
+
+
+def _happened(host: HostRun) -> object:
+    """What happened on a host, without its times."""
+    failed = [(role.role, role.status, [(step.what, step.output) for step in _bad(role)]) for role in host.roles]
+    return host.result, host.sentence, repr(failed), repr([*_causes(host)]), repr([*_unexplained(host)])
+
+
+def _bad(role: RoleRun) -> list[Any]:
+    return [step for step in role.steps if step.status != 0]
+
+
+def _layers(same: Sequence[HostRun]) -> Iterator[Text]:
+    """The layers on which something was done, with steps and longest time; those that failed with their output."""
+    good: dict[str, list[RoleRun]] = {}
+    for role in (role for host in same for role in host.roles if role.status == 0 and role.steps):
+        good.setdefault(role.role, []).append(role)
+    if good:
+        told = [
+            f"{printable(name)} {count(max(len(role.steps) for role in roles), 'step')} in "
+            f"{lasting(max(role.duration_s for role in roles))}"
+            for name, roles in good.items()
+        ]
+        yield Hanging(f"  {', '.join(told)}")
+    for role in (role for role in same[0].roles if role.status != 0):
+        how = "no end recorded" if role.status is None else f"failed with status {role.status}"
+        yield Hanging(f"  {printable(role.role)}: {how}, {lasting(role.duration_s)}", style="red")
+        for step in _bad(role):
+            yield step_line(step)
+            lines = step.output.splitlines()[-MOST_LINES:]
+            yield from (Hanging(f"        │ {printable(line)}", style="dim") for line in lines)
+
+
+def _explained(host: HostRun) -> Iterator[Text]:
+    for rule, told in dict(_causes(host)).items():
+        yield Hanging(f"  {printable(told)} ({printable(rule)})")
+    checks = [*_unexplained(host)]
+    yield from (Hanging(f"  {printable(check)}") for check in checks[:MOST_CHECKS])
+    if len(checks) > MOST_CHECKS:
+        yield Hanging(f"  and {count(len(checks) - MOST_CHECKS, 'more failed check')}", style="dim")
+
+
+def _causes(host: HostRun) -> Iterator[tuple[str, str]]:
+    """The known problems, each rule with its cause and fix."""
+    for finding in (finding for record in host.said for finding in _findings(record)):
+        match finding:
+            case {"rule": str(rule), "cause": str(cause), "cure": str(cure)}:
+                yield rule, f"{cause}. {cure}"
+
+
+def _unexplained(host: HostRun) -> Iterator[str]:
+    for record in host.said:
+        if record["kind"] == "explained" and not _findings(record):
+            yield f"{record.get('what', '')}: {record.get('why', '')}"
+
+
+def _findings(record: Mapping[str, Any]) -> list[Any]:
+    findings = record.get("findings") if record["kind"] == "explained" else None
+    return findings if isinstance(findings, list) else []
