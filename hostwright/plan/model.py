@@ -5,13 +5,15 @@ desired state, and ``Planned`` is what differs from it. None of them does I/O, s
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import Field, TypeAdapter
 
+from hostwright.common.text import count
 from hostwright.plan.facts import PROBE_CAP_BYTES, Answer, Facts, Pass, PassPart, Probe
 
 __all__ = [
@@ -165,6 +167,23 @@ class HasNotes(Protocol):
         """The sentences. Reads the same answers as ``plan``."""
 
 
+GONE = ("absent", "as before")  #: how the ``want`` of what takes something away begins
+_NOUNS = ("refusal", "change", "removal")
+
+
+def tally(planned: Iterable[tuple[str, str]]) -> str:
+    """What is planned in numbers, refusals and removals counted as such; ``planned`` are pairs of kind and ``want``.
+
+    >>> tally([("change", "644 root:root"), ("change", "absent"), ("reboot", "5.15.0"), ("refusal", "off")])
+    '1 refusal, 2 changes, 1 removal'
+    """
+    numbers = Counter(
+        "refusal" if kind == "refusal" else "removal" if kind == "change" and want.startswith(GONE) else "change"
+        for kind, want in planned
+    )
+    return ", ".join(count(numbers[noun], noun) for noun in _NOUNS if numbers[noun])
+
+
 @dataclass(frozen=True, slots=True)
 class RolePlan:
     """What is planned for one role on one host, in order."""
@@ -172,6 +191,11 @@ class RolePlan:
     role: str
     needs: tuple[str, ...] = ()
     changes: tuple[Annotated[Planned, Field(discriminator="kind")], ...] = ()
+
+    @property
+    def tally(self) -> str:
+        """What is planned, in numbers: ``3 changes, 1 removal``."""
+        return tally((planned.kind, planned.want) for planned in self.changes)
 
     @property
     def steps(self) -> tuple[tuple[Change, Step], ...]:
@@ -209,6 +233,11 @@ class Plan:
     def changes(self) -> tuple[Planned, ...]:
         """All that the states of all roles plan."""
         return tuple(change for role in self.roles for change in role.changes)
+
+    @property
+    def tally(self) -> str:
+        """All that is planned, in numbers: ``3 changes, 1 removal``; empty for an empty plan."""
+        return tally((planned.kind, planned.want) for planned in self.changes)
 
     @property
     def artifacts(self) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ def told(event: Event) -> str:
     match event:
         case events.Observed(plan=plan):
             names = ", ".join(role.role for role in plan.roles)
-            line = f"{count(len(plan.changes), 'change')}: {names}" if names else "as desired"
+            line = f"{plan.tally}: {names}" if names else "as desired"
         case events.RoleStarted(role=role, steps=steps):
             line = f"{role}: {count(steps, 'step')}"
         case events.Attached(role=role, job=job, operator=operator):

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.cli.live.plain import retry_sentence, sentence
-from hostwright.common.text import count
 
 #: results of ``HostEnded`` → how its host is counted
 STANDINGS = {
@@ -96,7 +95,7 @@ class HostRow:
         told = sentence(event)
         match event:
             case events.Observed(plan=plan):
-                told = "as desired" if plan.empty else count(len(plan.changes), "change")
+                told = plan.tally or "as desired"
             case events.RoleStarted(role=role):
                 told = f"{role} {self.state[role]}"
             case events.Attached(job=job):

@@ -19,7 +19,7 @@ from hostwright.cli.console import Listed
 from hostwright.common.quoting import sh
 from hostwright.common.text import ago, count, local_time, printable, shown_bytes, shown_seconds
 from hostwright.inventory import fold
-from hostwright.plan.model import StepResult
+from hostwright.plan.model import StepResult, tally
 
 RECENT_S = 14 * 86400.0  #: runs since then are listed with how long ago they began, older ones with their day
 _FOLDED_CHARACTERS = 16  #: of the hosts of a run; of more it is said how many they are
@@ -205,11 +205,17 @@ def _planned(plan: Mapping[str, Any]) -> str:
     match plan:
         case {"roles": list(roles), "stack": str(stack)}:
             changes_of = {str(role.get("role")): role.get("changes") for role in roles if isinstance(role, dict)}
-            numbers = {role: len(changes) for role, changes in changes_of.items() if isinstance(changes, list)}
-            if not any(numbers.values()):
+            every = {role: changes for role, changes in changes_of.items() if isinstance(changes, list)}
+            if not any(every.values()):
                 return f"as desired, {stack}"
-            changes = ", ".join(f"{role} {number}" for role, number in numbers.items())
-            return f"{count(sum(numbers.values()), 'change')} to {stack}: {changes}"
+            pairs = [
+                (str(change.get("kind")), str(change.get("want")))
+                for changes in every.values()
+                for change in changes
+                if isinstance(change, dict)
+            ]
+            numbers = ", ".join(f"{role} {len(changes)}" for role, changes in every.items())
+            return f"{tally(pairs)} to {stack}: {numbers}"
     return "a plan that cannot be read"
 
 

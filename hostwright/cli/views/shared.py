@@ -223,21 +223,26 @@ def _of_all(same: Sequence[HostError]) -> HostError:
 
 def examination_lines(examination: Examination | None, host: str) -> Iterator[Text]:
     """What a host was found to have after a failure: failures with cause and fix, warnings by name."""
-    yield from looked_lines(examination, host)
+    yield from looked_lines(examination)
     for finding in examination.findings if examination else ():
         if finding.grave:
             yield from finding_lines(finding, "    ")
+    yield from warning_lines(examination, host)
 
 
-def looked_lines(examination: Examination | None, host: str) -> Iterator[Text]:
-    """What was looked at after a failure: journals of units, how many known problems there are, warnings by name."""
+def looked_lines(examination: Examination | None) -> Iterator[Text]:
+    """What was looked at after a failure: the journals of units, and how many known problems there are."""
     if examination is None:
         return
     for journal in examination.journals:
         yield Text(f"  the journal of {journal.unit}:")
         yield from (console.Hanging(f"    │ {line}", style="dim") for line in journal.lines)
     yield Text(f"  a look after the failure: {printable(examination.sentence)}", style="cyan")
-    if warnings := [finding.rule for finding in examination.findings if not finding.grave]:
+
+
+def warning_lines(examination: Examination | None, host: str) -> Iterator[Text]:
+    """The names of the warnings that were found after a failure."""
+    if warnings := [finding.rule for finding in examination.findings if not finding.grave] if examination else []:
         doctor = sh("invoke doctor --hosts %s", host)
         yield Text(f"    warnings: {', '.join(warnings)}; `{doctor}` explains them", style="dim")
 

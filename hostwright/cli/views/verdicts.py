@@ -22,6 +22,7 @@ from hostwright.cli.views.shared import (
     show_next,
     show_next_of_errors,
     show_stand_ins,
+    warning_lines,
 )
 from hostwright.common.text import count, printable, shown_seconds
 from hostwright.fleet import Member
@@ -152,8 +153,8 @@ def _show_passed(out: Console, group: Sequence[Verdict]) -> None:
 
 
 def _show_bare(out: Console, group: Sequence[Verdict]) -> None:
-    changes = count(len(group[0].plan.changes), "change")
-    out.print(_title(group).append(f"  no layer is as desired: {changes} (--details shows them)", style="red"))
+    told = f"  no layer is as desired: {group[0].plan.tally} (--details shows them)"
+    out.print(_title(group).append(told, style="red"))
 
 
 def _verdict_json(verdict: Verdict) -> dict[str, object]:
@@ -191,10 +192,12 @@ def _show_verdict(out: Console, group: Sequence[Verdict], *, details: bool) -> N
         number = sum(len(roles[role]) for role in good)
         seconds = sum(check.duration_s for role in good for check in roles[role])
         out.print(_layer_line("✓", "green", ", ".join(good), count(number, "check"), seconds))
-    for line in looked_lines(verdict.examination, fold(each.host for each in group)):
+    for line in looked_lines(verdict.examination):
         out.print(line)
     for cause in found:
         _show_cause(out, cause, details=details)
+    for line in warning_lines(verdict.examination, fold(each.host for each in group)):
+        out.print(line)
     if not verdict.plan.empty:
         out.print(show_plan(verdict.host_plan, among=[each.host for each in group], diffs=details))
     else:

@@ -95,7 +95,7 @@ def told(capsys: pytest.CaptureFixture[str], *plans: HostPlan, errors: tuple[Hos
         (
             [planned("a", GONE, busy=BUSY), planned("b", REFUSED, layers=("preflight",))],
             (),
-            "2 hosts: 2 changes in 1 layer, no reboot, 1 in use, 1 refused, ada's files lost for good",
+            "2 hosts: 1 with 1 change in 1 layer, no reboot, 1 in use, 1 refused, ada's files lost for good",
             " --hosts a --drain",
         ),
         ([planned("direct", CHANGE)], (), "1 host: 1 change in 1 layer, no reboot", " --hosts direct"),
@@ -365,3 +365,25 @@ def test_variables_can_be_pasted_below_each_other() -> None:
 def test_a_secret_variable_is_a_comment() -> None:
     assert yaml.safe_load(_as_yaml("proxy_token", Secret("hunter2"))) is None
     assert "hunter2" not in _as_yaml("proxy_token", {"deep": Secret("hunter2")})
+
+
+AWAY = Change("link /x", "there", "as before: absent", (Step("true"),))
+
+
+def test_what_is_taken_away_is_counted_as_removals(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = told(capsys, planned("a", AWAY, AWAY), planned("b", AWAY, CHANGE))
+    assert "a  2 removals of lab" in lines and "b  1 change, 1 removal to lab" in lines
+    assert "2 hosts: 1 change, 3 removals in 1 layer, no reboot, up to 2.0 GB to send" in lines
+
+
+def test_a_run_that_removes_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    done = Outcome("a", Plan("a", "lab"), (RoleResult("driver", 0, 1.0, (StepResult(0, "x", 0, 1.0),)),))
+    show_outcomes("remove", [member("a")], RunResults("run1", Results((done,), ()), 0), as_json=False)
+    lines = ended(capsys)
+    assert "a     layers removed, 1 step" in lines and any(line.endswith("s: 1 layers removed") for line in lines)
+
+
+def test_a_summary_tells_why_a_host_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = told(capsys, planned("b", REFUSED, layers=("preflight",)), brief=True)
+    assert lines[:3] == ["b  1 refusal", "  preflight  1 refusal: room", "      refused: too little room"]
+    assert lines[-1] == "1 host: 1 refused"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -23,12 +23,17 @@ if TYPE_CHECKING:
 
 
 def summary(
-    outcomes: Iterable[Outcome], errors: Iterable[HostError], untouched: Sequence[str] = (), *, proved: bool = False
+    outcomes: Iterable[Outcome],
+    errors: Iterable[HostError],
+    untouched: Sequence[str] = (),
+    *,
+    proved: bool = False,
+    shown: Mapping[str, str] = SHOWN_RESULTS,
 ) -> Group:
     """What came of hosts, those to which the same happened in one line, the bad ones last; then each layer once.
 
     Of hosts that are many, only the number: those that matter are named by the errors, or by the next command.
-    ``proved``: proofs were asked for, and are counted.
+    ``proved``: proofs were asked for, and are counted. ``shown``: the words for results.
     """
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("host", "result", *(["proofs"] if proved else [])):
@@ -41,7 +46,7 @@ def summary(
 
     ended = [*outcomes]
     for outcome in sorted(ended, key=_left):
-        add(outcome.host, _result(outcome), outcome.acceptance)
+        add(outcome.host, _result(outcome, shown), outcome.acceptance)
     if untouched:
         alike["untouched", "yellow", ("", "")] = [*untouched]
     for error in errors:
@@ -84,12 +89,11 @@ def _proofs(acceptance: Iterable[Acceptance]) -> Text:
     return Text(", ".join(f"{number[word]} {word}" for word in sorted(number)), style="green" if good else "red")
 
 
-def _result(outcome: Outcome) -> Text:
+def _result(outcome: Outcome, shown: Mapping[str, str]) -> Text:
     if outcome.left is not None and not outcome.left.empty:
-        left = count(len(outcome.left.changes), "change")
-        return Text(f"{SHOWN_RESULTS[outcome.word]}, {left} left to make", style="yellow")
+        return Text(f"{shown[outcome.word]}, {outcome.left.tally} left to make", style="yellow")
     if not outcome.changed:
         return Text("as desired, nothing done", style="green")
     steps = count(sum(len(result.steps) for result in outcome.results), "step")
     reboots = f", {count(outcome.reboots, 'reboot')}" if outcome.reboots else ""
-    return Text(f"{outcome.word}, {steps}{reboots}", style="green")
+    return Text(f"{shown[outcome.word]}, {steps}{reboots}", style="green")

@@ -30,6 +30,7 @@ from hostwright.common.errors import Locked
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, local_time, printable, shown_bytes, shown_seconds
 from hostwright.inventory.patterns import fold
+from hostwright.plan.model import tally
 from hostwright.plan.planning import PREFLIGHT
 
 if TYPE_CHECKING:
@@ -90,11 +91,14 @@ def _altogether(members: Sequence[Member], results: Results[HostPlan], store: St
         told.append(f"{same} as desired" if plans or results.errors else "as desired, nothing to do")
     if plans:
         layers = {role.role for plan in plans for role in plan.roles} - {PREFLIGHT}
-        changes = f"{count(sum(len(plan.changes) for plan in plans), 'change')} in {count(len(layers), 'layer')}"
-        if len(plans) < len(results.values) or results.errors:
-            changes = f"{len(plans)} with {changes}"
+        making = [plan for plan in plans if any(planned.kind != "refusal" for planned in plan.changes)]
+        every = [planned for plan in making for planned in plan.changes if planned.kind != "refusal"]
+        changes = f"{tally((each.kind, each.want) for each in every)} in {count(len(layers), 'layer')}"
+        if len(making) < len(results.values) or results.errors:
+            changes = f"{len(making)} with {changes}"
         reboots = sum(bool(plan.reboot) for plan in plans)
-        told += [changes, f"{count(reboots, 'host')} to reboot" if reboots else "no reboot"]
+        told += [changes] if making else []
+        told += [f"{count(reboots, 'host')} to reboot" if reboots else "no reboot"] if making else []
         if sent := sum(_sent_bytes(of_host[plan.host], plan, store) for plan in plans if plan.host in of_host):
             told.append(f"up to {shown_bytes(sent)} to send")
         if busy := sum(bool(planned.busy) for planned in results.values):
@@ -133,7 +137,8 @@ def show_outcomes(
         print_document("provision", _document(run, results, proved=proved))
         return
     out = console.make_console()
-    out.print(summary(results.values, results.errors, results.untouched, proved=proved))
+    shown = SHOWN_RESULTS | ({"changed": "layers removed"} if verb == "remove" else {})
+    out.print(summary(results.values, results.errors, results.untouched, proved=proved, shown=shown))
     show_errors(results.errors)
     if results.stopped_because and (results.untouched or results.errors):  # else all of it was done when it stopped
         sentence = f"{results.stopped_because}. To continue with what is left: {again(verb, run)}"
@@ -144,7 +149,7 @@ def show_outcomes(
         + [result_of(error) for error in results.errors]
         + ["untouched"] * len(results.untouched)
     )
-    sums = ", ".join(f"{words[word]} {SHOWN_RESULTS[word]}" for word in RESULTS if words[word])
+    sums = ", ".join(f"{words[word]} {shown[word]}" for word in RESULTS if words[word])
     style = style_of_ends(words, GOOD)
     out.print(Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style=style))
     if run:

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from hostwright.cli.console import Hanging, Quoted
 from hostwright.cli.door import advice
-from hostwright.common.text import count, one_line
+from hostwright.common.text import one_line
 from hostwright.inventory.patterns import fold, headed
-from hostwright.plan.model import Change, Deferred, Planned, Refusal, RolePlan
+from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan, tally
 from hostwright.plan.planning import HostPlan
 
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
@@ -48,12 +48,12 @@ def _plan_lines(host_plan: HostPlan, hosts: Sequence[str], *, brief: bool) -> li
         title = Hanging.assemble((head, "bold"), "  as desired: nothing to do", style="green")
         return [title, *(names if notes else ()), *notes]
     lines = [
-        Hanging.assemble((head, "bold"), f"  {count(len(plan.changes), 'change')} to {plan.stack}", style="yellow"),
+        Hanging.assemble((head, "bold"), f"  {plan.tally}{_towards(plan)}", style="yellow"),
         *names,
         *notes,
     ]
     for role in plan.roles:
-        lines += [_show_briefly(role)] if brief else _show_role(role)
+        lines += _show_briefly(role) if brief else _show_role(role)
     if host_plan.busy:
         users = ", ".join(one_line(user) for user in host_plan.busy)
         lines.append(Hanging(f"  in use by {users}: it needs --drain or --force ({plan.disturbs})", style="red"))
@@ -75,11 +75,19 @@ def _show_role(role: RolePlan) -> Iterable[Text]:
             yield Quoted(f"        {one_line(line)}", style=_diff_style(line))
 
 
-def _show_briefly(role: RolePlan) -> Text:
+def _towards(plan: Plan) -> str:
+    """The stack that a plan leads to, or that it takes something of; nothing where all of it is refused."""
+    kinds = tally((planned.kind, planned.want) for planned in plan.changes)
+    return f" to {plan.stack}" if "change" in kinds else f" of {plan.stack}" if "removal" in kinds else ""
+
+
+def _show_briefly(role: RolePlan) -> Iterator[Text]:
     told = ", ".join(dict.fromkeys(one_line(change.what) for change in role.changes))
-    refused = any(isinstance(change, Refusal) for change in role.changes)
-    text = Hanging.assemble((f"  {role.role}", "bold cyan"), f"  {count(len(role.changes), 'change')}: ")
-    return text.append(told, style="red" if refused else "")
+    refused = [change for change in role.changes if isinstance(change, Refusal)]
+    text = Hanging.assemble((f"  {role.role}", "bold cyan"), f"  {role.tally}: ")
+    yield text.append(told, style="red" if refused else "")
+    for refusal in refused:
+        yield Hanging(f"      refused: {one_line(refusal.sentence)}", style="red")
 
 
 def _show_planned(planned: Planned) -> Text:
