@@ -7,7 +7,8 @@ hosts is escaped by the template.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment
@@ -15,25 +16,72 @@ from markupsafe import Markup
 
 from hostwright.audit.reports.html.charts import HEIGHT, WIDTH
 from hostwright.audit.reports.html.html import environment_of, joined, policy
-from hostwright.audit.reports.html.text import clean, folded, moment, name
+from hostwright.audit.reports.html.text import clean, folded, line, moment, name
 from hostwright.common.text import shown_seconds
+from hostwright.plan.roles.layers import one_order
 from hostwright.prove.fleetproof import WORST_FIRST, FleetProof, HostProof
 from hostwright.prove.model import Measurement
 from hostwright.prove.proofstore import PastFigure
 from hostwright.prove.reports.plots import FLOOR, plots
 from hostwright.prove.reports.table import WORDS, beside, figure
 
-STYLES = tuple(f"styles/{part}.css" for part in ("colours", "page", "charts", "print"))
+STYLES = tuple(f"styles/{part}.css" for part in ("colours", "page", "matrix", "charts", "print"))
 OWN_STYLE = Path(__file__).with_name("proofs.css")
 #: outcome → the class of its colour, and its sign
 STATES = {"passed": ("desired", "✓"), "failed": ("failing", "✗"), "no GPU": ("intent", "–"), "not run": ("unread", "?")}
+#: status of a host → the same
+HOSTS = {
+    "failed": ("failing", "✗"),
+    "unread": ("unread", "?"),
+    "not proved": ("drift", "!"),
+    "no GPU": ("intent", "–"),
+    "passed": ("desired", "✓"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProofRow:
+    """A row of the matrix: hosts with the same outcomes, and nothing else to tell. ``host`` is one of them."""
+
+    number: int
+    title: str
+    names: str  #: of several hosts
+    host: HostProof
+
+    @property
+    def told(self) -> bool:
+        """Whether there is more to tell of them than their outcomes."""
+        host = self.host
+        spoken = (host.sentence, host.stand_ins, host.notes)
+        return any(spoken) or any(result.sentence or result.findings for result in host.results)
+
+    @property
+    def remark(self) -> str:
+        """The first that there is to tell."""
+        results = self.host.results
+        findings = (finding.sentence for result in results for finding in result.findings)
+        told = (self.host.sentence, *findings, *(result.sentence for result in results), *self.host.notes)
+        return next(filter(None, told), "")
+
+    def outcome(self, proof: str) -> str:
+        """The outcome of a proof; empty for one that was not run there."""
+        return next((result.outcome for result in self.host.results if result.proof == proof), "")
+
+
+@dataclass(frozen=True, slots=True)
+class ProofTile:
+    """How many hosts have a status; ``start`` and ``share`` are percentages."""
+
+    status: str
+    hosts: int
+    start: float
+    share: float
 
 
 def render_html(fleet: FleetProof, past: Sequence[PastFigure] = ()) -> str:
     """The page. ``past`` are the figures of recent months, with those of this run."""
     style = "\n".join((joined(STYLES), OWN_STYLE.read_text("utf-8").replace("\r\n", "\n")))
     hosts = sorted(fleet.hosts, key=lambda host: (WORST_FIRST.index(host.status), host.host))
-    counts = [(sum(host.status == status for host in hosts), WORDS[status][0]) for status in WORST_FIRST]
     return (
         _environment()
         .get_template("proofs.html.j2")
@@ -45,33 +93,46 @@ def render_html(fleet: FleetProof, past: Sequence[PastFigure] = ()) -> str:
             inventory=name(fleet.inventory),
             level=fleet.level,
             statistics=fleet.statistics,
-            counts=[(number, word) for number, word in counts if number],
+            tiles=list(_tiles(hosts)),
             hosts=hosts,
-            alike=_alike(hosts),
+            well=sum(host.status == "passed" for host in hosts),
+            proofs=one_order([result.proof for result in host.results] for host in hosts),
+            rows=_rows(hosts),
             plots=plots(fleet, past),
             stand_ins=[name(file) for file in dict.fromkeys(file for host in hosts for file in host.stand_ins)],
         )
     )
 
 
-def _alike(hosts: Sequence[HostProof]) -> list[tuple[str, HostProof]]:
-    """The hosts, those with the same outcomes and nothing else to tell as one: their names, and one of them."""
+def _tiles(hosts: Sequence[HostProof]) -> Iterator[ProofTile]:
+    start = 0.0
+    for status in WORST_FIRST:
+        number = sum(host.status == status for host in hosts)
+        share = 100 * number / len(hosts) if hosts else 0.0
+        yield ProofTile(status, number, start, share)
+        start += share
+
+
+def _rows(hosts: Sequence[HostProof]) -> list[ProofRow]:
+    """The rows of hosts, in their order; those with the same outcomes and nothing else to tell share one."""
     groups: dict[object, list[HostProof]] = defaultdict(list)
     for host in hosts:
         told = host.sentence, host.stand_ins, host.notes, *(result.findings for result in host.results)
         outcomes = tuple((result.proof, result.outcome, result.sentence) for result in host.results)
         groups[host.status, outcomes, told].append(host)
-    return [(_names([host.host for host in same]), same[0]) for same in groups.values()]
+    return [_row(number, same) for number, same in enumerate(groups.values(), start=1)]
 
 
-def _names(hosts: Sequence[str]) -> str:
-    return f"{folded(hosts)} ({len(hosts)} hosts)" if len(hosts) > 1 else name(hosts[0])
+def _row(number: int, same: Sequence[HostProof]) -> ProofRow:
+    if len(same) == 1:
+        return ProofRow(number, name(same[0].host), "", same[0])
+    return ProofRow(number, f"{len(same)} hosts", folded([host.host for host in same]), same[0])
 
 
 def _environment() -> Environment:
     environment = environment_of(Path(__file__).parent)
-    environment.globals.update(width=WIDTH, height=HEIGHT, floor=FLOOR, states=STATES, words=WORDS)
-    environment.filters.update(clean=clean, name=name, figure=_figure, status=_status, beside=beside)
+    environment.globals.update(width=WIDTH, height=HEIGHT, floor=FLOOR, states=STATES, of_hosts=HOSTS, words=WORDS)
+    environment.filters.update(clean=clean, name=name, line=line, figure=_figure, status=_status, beside=beside)
     return environment
 
 

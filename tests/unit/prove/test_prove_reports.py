@@ -113,7 +113,7 @@ def test_the_page_runs_nothing_and_escapes_what_hosts_say() -> None:
     assert "default-src &#39;none&#39;" in page
     assert not re.search(r'(src|href)="(?!#|data:,)', page)
     assert page.count("<circle") == 5
-    assert page.count('class="f-failing"') == 1
+    assert page.count('<circle class="f-failing"') == 1
 
 
 def test_the_plot_over_time_has_a_line_a_device() -> None:
@@ -148,8 +148,9 @@ def test_hosts_of_which_there_is_nothing_to_tell_are_one_on_the_page() -> None:
     proofs = mixed()
     emulated = replace(proofs.hosts[1], host="gpu20", stand_ins=("libcuda.so (emulated)",))
     page = render_html(replace(proofs, hosts=(*proofs.hosts, emulated)))
-    names = re.findall(r"<h3><bdi>(.*?)</bdi>", page)
-    assert names == ["gpu09", "silent", "held", "bare", "gpu[00-03] (4 hosts)", "gpu20"]
+    names = re.findall(r'class="open"[^>]*><bdi>(.*?)</bdi>', page)
+    assert names == ["gpu09", "silent", "held", "bare", "4 hosts", "gpu20"]
+    assert re.findall(r"<h3><bdi>(.*?)</bdi>", page) == ["gpu09", "silent", "held", "bare", "gpu20"]
     assert "with stand-ins for the vendor's files: libcuda.so (emulated)" in page.replace("&#39;", "'")
     assert re.findall(r"<details open><summary><b><bdi>(.*?)</bdi>", page) == ["gpu09"]
     assert page.count("<td><bdi>no GPU</bdi></td>") == 5 + 1, "each of them says that there was none"
@@ -162,7 +163,17 @@ def test_a_finding_names_its_card_and_its_figures_once() -> None:
     said = "(on GPU-1 (A100), measured 41 %, expected 0 %)"
     text, page = shown(fleet(host("a", one))), render_html(fleet(host("a", one)))
     assert text.count(said) == 1 and page.count(said) == 1
-    assert text.count("GPU-1") == 2 and page.count(short.sentence) == 1
+    cards = page[page.index('<section id="findings"') :]
+    assert text.count("GPU-1") == 2 and cards.count(short.sentence) == 1
+
+
+def test_the_page_has_the_parts_of_the_audit_s_with_an_outcome_for_each_host_and_proof() -> None:
+    page = render_html(mixed())
+    assert re.findall(r'class="number">(\d+)', page) == ["1", "1", "1", "1", "4"]
+    assert re.findall(r'<td class="c s-(\w+)">', page) == ["failing", "absent", "unread", "intent", "desired"]
+    assert "<b>4</b> of 8 hosts did not pass" in page and "<td colspan" not in page
+    targets = set(re.findall(r'href="#([\w-]+)"', page))
+    assert targets <= set(re.findall(r'id="([\w-]+)"', page))
 
 
 def test_a_figure_of_nothing_has_its_plot() -> None:

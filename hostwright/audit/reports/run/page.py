@@ -20,9 +20,10 @@ from hostwright.apply.events import SHOWN_RESULTS
 from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.audit.reports.html.html import environment_of, joined, policy
+from hostwright.audit.reports.html.matrix import FOLD_FROM
 from hostwright.audit.reports.html.text import clean, first, folded, line, moment, name
 from hostwright.audit.reports.run.chain import ChainLink
-from hostwright.audit.reports.run.timeline import ticks, timeline, whole_time
+from hostwright.audit.reports.run.timeline import Lanes, ticks, timeline, whole_time
 from hostwright.common.text import shown_seconds
 from hostwright.plan.model import StepResult
 from hostwright.plan.roles.layers import one_order
@@ -59,6 +60,21 @@ class LayerCell:
 
 
 @dataclass(frozen=True, slots=True)
+class HostRow:
+    """One row of the page: a host, or hosts to which the same happened. ``cells`` are those of the slowest one."""
+
+    anchor: str  #: of its steps
+    title: str
+    names: str  #: of several hosts
+    status: str  #: the class of its colour
+    sign: str
+    result: str
+    sentence: str
+    cells: tuple[LayerCell | None, ...]
+    hosts: tuple[tuple[str, HostRun], ...]  #: each with the anchor of its own steps
+
+
+@dataclass(frozen=True, slots=True)
 class LayerTimes:
     """How long one layer took on the hosts of the run, so that the slow ones are seen without reading each."""
 
@@ -76,7 +92,9 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
     hosts = sorted(run.hosts, key=lambda host: _look(host.result)[2])
     layers = one_order(list(dict.fromkeys(role.role for role in host.roles)) for host in run.hosts)
     whole_s = whole_time(run.hosts, summary.duration_s)
-    rows = timeline(run.hosts, whole_s)
+    lanes = timeline(run.hosts, whole_s)
+    rows = list(_rows(hosts, layers))
+    slowest = {row.anchor: _slowest(row, lanes) for row in rows}
     return (
         _environment()
         .get_template("run.html.j2")
@@ -91,10 +109,11 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
             status=summary.status,
             sentence=clean(summary.sentence),
             layers=[name(layer) for layer in layers],
-            hosts=[(host, *_look(host.result)[:2], _cells(host, layers)) for host in hosts],
             rows=rows,
-            told={row.key: row for row in rows},
-            last=max((row for row in rows if row.path), key=lambda row: row.end_s, default=None),
+            shown=[(lane, row.title) for row in rows for lane in lanes if lane is slowest[row.anchor]],
+            others=[lane for lane in lanes if all(lane is not one for one in slowest.values())],
+            told={lane.key: lane for lane in lanes},
+            last=max((lane for lane in lanes if lane.path), key=lambda lane: lane.end_s, default=None),
             ticks=ticks(whole_s),
             times=list(_times(run.hosts, layers)),
             damaged=run.damaged,
@@ -125,6 +144,35 @@ def _head(summary: RunSummary, run: RecordedRun) -> list[tuple[str, str]]:
         ("Hostwright", header.version),
     )
     return [(what, clean(text)) for what, text in rows if text]
+
+
+def _rows(hosts: Sequence[HostRun], layers: Sequence[str]) -> Iterator[HostRow]:
+    """The rows of hosts, in their order; hosts to which the same happened share one, from three on."""
+    alike: dict[object, list[tuple[str, HostRun]]] = {}
+    for number, host in enumerate(hosts, start=1):
+        cells = tuple(cell and cell.status for cell in _cells(host, layers))
+        alike.setdefault((host.result, host.sentence, cells), []).append((f"host-{number}", host))
+    for number, same in enumerate(alike.values(), start=1):
+        if len(same) < FOLD_FROM:
+            yield from (_host_row(anchor, name(host.host), "", ((anchor, host),), layers) for anchor, host in same)
+        else:
+            names = folded([host.host for _, host in same])
+            yield _host_row(f"hosts-{number}", f"{len(same)} hosts", names, tuple(same), layers)
+
+
+def _host_row(
+    anchor: str, title: str, names: str, hosts: tuple[tuple[str, HostRun], ...], layers: Sequence[str]
+) -> HostRow:
+    slowest = max((host for _, host in hosts), key=lambda host: sum(role.duration_s for role in host.roles))
+    status, sign, _ = _look(slowest.result)
+    cells = tuple(_cells(slowest, layers))
+    return HostRow(anchor, title, names, status, sign, slowest.result, slowest.sentence, cells, hosts)
+
+
+def _slowest(row: HostRow, lanes: Sequence[Lanes]) -> Lanes | None:
+    """The lane of the host of a row that was done last; none where nothing was done."""
+    names = {host.host for _, host in row.hosts}
+    return max((lane for lane in lanes if lane.key in names), key=lambda lane: lane.end_s, default=None)
 
 
 def _cells(host: HostRun, layers: Sequence[str]) -> list[LayerCell | None]:

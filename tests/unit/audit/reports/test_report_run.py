@@ -129,6 +129,21 @@ def test_each_host_has_its_layers_with_their_times_and_failed_ones_come_first() 
     assert "cuda: no space left on /usr" in row
 
 
+def test_hosts_to_which_the_same_happened_are_one_row_and_none_is_lost() -> None:
+    slow = replace(FIRST, host="node07", roles=(replace(FIRST.roles[0], duration_s=90.0),))
+    many = [replace(FIRST, host=f"node{number:02}") for number in range(1, 7)]
+    silent = [replace(SILENT, host=f"rack{number}") for number in range(1, 4)]
+    text = page(BUSY, *many, slow, *silent)
+    matrix = text[text.index('id="matrix"') : text.index('id="timeline"')]
+    rows = re.findall(r'href="#([\w-]+)"><bdi>([\w ]+)</bdi></a>(?:<small class="names"><bdi>([^<]+))?', matrix)
+    assert [row[1:] for row in rows] == [("gpu02", ""), ("3 hosts", "rack[1-3]"), ("7 hosts", "node[01-07]")]
+    assert "up to 1 min 30 s" in matrix and "rack[1-3]: gpu04:22 refuses the connection" in matrix
+    timeline_of = text[text.index('id="timeline"') : text.index("more hosts, to which")]
+    assert re.findall(r'<th scope="row"><bdi>([\w ]+)</bdi>', timeline_of) == ["gpu02", "7 hosts"]
+    steps = text[text.index('id="steps"') :]
+    assert all(f"<bdi>{host.host}</bdi>" in steps for host in (*many, slow, *silent))
+
+
 def test_below_a_host_stands_when_its_layers_ran_and_what_its_end_waited_for() -> None:
     text = page(*HOSTS)
     each = {part.split("</bdi>")[0].split("<bdi>")[-1]: part for part in text.split('<details class="host-run')[1:]}
