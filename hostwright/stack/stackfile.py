@@ -28,7 +28,7 @@ def load_stack(name: str, search_dirs: Sequence[Path], kinds: Kinds) -> Stack:
     """
     document = _extended(name, search_dirs, ())
     data = {**document.data, "name": name}
-    model = _model(kinds, _named_roles(data))
+    model = stack_model(kinds, _named_roles(data))
     mistakes = [*_read_texts(data, model, document), *_wrong_roles(data, kinds, document)]
     try:
         stack = _stack(model.model_validate(data), kinds)
@@ -43,10 +43,10 @@ def load_stack(name: str, search_dirs: Sequence[Path], kinds: Kinds) -> Stack:
 def read_stack(data: Mapping[str, Any], kinds: Kinds) -> Stack:
     """The stack in plain data, which has the form of its files (``stackdata``). Raises pydantic's
     ``ValidationError``."""
-    return _stack(_model(kinds, ()).model_validate(data), kinds)
+    return _stack(stack_model(kinds).model_validate(data), kinds)
 
 
-def _model(kinds: Kinds, wanted: Collection[str]) -> type[StackHead]:
+def stack_model(kinds: Kinds, wanted: Collection[str] = ()) -> type[StackHead]:
     """The model of a stack file: sections of ``wanted`` roles are required if they have no defaults."""
     fields: dict[str, Any] = {}
     for name, kind in kinds.items():

@@ -43,7 +43,14 @@ def test_the_wheel_holds_the_package_whole_and_nothing_else(wheel: Path) -> None
     names = set(zipfile.ZipFile(wheel).namelist())
     about = {name for name in names if name.startswith(f"hostwright-{__version__}.dist-info/")}
     assert names - about == in_checkout()
-    for part in ("roles/base/__init__.py", "templates/base/", "stacks/constraints/", "checks/pytest.ini"):
+    parts = (
+        "roles/base/__init__.py",
+        "templates/base/",
+        "stacks/constraints/",
+        "checks/pytest.ini",
+        "schemas/look/plan.json",
+    )
+    for part in parts:
         assert any(name.startswith(f"hostwright/standard/{part}") for name in names), part
     assert "hostwright/py.typed" in names  # without it the types of a site's roles are not checked
 

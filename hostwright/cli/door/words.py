@@ -19,7 +19,7 @@ from hostwright.cli.door import slips
 from hostwright.cli.door.slips import is_no_option
 
 #: what a bare word behind a verb is: the first of these options that the verb has
-BARE = ("run", "hosts", "host")
+BARE = ("run", "schema", "hosts", "host")
 #: of Invoke's own options, those that may stand behind a verb
 _ALSO_BEHIND = ("--help", "-h", "--site", "--list", "--version", "--complete")
 #: of these, those that ask for something else than the verb, by their names in Invoke

@@ -226,3 +226,19 @@ def check(given: Given) -> int:
     from hostwright.cli.verbs import inventory
 
     return inventory.check(given.selection, as_json=given.json)
+
+
+@verb(
+    schema="the schema's name (default: list all of them)",
+    write="write those of the files of this site into .schemas/, where the files that `init` made look for them",
+)
+def schema(_: Given, schema: str = "", write: bool = False) -> int:
+    """Print the JSON Schema of a file that you write, or of what a verb prints with --json, for editors and programs.
+
+    hostwright schema
+    hostwright schema stack
+    hostwright schema --write
+    """
+    from hostwright.cli.verbs import schemas
+
+    return schemas.schema(schema, write=write)

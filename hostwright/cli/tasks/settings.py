@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -65,6 +65,11 @@ def declare(name: str, default: object, *, shared: bool) -> None:
     option = name.rstrip("_").replace("_", "-")
     if option not in TYPED and (shared or option in OF_ONE_VERB):
         _known[option] = list if default is None else type(default)
+
+
+def in_file() -> Mapping[str, type]:
+    """The options that the site's file may set, with the kind of their values."""
+    return {name: kind for name, kind in _known.items() if name not in AGREED}
 
 
 def current() -> Mapping[str, Setting]:
@@ -261,7 +266,7 @@ def _checked(name: str, value: Any, origin: str) -> Any:
     if name in AGREED:
         raise InputError(f"{name}: is agreed to in each call (--{name}), and not here for all of them", origin)
     if name not in _known:
-        shown = suggestion(name, _settable())
+        shown = suggestion(name, sorted(in_file()))
         raise InputError(f"{name[:40]}: is no option that can be set; {shown}", origin)
     kind = _known[name]
     if kind is str and isinstance(value, int) and not isinstance(value, bool):
@@ -286,10 +291,6 @@ def _in_site(name: str, value: Any, origin: str) -> Any:
     if path.is_relative_to(root) and not in_named_site(root) and (fault := fault_of(path)):
         raise InputError(f"{name}: {fault}, and may be a program", origin)
     return str(path)
-
-
-def _settable() -> Iterable[str]:
-    return sorted(_known.keys() - AGREED)
 
 
 def _shown(value: Any) -> str:

@@ -27,6 +27,7 @@ def site(tmp_path: Path) -> Path:
 
 def test_a_site_has_a_place_for_everything(site: Path) -> None:
     assert {name for name in files_of(site) if not name.endswith("README.md")} == {
+        *(f".schemas/{name}.json" for name in ("inventory", "settings", "stack", "variables", "workspaces")),
         ".ci/run",
         ".gitignore",
         ".mypy.ini",

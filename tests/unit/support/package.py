@@ -16,6 +16,7 @@ SOURCES = (
     "templates",
     "inventory/stacks",
     "tests/layers",
+    "docs/schemas",
     "pyproject.toml",
     "README.md",
     "LICENSE",
