@@ -11,6 +11,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 BESIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}  #: file → its page
+OUTPUT = re.compile(r'(<span class="go">[^<]*)</span>\n')
 LINK = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -38,3 +39,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"{text} (`{path}`)"
 
     return LINK.sub(led, markdown)
+
+
+def on_page_content(html: str, **_: object) -> str:
+    """A line of output ends within its element: what is hidden while a block is copied leaves no empty line."""
+    return OUTPUT.sub(r"\1\n</span>", html)

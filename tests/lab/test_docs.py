@@ -30,6 +30,8 @@ ELSEWHERE = {
     "make docs": "tests/unit/test_docs_site.py builds the site",
     "pip install hostwright": "tests/unit/test_package.py builds this checkout's package, installs it and makes a site",
     "hostwright init ~/fleet": "likewise",
+    "python3 -m venv ~/hostwright && . ~/hostwright/bin/activate": "likewise; tests/lab/first_hour types it",
+    "cd ~/fleet": "likewise",
     "pip install 'hostwright[dask]'": "tests/unit/test_dependencies.py knows what that is; it is installed here",
     "dask scheduler --protocol tls --port 8786": "tests/lab/cluster starts one on a port of its own, with certificates",
     "dask worker tls://gateway1.example.org:8786 --nthreads 32": "likewise",

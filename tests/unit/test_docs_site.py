@@ -135,7 +135,7 @@ def test_links_out_of_the_documents_lead_to_pages_or_name_files(site: Path) -> N
 def transcripts() -> list[str]:
     """The commands of the first pages, whose output is shown and which no test runs."""
     found = [block for path in PAGES if "start" in path.parts for block in blocks(str(path))]
-    lines = [line for block in found if block.language == "text" for line in block.text.splitlines()]
+    lines = [line for block in found if block.language == "shell-session" for line in block.text.splitlines()]
     return [line.removeprefix(PROMPT) for line in lines if line.startswith(PROMPT)]
 
 

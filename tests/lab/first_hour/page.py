@@ -16,5 +16,5 @@ def inventory() -> str:
 
 def commands() -> list[str]:
     """What a reader types, in the order of the page: the lines with a prompt, with what follows a backslash."""
-    text = "\n".join(block.text for block in blocks(PAGE) if block.language in {"console", "text"})
+    text = "\n".join(block.text for block in blocks(PAGE) if block.language in {"console", "shell-session"})
     return re.findall(r"^\$ (.*)", text.replace("\\\n", ""), re.MULTILINE)
