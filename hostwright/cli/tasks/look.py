@@ -239,6 +239,6 @@ def schema(_: Given, schema: str = "", write: bool = False) -> int:
     hostwright schema stack
     hostwright schema --write
     """
-    from hostwright.cli.verbs import schemas
+    from hostwright.cli.verbs import init
 
-    return schemas.schema(schema, write=write)
+    return init.schema(schema, write=write)

@@ -15,6 +15,7 @@ from hostwright.apply.journal.selecting import sets_in
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.console import Hanging, make_console
 from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.views.changing.recorded import show_in_short
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import check_files, put
 from hostwright.cli.views.runs import record_line, runs_table, show_run
@@ -78,8 +79,10 @@ def runs_show(
     if as_json:
         document = {**asdict(summary), "hosts": [asdict(host) for host in recorded.hosts]}
         print_document("run", {**document, "said": recorded.said, "damaged": recorded.damaged})
+    elif not html and (details or steps):
+        show_run(make_console(), summary, recorded, outputs=steps)
     elif not html:
-        show_run(make_console(), summary, recorded, details=details, outputs=steps)
+        show_in_short(make_console(), summary, recorded)
     return AS_DESIRED
 
 

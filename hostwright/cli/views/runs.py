@@ -16,7 +16,6 @@ from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.audit.reports.run.spans import sources_of
 from hostwright.cli.console import Listed
-from hostwright.common.quoting import sh
 from hostwright.common.text import ago, count, local_time, printable, shown_bytes, shown_seconds
 from hostwright.inventory import fold
 from hostwright.plan.model import StepResult, tally
@@ -55,20 +54,10 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
     return table
 
 
-def show_run(
-    out: Console, summary: RunSummary, run: RecordedRun, *, details: bool = False, outputs: bool = False
-) -> None:
-    """One run: its head, and its hosts, those to which the same happened together. ``details``: each host with each
-    plan, step and retry; ``outputs``: with the output of each step as well."""
-    _show_head(out, summary, run, details=details or outputs)
-    if not (details or outputs):
-        from hostwright.cli.views.changing.recorded import hosts_in_short
-
-        for line in hosts_in_short(run.hosts):
-            out.print(line)
-        every = sh("invoke runs.show --run %s --details", summary.run)
-        out.print(Text(f"every plan, step and retry: {every}", style="dim"), soft_wrap=True)
-        return
+def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bool) -> None:
+    """One run: its head, and each host, those on which something went wrong last; ``outputs``: with the output of each
+    step. What came of several hosts stands once more at the end."""
+    show_head(out, summary, run, details=True)
     for host in sorted(run.hosts, key=lambda host: host.result in BAD):
         _show_host(out, host, outputs=outputs)
     if len(run.hosts) > 1:
@@ -101,7 +90,8 @@ def record_line(record: Mapping[str, Any]) -> Text:
     return Text(printable(words), style=style)
 
 
-def _show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: bool) -> None:
+def show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: bool) -> None:
+    """What a run was, by whom, and what came of it; ``details``: of which inventory, with which options."""
     header = run.header
     title = Text.assemble((printable(summary.run), "bold"), f"  {printable(header.verb)}  exit ", _exit(summary))
     out.print(title.append(f"  {printable(summary.sentence)}" if summary.sentence else ""))

@@ -218,7 +218,7 @@ def test_a_run_ends_with_what_came_of_it_and_what_failed_is_nearest() -> None:
     hosts_of = tuple(HostRun(name, result) for name, result in (("gpu01", "failed"), ("gpu02", "changed")))
     summary = run_of(["gpu01", "gpu02"], changed=1, failed=1)
     screen = Console(file=io.StringIO(), width=200)
-    show_run(screen, summary, RecordedRun(summary.run, summary.header, hosts_of), details=True)
+    show_run(screen, summary, RecordedRun(summary.run, summary.header, hosts_of), outputs=False)
     lines = [line for line in screen.file.getvalue().splitlines() if line]  # type: ignore[attr-defined]
     assert lines[-3:] == ["gpu02  changed", "gpu01  failed", "20300301t120000-abcd: 1 changed, 1 failed"]
 

@@ -14,7 +14,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from hostwright.cli.door.reference import schemas
-from hostwright.cli.verbs import schemas as verb
+from hostwright.cli.verbs import init as verb
 from hostwright.cli.verbs.init import init
 from hostwright.common.errors import InputError
 from hostwright.plan.roles.role import discover

@@ -102,7 +102,7 @@ def variables(roles: Iterable[Role]) -> Schema:
     properties: Schema = {name: {"description": "how the host is reached, as in Ansible"} for name in OF_CONNECTIONS}
     properties |= {name: {"description": text} for rows in OWN.values() for name, text in rows.items()}
     definitions: Schema = {}
-    bound = [(role.name, role.variables) for role in roles]
+    bound: list[tuple[str, type]] = [(role.name, role.variables) for role in roles]
     for name, cls in (*bound, (f"{OURS}install", Install), (f"{OURS}reinstall", Reinstall)):
         fields = _fields(name, cls, definitions)
         properties |= {f"{name}_{field}": schema for field, schema in fields.items()}

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.console import Console
 from rich.text import Text
 
-from hostwright.apply.journal.runs import HostRun, RoleRun
+from hostwright.apply.journal.reading import RunSummary
+from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.cli.console import Hanging
-from hostwright.cli.views.runs import BAD, lasting, result_style, step_line
+from hostwright.cli.views.runs import BAD, lasting, result_style, show_head, step_line
+from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import headed
 
@@ -17,7 +20,16 @@ MOST_LINES = 5  #: of what a failed step printed, from its end
 MOST_CHECKS = 3  #: failed checks of which no cause is known
 
 
-def hosts_in_short(hosts: Iterable[HostRun]) -> Iterator[Text]:
+def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:
+    """One run: its head, its hosts, and the command that shows every step."""
+    show_head(out, summary, run, details=False)
+    for line in _hosts(run.hosts):
+        out.print(line)
+    every = sh("invoke runs.show --run %s --details", summary.run)
+    out.print(Text(f"every plan, step and retry: {every}", style="dim"), soft_wrap=True)
+
+
+def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
     """A paragraph for hosts to which the same happened, those on which something went wrong last."""
     alike: dict[object, list[HostRun]] = {}
     for host in sorted(hosts, key=lambda host: host.result in BAD):
