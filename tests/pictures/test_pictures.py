@@ -27,8 +27,10 @@ PROGRAMS = {"sshd": "openssh-server", "tmux": "tmux"}
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 YES = {"HOSTWRIGHT_YES": "1"}
 MOST_LINES = 400  #: of one picture: what is above is the same again
-#: what stands in a line of its own that only the terminal wraps, so that it can be copied whole
-COPIED = re.compile(r"\s*((next|every step|console of \S+): )?(hostwright|ssh|ipmitool) ")
+#: what stands in a line of its own that only the terminal wraps, so that it can be copied whole: commands, diffs
+COPIED = re.compile(
+    r"\s*((next|every step|console of \S+): )?(hostwright|ssh|ipmitool) | {8}[-+@ ]"
+)  #: commands, diffs
 #: what a program reads, or what is pasted into a file: only the terminal may wrap it
 FOR_PROGRAMS = ("completion", "workspace.export", "vars")
 #: verbs whose last screen says what it came to

@@ -380,7 +380,7 @@ def test_a_run_that_removes_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     done = Outcome("a", Plan("a", "lab"), (RoleResult("driver", 0, 1.0, (StepResult(0, "x", 0, 1.0),)),))
     show_outcomes("remove", [member("a")], RunResults("run1", Results((done,), ()), 0), as_json=False)
     lines = ended(capsys)
-    assert "a     layers removed, 1 step" in lines and any(line.endswith("s: 1 layers removed") for line in lines)
+    assert "a     layers removed, 1 step" in lines and any(line.endswith("s: 1 with layers removed") for line in lines)
 
 
 def test_a_summary_tells_why_a_host_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,7 +60,7 @@ class LayerCell:
 
 
 @dataclass(frozen=True, slots=True)
-class HostRow:
+class RunRow:
     """One row of the page: a host, or hosts to which the same happened. ``cells`` are those of the slowest one."""
 
     anchor: str  #: of its steps
@@ -146,7 +146,7 @@ def _head(summary: RunSummary, run: RecordedRun) -> list[tuple[str, str]]:
     return [(what, clean(text)) for what, text in rows if text]
 
 
-def _rows(hosts: Sequence[HostRun], layers: Sequence[str]) -> Iterator[HostRow]:
+def _rows(hosts: Sequence[HostRun], layers: Sequence[str]) -> Iterator[RunRow]:
     """The rows of hosts, in their order; hosts to which the same happened share one, from three on."""
     alike: dict[object, list[tuple[str, HostRun]]] = {}
     for number, host in enumerate(hosts, start=1):
@@ -162,14 +162,14 @@ def _rows(hosts: Sequence[HostRun], layers: Sequence[str]) -> Iterator[HostRow]:
 
 def _host_row(
     anchor: str, title: str, names: str, hosts: tuple[tuple[str, HostRun], ...], layers: Sequence[str]
-) -> HostRow:
+) -> RunRow:
     slowest = max((host for _, host in hosts), key=lambda host: sum(role.duration_s for role in host.roles))
     status, sign, _ = _look(slowest.result)
     cells = tuple(_cells(slowest, layers))
-    return HostRow(anchor, title, names, status, sign, slowest.result, slowest.sentence, cells, hosts)
+    return RunRow(anchor, title, names, status, sign, slowest.result, slowest.sentence, cells, hosts)
 
 
-def _slowest(row: HostRow, lanes: Sequence[Lanes]) -> Lanes | None:
+def _slowest(row: RunRow, lanes: Sequence[Lanes]) -> Lanes | None:
     """The lane of the host of a row that was done last; none where nothing was done."""
     names = {host.host for _, host in row.hosts}
     return max((lane for lane in lanes if lane.key in names), key=lambda lane: lane.end_s, default=None)

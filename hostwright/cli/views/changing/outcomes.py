@@ -149,7 +149,8 @@ def show_outcomes(
         + [result_of(error) for error in results.errors]
         + ["untouched"] * len(results.untouched)
     )
-    sums = ", ".join(f"{words[word]} {shown[word]}" for word in RESULTS if words[word])
+    of_hosts = shown | ({"changed": "with layers removed"} if verb == "remove" else {})
+    sums = ", ".join(f"{words[word]} {of_hosts[word]}" for word in RESULTS if words[word])
     style = style_of_ends(words, GOOD)
     out.print(Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style=style))
     if run:

@@ -26,7 +26,7 @@ def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:
     for line in _hosts(run.hosts):
         out.print(line)
     every = sh("invoke runs.show --run %s --details", summary.run)
-    out.print(Text(f"every plan, step and retry: {every}", style="dim"), soft_wrap=True)
+    out.print(Text(f"every step: {every}", style="dim"), soft_wrap=True)
 
 
 def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:

@@ -173,7 +173,7 @@ def test_a_run_is_short_unless_details_are_wanted(place: Path, capsys: pytest.Ca
         *(f"  cuda: check {number}: no" for number in range(3)),
         "  and 2 more failed checks",
     ]
-    assert lines[-1] == "every plan, step and retry: invoke runs.show --run run1 --details"
+    assert lines[-1] == "every step: invoke runs.show --run run1 --details"
 
 
 def test_a_cause_of_a_run_is_told_once_for_all_checks_and_hosts(place: Path, capsys: pytest.CaptureFixture[str]):
