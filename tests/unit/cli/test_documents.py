@@ -134,7 +134,7 @@ ELSEWHERE = {
     *("boxes", "authority"),
 }
 #: verbs that print what somebody else wrote, or begin a session: there is no result of ours in that
-RAW = {"init", "completion", "ssh", "workspace.exec", "workspace.logs", "workspace.export"}
+RAW = {"schema", "init", "completion", "ssh", "workspace.exec", "workspace.logs", "workspace.export"}
 
 
 def audit_text() -> str:
