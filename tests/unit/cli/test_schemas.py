@@ -104,7 +104,14 @@ def test_each_kind_of_mistake_is_found(validator: Validator, name: str, text: st
 
 @pytest.mark.parametrize(
     "text",
-    ['[options]\nmax-fial = "10%"', "[options]\nyes = true", '[options]\ndrain = "yes"', "[option]\ndrain = true"],
+    [
+        '[options]\nmax-fial = "10%"',
+        "[options]\nyes = true",
+        '[options]\ndrain = "yes"',
+        "[option]\ndrain = true",
+        '[site]\nhost = "@gpu"',
+        "[site]\nhosts = 1",
+    ],
 )
 def test_each_kind_of_mistake_in_settings_is_found(validator: Validator, text: str) -> None:
     assert mistakes(validator, "settings", tomllib.loads(text)) != []
@@ -127,9 +134,14 @@ def test_what_hostwright_reads_is_accepted(validator: Validator, name: str, text
     assert mistakes(validator, name, yaml.safe_load(text)) == []
 
 
-def test_settings_of_the_documents_are_accepted(validator: Validator) -> None:
-    (text,) = re.findall(r"```toml\n# hostwright.toml\n(.*?)```", (PROJECT / "docs/settings.md").read_text(), re.DOTALL)
+def test_settings_of_the_site_are_accepted(validator: Validator) -> None:
+    text = '[site]\nhosts = "@gpu,!mgmt01"\nstate = "/srv/hostwright"'
     assert mistakes(validator, "settings", tomllib.loads(text)) == []
+
+
+def test_settings_of_the_documents_are_accepted(validator: Validator) -> None:
+    texts = re.findall(r"```toml\n# hostwright.toml\n(.*?)```", (PROJECT / "docs/settings.md").read_text(), re.DOTALL)
+    assert [mistakes(validator, "settings", tomllib.loads(text)) for text in texts] == [[], []]
 
 
 def test_the_verb_prints_one_lists_all_and_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

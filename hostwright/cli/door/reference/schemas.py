@@ -49,7 +49,7 @@ def written(roles: Sequence[Role]) -> Mapping[str, Callable[[], Schema]]:
         "variables": lambda: _titled("a file of group_vars/ or host_vars/", variables(roles)),
         "workspaces": lambda: _titled("inventory/workspaces.yml: people and their containers", workspaces(roles)),
         "stack": lambda: _titled("a file of inventory/stacks/: versions and files", stack(roles)),
-        "settings": lambda: _titled("hostwright.toml: defaults of options", options()),
+        "settings": lambda: _titled("hostwright.toml: settings of the site, and defaults of options", options()),
     }
 
 
@@ -214,9 +214,11 @@ def _or_null(schema: Schema) -> Schema:
 
 
 def options() -> Schema:
-    """The site's settings: a table of options."""
+    """The site's settings: a table of options, and one about the site itself."""
     kinds = {bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": ["string", "integer"]}}
     texts: Schema = {"type": ["array", "string"], "items": {"type": "string"}}
     properties = {name: kinds.get(kind, texts) for name, kind in sorted(settings.in_file().items())}
     table = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {"type": "object", "properties": {settings.TABLE: table}, "additionalProperties": False}
+    site = {name: {"type": "string"} for name in settings.OF_SITE}
+    tables = {settings.TABLE: table, settings.SITE: {**table, "properties": site}}
+    return {"type": "object", "properties": tables, "additionalProperties": False}
