@@ -8,8 +8,18 @@ import pytest
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
+from hostwright.resources.system.bootloader import BOOT_LOADER
 from hostwright.stack.stack import Stack
+from hostwright.standard.roles.driver.failures.kernel import (
+    KERNELS,
+    booted_next,
+    kernels_in,
+    lacks_driver,
+    other_kernel,
+)
+from hostwright.standard.roles.driver.failures.state import DKMS_TREE, read_tree
 from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.states.modprobe import MODPROBE, blacklisted_by, forbidding
 
 Run = Callable[..., CommandResult]
 
@@ -120,6 +130,23 @@ def test_it_comes_back_after_a_boot(host: Host) -> None:
     missing = {"nvidia", "nvidia-uvm"} - set(named)
     assert not missing, f"/etc/modules-load.d does not name {', '.join(sorted(missing))}"
     assert host.service("nvidia-persistenced").is_enabled, "nvidia-persistenced is not enabled"
+
+
+def test_it_is_there_after_the_next_boot(root_run: Run, stack: Stack) -> None:
+    """The kernel that boots next has the module, and neither modprobe.d nor that kernel's command line forbids it."""
+    wanted = stack.section(DriverSection)
+    kernels, boot_loader, tree, modprobe = (
+        root_run(probe.script).stdout for probe in (KERNELS, BOOT_LOADER, DKMS_TREE, MODPROBE)
+    )
+    lines = [str(line) for line in forbidding(modprobe)]
+    assert not lines, f"after a reboot the module is not loaded: {'; '.join(lines)}"
+    found = kernels_in(kernels)
+    boot = booted_next(found, boot_loader)
+    words = blacklisted_by(boot.words)
+    assert not words, f"after a reboot the module is not loaded: {boot.where} has {' '.join(words)}"
+    kernel = other_kernel(found, boot, root_run("uname -r").stdout.strip()) if not boot.unknown else None
+    lacking = lacks_driver(kernel, {wanted.version}, read_tree(tree), wanted) if kernel else ""
+    assert not kernel or not lacking, f"after a reboot into {kernel.version} there are no GPUs: {lacking} ({boot.why})"
 
 
 def test_persistence_mode_is_on(host: Host) -> None:

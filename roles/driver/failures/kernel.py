@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.failures.wanted import wanted
+from hostwright.audit.judging.look import Unread
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Change, Probe
 from hostwright.resources.files.paths import content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.system.bootloader import BOOT_LOADER, NextBoot, next_boot, words_set
 from hostwright.resources.system.kernel import KERNEL_GONE, Initramfs, KernelThere, is_loose_kernel
 from hostwright.stack.versions import kernel_version
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,
+    DkmsTree,
     dkms_tree,
     library_versions,
     ours,
     running_kernel,
-    wanted_version,
 )
 from hostwright.standard.roles.driver.rules import kernels_of
 from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.states.modprobe import MODPROBE, at_this_boot, blacklisted_by, forbidding
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
-#: ``kernel NAME HEADERS VERSION`` of each bootable kernel: HEADERS is yes or no, VERSION that of its nvidia module.
+#: ``kernel NAME HEADERS VERSION`` of each bootable kernel: HEADERS is yes or no, VERSION that of its nvidia module;
+#: ``modules NAME …`` of one without an image in /boot; ``service`` if DKMS builds modules at the boot, which Debian's
+#: and Ubuntu's do not.
 KERNELS = Probe(
-    """for i in /boot/vmlinuz-*; do
-  k=${i#/boot/vmlinuz-}
-  [ -d "/lib/modules/$k" ] || continue
-  if [ -e "/lib/modules/$k/build/Makefile" ]; then h=yes; else h=no; fi
-  echo "kernel $k $h $(modinfo -k "$k" -F version nvidia | head -n 1)"
-done; exit 0"""
+    """for d in /lib/modules/*; do
+  k=${d##*/}
+  [ -d "$d" ] || continue
+  if [ -e "/boot/vmlinuz-$k" ]; then what=kernel; else what=modules; fi
+  if [ -e "$d/build/Makefile" ]; then h=yes; else h=no; fi
+  echo "$what $k $h $(modinfo -k "$k" -F version nvidia | head -n 1)"
+done
+if [ -e /etc/systemd/system/multi-user.target.wants/dkms.service ]; then echo service; fi; exit 0"""
 )
 
 #: ``there NAME`` of each open driver that the running kernel has as a module, ``off NAME`` if it is blacklisted for
@@ -59,7 +67,7 @@ UNATTENDED = Probe(
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: the role's own
 PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"  #: the role's own
 
-_KERNEL = Pattern(r"kernel ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})")
+_KERNEL = Pattern(r"(kernel|modules) ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})")
 _SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
 
@@ -73,27 +81,98 @@ def removed(look: Look) -> Iterator[str]:
         yield f"running: {change.have}; to be booted: {change.want}"
 
 
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel of the host, with what of the driver it has."""
+
+    version: str
+    image: bool  #: in /boot
+    headers: bool = False
+    module: str = ""  #: version of its nvidia module
+    service: bool = False  #: whether DKMS builds modules at the boot
+
+
+def kernels_in(text: str) -> tuple[Kernel, ...]:
+    """The kernels in the answer to ``KERNELS``, the newest first."""
+    lines = text.splitlines()
+    rows = (match for line in lines if (match := _KERNEL.fullmatch(line)))
+    found = (Kernel(row[2], row[1] == "kernel", row[3] == "yes", row[4], "service" in lines) for row in rows)
+    return tuple(sorted(found, key=lambda kernel: _numbers(kernel.version), reverse=True))
+
+
+def booted_next(kernels: Sequence[Kernel], boot_loader: str) -> NextBoot:
+    """The next boot, by the answer to ``BOOT_LOADER``."""
+    return next_boot(boot_loader, [kernel.version for kernel in kernels if kernel.image])
+
+
+def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driver: DriverSection) -> str:
+    """Why a kernel comes up without this driver, whose libraries are of these ``versions``; empty if it does not."""
+    if kernel.module:
+        return "" if kernel.module in versions else f"its module is {kernel.module}"
+    limit, version = kernels_of(driver.version, driver), kernel_version(kernel.version)
+    reasons = [
+        *([] if kernel.headers else ["no headers"]),
+        *([] if driver.version in tree.versions else ["the driver is not in DKMS's tree"]),
+        *([f"driver {driver.version} builds on kernels {limit}"]
+          if limit and version and not SpecifierSet(limit).contains(version) else []),
+    ]  # fmt: skip
+    if not reasons and not kernel.service:
+        reasons = ["nothing builds it at the boot"]
+    return f"no module; {', '.join(reasons)}" if reasons else ""
+
+
 def next_without_driver(look: Look) -> Iterator[str]:
-    """A newer kernel than the running one can be booted and has no nvidia module, and DKMS cannot build it at the boot
-    (no headers, not in its tree, or this driver release does not build on it); or its module is of another version.
+    """The kernel that GRUB starts next (``next_entry`` or ``saved_entry`` of its environment, or the default of its
+    menu) is another than the running one and has no nvidia module, and DKMS cannot build it at the boot (no headers,
+    not in its tree, or this driver release does not build on it); or its module is of another version. Without GRUB, a
+    newer kernel of that kind is reported as not checked.
     """
     state, running = ours(look), running_kernel(look)
-    rows = [match for line in look.text(KERNELS).splitlines() if (match := _KERNEL.fullmatch(line))]
-    newest = max(rows, key=lambda row: _numbers(row[1]), default=None)
-    if state is None or newest is None or _numbers(newest[1]) <= _numbers(running):
+    kernels, boot_loader = kernels_in(look.text(KERNELS)), look.text(BOOT_LOADER)
+    if state is None:
         return
-    kernel, headers, module = newest[1], newest[2], newest[3]
-    if module:
-        if module not in library_versions(state):
-            yield f"{kernel}, beside the running {running}: its module is {module}"
+    boot, tree = booted_next(kernels, boot_loader), dkms_tree(look)
+    kernel = other_kernel(kernels, boot, running)
+    why = lacks_driver(kernel, library_versions(state), tree, look.section(DriverSection)) if kernel else ""
+    if not kernel or not why:
         return
-    reasons = [
-        *(["no headers"] if headers == "no" else []),
-        *(["the driver is not in DKMS's tree"] if wanted_version(look) not in dkms_tree(look).versions else []),
-        *([f"driver {wanted_version(look)} builds on kernels {limit}"] if (limit := _limit(look, kernel)) else []),
-    ]
-    if reasons:
-        yield f"{kernel}, beside the running {running}: no module; {', '.join(reasons)}"
+    line = f"{kernel.version}, beside the running {running}: {why}"
+    if boot.unknown:
+        raise Unread(f"{boot.unknown}; {line}")
+    yield from (line, boot.why)
+
+
+def other_kernel(kernels: Sequence[Kernel], boot: NextBoot, running: str) -> Kernel | None:
+    """The kernel that boots next, where that is not the running one. Of an unknown choice, a newer one may be it."""
+    newest = next((kernel.version for kernel in kernels if kernel.image), running)
+    taken = boot.kernel or (newest if _numbers(newest) > _numbers(running) else running)
+    found = next((kernel for kernel in kernels if kernel.version == taken), Kernel(taken, image=False))
+    return None if taken == running else found
+
+
+def blacklisted(look: Look) -> Iterator[str]:
+    """The command line of the kernel that GRUB starts next (in its menu), or that of the running one where its module
+    is not loaded, has ``modprobe.blacklist=`` or ``module_blacklist=`` with nvidia or nvidia-uvm.
+    """
+    boot_loader, state = look.text(BOOT_LOADER), ours(look)
+    if state is None:
+        return
+    boot = booted_next(kernels_in(look.text(KERNELS)), boot_loader)
+    if words := blacklisted_by(boot.words):
+        places = ((boot.where, boot.words), *words_set(boot_loader))
+        yield from dict.fromkeys(
+            f"{where}: {' '.join(words)}" for where, all_words in places if (words := blacklisted_by(all_words))
+        )
+    if not state.loaded and (words := at_this_boot(look.text(MODPROBE))):
+        yield f"/proc/cmdline: {' '.join(words)}"
+
+
+def forbidden(look: Look) -> Iterator[str]:
+    """A file of ``modprobe.d`` that modprobe reads has ``blacklist``, an ``alias`` of another name (off) or an
+    ``install`` that loads nothing (/bin/false) for nvidia or nvidia-uvm.
+    """
+    if ours(look) is not None:
+        yield from map(str, forbidding(look.text(MODPROBE)))
 
 
 def nouveau_not_blocked(look: Look) -> Iterator[str]:
@@ -149,12 +228,8 @@ def _numbers(kernel: str) -> tuple[int, ...]:
     return tuple(int(number[0]) for number in Pattern("[0-9]{1,9}").finditer(kernel))
 
 
-def _limit(look: Look, kernel: str) -> str:
-    """The kernels on which the stack's driver builds, if this one is not among them."""
-    driver, version = look.section(DriverSection), kernel_version(kernel)
-    kernels = kernels_of(driver.version, driver)
-    return kernels if kernels and version and not SpecifierSet(kernels).contains(version) else ""
-
+FORBIDDEN_SIGN = Sign("driver", forbidden, (MODPROBE, DPKG), provision=True)
+BLACKLISTED_SIGN = Sign("driver", blacklisted, (MODPROBE, KERNELS, BOOT_LOADER, DPKG))
 
 KERNEL_RULES = (
     FailureRule(
@@ -168,11 +243,11 @@ KERNEL_RULES = (
     FailureRule(
         "next-kernel-without-driver",
         "",
-        "the next boot takes a newer kernel, and that has no module of this driver: the host comes back without GPUs",
-        "Before a reboot: install linux-headers-KERNEL and run dkms autoinstall -k KERNEL; where the driver does not"
-        " build on it, remove that kernel (apt-get purge linux-image-KERNEL)",
-        "GoogleCloudPlatform/compute-gpu-installation#18; dkms(8)",
-        sign=Sign("base", next_without_driver, (KERNELS, DKMS_TREE, DPKG, UNAME), grave=False),
+        "the next boot takes another kernel, and that has no module of this driver: the host comes back without GPUs",
+        "Before a reboot: install linux-headers-KERNEL and run dkms autoinstall -k KERNEL; or let GRUB start a kernel"
+        " that has the module (GRUB_DEFAULT in /etc/default/grub, or grub-set-default, then update-grub)",
+        "GoogleCloudPlatform/compute-gpu-installation#18; dkms(8); GNU GRUB manual, default and saved_entry",
+        sign=Sign("driver", next_without_driver, (KERNELS, BOOT_LOADER, DKMS_TREE, DPKG, UNAME), grave=False),
     ),
     FailureRule(
         "nouveau-not-blocked",

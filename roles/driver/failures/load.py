@@ -29,6 +29,7 @@ from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.states.gpu_use import SECURE_BOOT, gpu_ids, unsigned_refused
+from hostwright.standard.roles.driver.states.modprobe import MODPROBE, at_this_boot, forbidding
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, NouveauGone
 from hostwright.standard.roles.driver.xids.events import slot
 
@@ -120,12 +121,14 @@ def no_device(look: Look) -> Iterator[str]:
 
 def not_loaded(look: Look) -> Iterator[str]:
     """modinfo finds the module for the running kernel, ``/sys/module/nvidia`` is not there, and neither nouveau, nor
-    Secure Boot, nor the cards, nor the layer's newest log explain it.
+    Secure Boot, nor the cards, nor ``modprobe.d``, nor the layer's newest log explain it.
     """
     state = ours(look)
     if state is None or not state.module or state.loaded or _explained(look):
         return
     if any(not_signed(look)) or any(no_device(look)) or told(look)[0] == "module-loading-off":
+        return
+    if forbidding(look.text(MODPROBE)) or at_this_boot(look.text(MODPROBE)):
         return
     yield f"module {state.module} for {running_kernel(look)} is not loaded"
     yield from said_since_boot(look, r"NVRM|\bnvidia: ")[-1:]
@@ -195,7 +198,7 @@ LOAD_RULES = (
         "the driver's module is there for the running kernel and is not loaded",
         "Provision again: the driver role loads it; read dmesg | grep NVRM on the host where it does not stay",
         "nvidia-installer kernel.c; modules-load.d(5)",
-        sign=Sign("driver", not_loaded, (*LOAD_PROBES, *LOG_PROBES), provision=True),
+        sign=Sign("driver", not_loaded, (*LOAD_PROBES, *LOG_PROBES, MODPROBE), provision=True),
     ),
     FailureRule(
         "uvm-not-loaded",

@@ -60,7 +60,12 @@ def driver_of(look: Look) -> DriverState:
 
 def dkms_tree(look: Look) -> DkmsTree:
     """DKMS's tree. Raises ``Unread``."""
-    lines = look.text(DKMS_TREE).splitlines()
+    return read_tree(look.text(DKMS_TREE))
+
+
+def read_tree(text: str) -> DkmsTree:
+    """The tree in the answer to ``DKMS_TREE``."""
+    lines = text.splitlines()
     return DkmsTree(
         tuple(match[1] for line in lines if (match := _TREE.fullmatch(line))),
         frozenset((match[1], match[2]) for line in lines if (match := _BUILT.fullmatch(line))),

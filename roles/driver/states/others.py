@@ -14,6 +14,7 @@ from hostwright.resources.packages.packages import DebsAbsent
 from hostwright.resources.system.kernel import UPDATE_INITRAMFS, Initramfs
 from hostwright.resources.system.services import Disturbing
 from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
+from hostwright.standard.roles.driver.states.modprobe import ModulesAllowed
 from hostwright.standard.roles.driver.states.nouveau import NouveauGone
 
 PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"
@@ -23,7 +24,8 @@ DRIVER_LOADED = Probe(sh("test -d %s", _MODULE), part=passes.directory(_MODULE))
 
 
 def no_other_driver(host: Wanted) -> Iterator[Resource]:
-    """Nothing but this stack installs a driver on the host, and nouveau holds no card."""
+    """Nothing but this stack installs a driver on the host, nouveau holds no card, and no file keeps ours from being
+    loaded."""
     pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]  # it would match the container toolkit's
     yield File(PREFERENCES, host.render("driver/no-other-driver.pref.j2", packages=pinned))
     other = DebsAbsent(DRIVER_PACKAGES, "the driver comes from the .run, and two drivers break each other", NOT_DRIVER)
@@ -33,3 +35,4 @@ def no_other_driver(host: Wanted) -> Iterator[Resource]:
     yield File(NOUVEAU_OFF, host.render("driver/nouveau-off.conf.j2"), then=(UPDATE_INITRAMFS,))
     yield Initramfs(after=NOUVEAU_OFF)
     yield NouveauGone()
+    yield ModulesAllowed()

@@ -6,6 +6,7 @@ from hostwright.audit.failures.logs import LAST_JOBS
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.system.bootloader import BOOT_LOADER
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
 from hostwright.standard.roles.driver.failures.build import BUILD_TOOLS
 from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVERS, UNATTENDED
@@ -13,11 +14,12 @@ from hostwright.standard.roles.driver.failures.logs import INSTALLER_LOG
 from hostwright.standard.roles.driver.failures.state import DKMS_TREE
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
+from hostwright.standard.roles.driver.states.modprobe import MODPROBE
 from hostwright.standard.roles.driver.states.steps import INSTALLING
 from tests.lab.audit.made_up_cards import REPORT
 from tests.lab.audit.made_up_case import Answers, Change, log, made_up, says, together
 from tests.lab.audit.made_up_smi import fails
-from tests.unit.support.driver_looks import failed_job
+from tests.unit.support.driver_looks import failed_job, grub
 
 VERSION = "470.182.03"  #: of the clean host's driver
 UNKNOWN = "2.6.32-5-amd64"  #: a kernel of none of the series that the lab's stack names
@@ -54,10 +56,13 @@ def installer(line: str) -> Change:
     return says(INSTALLER_LOG, f"nvidia-installer log file\nERROR: {line}\nERROR: Installation has failed.\n")
 
 
-def bootable(kernel: str, *, headers: bool = True, module: str = "") -> Change:
-    """One more kernel in /boot."""
-    row = f"kernel {kernel} {'yes' if headers else 'no'} {module}\n"
-    return lambda facts: {KERNELS: Answer(0, facts[KERNELS].text + row)}
+def bootable(name: str, *, headers: bool = True, module: str = "", default: str = "0") -> Change:
+    """One more kernel in /boot, on top of GRUB's menu."""
+    row = f"kernel {name} {'yes' if headers else 'no'} {module}\n"
+    return lambda facts: {
+        KERNELS: Answer(0, facts[KERNELS].text + row),
+        BOOT_LOADER: Answer(0, grub(name, facts[UNAME].text.partition(" ")[0], default=default)),
+    }
 
 
 def unattended(*fenced: str) -> Change:
@@ -103,7 +108,23 @@ KERNEL = (
     made_up("a newer kernel with another driver's module", bootable("6.99.0-1-amd64", module="460.32.03"),
             "next-kernel-without-driver"),
     made_up("a newer kernel with its module", bootable("6.99.0-1-amd64", module=VERSION)),
-    made_up("an older kernel without a module", bootable("4.19.0-20-amd64", headers=False)),
+    made_up("a newer kernel with headers that nobody builds for", bootable("6.99.0-1-amd64"),
+            "next-kernel-without-driver"),
+    made_up("a newer kernel, and GRUB keeps to the running one",
+            bootable("6.99.0-1-amd64", headers=False, default="1>1")),
+    made_up("an older kernel that GRUB starts", bootable("4.19.0-20-amd64", headers=False),
+            "next-kernel-without-driver"),
+    made_up("an older kernel without a module", bootable("4.19.0-20-amd64", headers=False, default="1>1")),
+    made_up("a newer kernel, and a boot loader that is not read",
+            together(bootable("6.99.0-1-amd64", headers=False), says(BOOT_LOADER, "other /efi/loader/loader.conf\n"))),
+    made_up("a command line of the next boot that keeps the module away",
+            says(BOOT_LOADER, grub("5.10.0-1-amd64", words="module_blacklist=nvidia")), "module-blacklisted-at-boot"),
+    made_up("a command line that kept the module away",
+            together(UNLOADED, says(MODPROBE, "kernel module_blacklist=nvidia\n")), "module-blacklisted-at-boot",
+            REPORT),
+    made_up("a file that kept the module away",
+            together(UNLOADED, says(MODPROBE, "/usr/lib/modprobe.d/a.conf:1:install nvidia /bin/false\n")),
+            "module-disabled", REPORT),
     made_up("no headers to build a module with", together(UNBUILT, says(HEADERS, status=1)), "no-headers"),
     made_up("no compiler to build a module with", together(UNBUILT, says(BUILD_TOOLS, "cc\nmake\n")), "no-compiler"),
     made_up("no compiler, and nothing to build", says(BUILD_TOOLS, "cc\nmake\n")),

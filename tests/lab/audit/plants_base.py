@@ -59,6 +59,13 @@ rm /etc/modprobe.d/*nouveau.conf /usr/lib/modprobe.d/*nouveau.conf
 UNBUILT = 'k=$(uname -r); dkms remove nvidia/470.182.03 -k "$k"; dkms add nvidia/470.182.03 || true\n'
 OTHER_KERNEL = "/lib/modules/6.99.0-planted /boot/vmlinuz-6.99.0-planted"
 
+#: GRUB's menu with that kernel, and below it the running one.
+GRUB = """
+{{ printf "%s\\n" 'set default="{default}"' "menuentry 'Debian' {{" "linux /boot/vmlinuz-6.99.0-planted ro" \\
+"}}" "submenu 'more' {{" "menuentry 'a' {{" "linux /boot/vmlinuz-6.99.0-planted ro" "}}" "menuentry 'b' {{" \\
+"linux /boot/vmlinuz-$(uname -r) ro {words}" "}}" "}}"; }} >/boot/grub/grub.cfg
+"""
+
 #: A lock of apt's kind, held (the sleep) until the cure stops the unit.
 #: The host looks as if it had booted 25 minutes earlier, and so does the process.
 HOLDS_LOCK = """
@@ -208,8 +215,27 @@ BASE = (
         rules="no-compiler", states=("packages build-essential", "NVIDIA kernel module"),
     ),
     plant(
-        "newer kernel without headers", "base", f"set {OTHER_KERNEL}; mkdir -p $1; touch $2",
-        rules="next-kernel-without-driver", cure=f"rm -r {OTHER_KERNEL}",
+        "newer kernel without headers", "base",
+        f"set {OTHER_KERNEL}; mkdir -p $1 /boot/grub; touch $2; {GRUB.format(default='0', words='')}",
+        rules="next-kernel-without-driver", cure=f"rm -r {OTHER_KERNEL} /boot/grub",
+    ),
+    plant(
+        "newer kernel, and GRUB keeps to the running one", "base",
+        f"set {OTHER_KERNEL}; mkdir -p $1 /boot/grub; touch $2; {GRUB.format(default='1>1', words='')}",
+        cure=f"rm -r {OTHER_KERNEL} /boot/grub", quick=True,
+    ),
+    plant(
+        "an older kernel that GRUB has saved", "base",
+        "mkdir -p /lib/modules/4.19.0-planted /boot/grub /etc/default/grub.d; "
+        "echo GRUB_DEFAULT=0 >/etc/default/grub; echo GRUB_DEFAULT=saved >/etc/default/grub.d/99-own.cfg; "
+        "echo 'saved_entry=gnulinux-4.19.0-planted-advanced-1f' >/boot/grub/grubenv",
+        rules="next-kernel-without-driver",
+        cure="rm -r /lib/modules/4.19.0-planted /boot/grub /etc/default/grub.d /etc/default/grub", quick=True,
+    ),
+    plant(
+        "a command line that keeps the module away at the next boot", "driver",
+        f"mkdir -p /boot/grub; {GRUB.format(default='1>1', words='modprobe.blacklist=nvidia')}",
+        rules="module-blacklisted-at-boot", cure="rm -r /boot/grub", quick=True,
     ),
     plant("release record deleted", "base", "rm /var/lib/hostwright/release.json", rules="release-record-lost"),
     plant(

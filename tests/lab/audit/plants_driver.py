@@ -69,6 +69,21 @@ DRIVER = (
         rules="module-missing", states=(MODULE,),
     ),
     plant(
+        "modules switched off as prime-select does", "driver",
+        "printf '%s\\n' 'blacklist nvidia' 'alias nvidia off' 'alias nvidia-drm off' >/lib/modprobe.d/nvidia-off.conf",
+        rules="module-disabled", states=("modules at boot",), quick=True,
+    ),
+    plant(
+        "a file that lets nobody load the module for unified memory", "driver",
+        "echo 'install nvidia-uvm /bin/false' >/etc/modprobe.d/hardening.conf",
+        rules="module-disabled", states=("modules at boot",),
+    ),
+    plant(
+        "a file that switches modules off, and one in /etc in its place", "driver",
+        "echo 'blacklist nvidia' >/lib/modprobe.d/planted.conf; ln -s /dev/null /etc/modprobe.d/planted.conf",
+        cure="rm /lib/modprobe.d/planted.conf /etc/modprobe.d/planted.conf", quick=True,
+    ),
+    plant(
         "nvidia-uvm not loaded", "driver", "rmdir /sys/module/nvidia_uvm || rm -r /sys/module/nvidia_uvm",
         rules="uvm-not-loaded", states=(MODULE,), quick=True,
     ),

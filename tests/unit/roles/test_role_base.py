@@ -329,7 +329,7 @@ def test_the_shares_of_a_bare_host_are_the_whole() -> None:
 def test_base_shares_its_probes() -> None:
     asked = [probe for one in RESOURCES for probe in one.probes()]
     assert {DPKG, HEADERS, NOUVEAU} <= set(asked)
-    assert len(set(asked)) <= 17
+    assert len(set(asked)) <= 18
 
 
 def test_base_audit_does_not_ask_for_nouveau() -> None:

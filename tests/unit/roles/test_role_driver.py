@@ -72,6 +72,7 @@ def host(resources: Iterable[Resource], **differs: str | Answer) -> Facts:
         "dpkg-query": ONE_ROW,
         "nouveau|nova": "",
         "/boot/vmlinuz": "",
+        "module_blacklist": "",
         "SecureBoot": "off\n",
         "display-manager": "",
         "find -H /proc": "",

@@ -16,6 +16,7 @@ from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.system.bootloader import BOOT_LOADER
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.driver import Driver, driver
@@ -30,6 +31,7 @@ from hostwright.standard.roles.driver.failures.kernel import KERNEL_RULES
 from hostwright.standard.roles.driver.failures.load import LOAD_RULES
 from hostwright.standard.roles.driver.failures.messages import MESSAGES
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.states.modprobe import MODPROBE
 from hostwright.standard.roles.driver.states.others import no_other_driver
 from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
@@ -61,6 +63,27 @@ PACKAGES = test_role_base.PROVISIONED + "unattended-upgrades\t2.8\tii \n"
 COMPILER = "Linux version 5.10.0-28-amd64 (debian-kernel@lists.debian.org) (gcc-10 (Debian 10.2.1-6) 10.2.1 20210110)\n"
 
 Differs = Mapping[Probe, Reply | None]
+
+
+def grub(*kernels: str, default: str = "0", env: str = "", words: str = "ro quiet") -> str:
+    """What the boot loader's files say: a menu as update-grub writes it for these kernels, the first one on top too."""
+    lines = [
+        (12, '   set default="${next_entry}"'),
+        (16, f'   set default="{default}"'),
+        (20, "}"),
+    ]  # a function's brace
+    entry = "menuentry '{}' --class os $menuentry_id_option '{}' {{".format
+    rows = [
+        entry("Debian GNU/Linux", "gnulinux-simple-1f"),
+        f"\tlinux\t/boot/vmlinuz-{kernels[0]} root=UUID=1f {words}",
+        "}",
+    ]
+    rows += ["submenu 'Advanced options for Debian GNU/Linux' $menuentry_id_option 'gnulinux-advanced-1f' {"]
+    for one in kernels:
+        title, id_ = f"Debian GNU/Linux, with Linux {one}", f"gnulinux-{one}-advanced-1f"
+        rows += [f"\t{entry(title, id_)}", f"\t\tlinux\t/boot/vmlinuz-{one} root=UUID=1f {words}", "\t}"]
+    lines += enumerate([*rows, "}"], 30)
+    return f"config /boot/grub/grub.cfg\n{env}" + "".join(f"grub {number}:{line}\n" for number, line in lines)
 
 
 def other(version: str = OTHER) -> dict[str, str]:
@@ -138,6 +161,8 @@ def healthy(of: Desired) -> dict[Probe, Answer]:
         driver_install.MARKED: Answer(1, ""),
         driver_load.DEVICES: "there /dev/nvidiactl\nthere /dev/nvidia-uvm\ncards 1\nsetuid\n",
         kernel.KERNELS: f"kernel 5.10.0-27-amd64 yes {V}\nkernel {KERNEL} yes {V}\n",
+        MODPROBE: "/etc/modprobe.d/nvidia.conf:1:options nvidia NVreg_EnableMSI=1\n",
+        BOOT_LOADER: grub(KERNEL),
         kernel.OPEN_DRIVERS: "there nouveau\noff nouveau\noff nova_core\noff nova_drm\n",
         kernel.UNATTENDED: PERIODIC + FENCE,
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule
+from hostwright.audit.failures import FailureRule, ForPeople
+from hostwright.standard.roles.driver.failures.kernel import BLACKLISTED_SIGN, FORBIDDEN_SIGN
 
 PEERMEM = (
     FailureRule(
@@ -19,20 +20,55 @@ PEERMEM = (
     ),
 )
 
+#: before all messages of a module that does not load: these say why
+DISABLED = (
+    FailureRule(
+        "module-disabled",
+        r"find module by name='off'|insert '?off'?: |Module off not found"
+        r"|Module 'nvidia[\w-]{0,20}' is (?:black|deny-)listed"
+        r"|running install command '[^'\n]{0,20}\b(?:false|true|:)\b[^'\n]*' for module nvidia",
+        "a line in modprobe.d keeps the module from being loaded, now or at the next boot: a blacklist, an alias that"
+        " leads elsewhere (off), or an install command that loads nothing (/bin/false)",
+        "Provision again: the driver role comments out lines about its modules in /etc/modprobe.d, and writes a file of"
+        " the same name there in place of one in /usr/lib, /lib or /run. Look at who wrote the line (prime-select, a"
+        " package, a colleague), who may write it again; for another module, find it with modprobe -c",
+        "modprobe.d(5); kmod libkmod-module.c; canonical/nvidia-prime#20",
+        sign=FORBIDDEN_SIGN,
+    ),
+    FailureRule(
+        "module-blacklisted-at-boot",
+        r"\bModule nvidia[\w-]{0,20} is blacklisted",
+        "the kernel's command line keeps the module from being loaded (module_blacklist=, modprobe.blacklist=)",
+        "Take the word out of GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub or a file of"
+        " /etc/default/grub.d, run update-grub and reboot",
+        "Linux kernel/module/main.c, blacklisted; modprobe(8), kernel command line",
+        sign=BLACKLISTED_SIGN,
+        treatment=ForPeople(),
+    ),
+)
+
 MODULES = (
     FailureRule(
         "module-of-another-kernel",
         r"version magic '[^'\n]+' should be|disagrees about version of symbol|no symbol version for module_layout"
         r"|(?:could not insert|[Ee]rror inserting|Failed to insert)[^\n]+: (?:-1 )?(?:Exec|Invalid module) format"
         r"|\.gnu\.linkonce\.this_module section size must match|Skipping invalid relocation target"
-        r"|insert (?:module )?\S*nvidia[\w-]{0,20}\S{0,4}: Unknown symbol"
-        r"|\bnvidia\w{0,20}: Unknown symbol \w{1,80} \(err"
-        r"|(?:insert module|insmod|modprobe|inserting)[^\n]+: (?:-1 )?(?:Exec|Invalid module) format"
-        r"|(?:could not insert|insmod|modprobe)[^\n]+: (?:-1 )?Unknown symbol in module",
+        r"|\b\w{1,60}: Unknown symbol \w{1,80} \(err -22\)"
+        r"|(?:insert module|insmod|modprobe|inserting)[^\n]+: (?:-1 )?(?:Exec|Invalid module) format",
         "the module was built for another kernel, or against headers of another configuration, than the one that runs",
         "Compare uname -r with modinfo -F vermagic MODULE; reboot where a newer kernel is installed, else build the"
         " module again for the running one (dkms build and dkms install with -k $(uname -r))",
         "Linux kernel/module/main.c, check_modinfo and check_version",
+    ),
+    FailureRule(
+        "module-symbol-missing",
+        r"\b\w{1,60}: Unknown symbol \w{1,80} \(err"
+        r"|(?:insert|insmod|modprobe|inserting)[^\n]*: (?:-1 )?Unknown symbol",
+        "the kernel lacks something that the module calls: a module that it needs is not loaded (nvidia before"
+        " nvidia-uvm, drm before nvidia-drm) or is of another version, or this one was built for another kernel",
+        "Look into dmesg, which names the symbol (Unknown symbol). Load the module with modprobe, which loads what it needs, not with"
+        " insmod; where it stays, run depmod and build the module again for this kernel (dkms)",
+        "Linux kernel/module/main.c, simplify_symbols",
     ),
     FailureRule(
         "driver-older-than-kernel",

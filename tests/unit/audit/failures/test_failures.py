@@ -44,6 +44,17 @@ SAMPLES = {
         "fabric manager NVIDIA GPU driver interface version 470.199.02 don't match with driver version 470.182.03."
     ),
     "peermem-unusable": "nvidia_peermem: disagrees about version of symbol ib_register_peer_memory_client",
+    "module-disabled": (
+        "modprobe: ERROR: could not find module by name='off'\n"
+        "modprobe: ERROR: could not insert 'off': Unknown symbol in module, or unknown parameter (see dmesg)"
+    ),
+    "module-blacklisted-at-boot": (
+        "Module nvidia is blacklisted\nmodprobe: ERROR: could not insert 'nvidia': Operation not permitted"
+    ),
+    "module-symbol-missing": (
+        "nvidia_uvm: Unknown symbol nvUvmInterfaceDisableAccessCntr (err -2)\n"
+        "insmod: ERROR: could not insert module nvidia-uvm.ko: Unknown symbol in module"
+    ),
     "module-of-another-kernel": "modprobe: ERROR: could not insert 'nvidia': Exec format error",
     "driver-older-than-kernel": "Kernel memory exposure attempt detected from SLUB object 'nvidia_stack_cache'",
     "gpu-bar-invalid": "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:",

@@ -11,21 +11,27 @@ from hostwright.plan.model import Probe
 from hostwright.resources.files.files import File
 from hostwright.resources.files.paths import content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.system.bootloader import BOOT_LOADER, NO_LOADER, next_boot
 from hostwright.resources.system.kernel import Initramfs
 from hostwright.standard.roles.driver.failures import build as driver_build
 from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
 from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UNATTENDED
+from hostwright.standard.roles.driver.states.modprobe import MODPROBE
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 from tests.unit.roles import test_role_base
 from tests.unit.roles.test_role_driver import BARE, OTHER, V, state
-from tests.unit.support.driver_looks import COMPILER, FENCE, KERNEL, PACKAGES, PERIODIC, STATE, evidence, findings
+from tests.unit.support.driver_looks import COMPILER, FENCE, KERNEL, PACKAGES, PERIODIC, STATE, evidence, findings, grub
 from tests.unit.support.facts import NOTHING, Reply
 from tests.unit.support.shell import ask, program
 
 INITRAMFS = next(one for one in test_role_base.RESOURCES if isinstance(one, Initramfs)).probes()[0]
 PINS = next(one for one in test_role_base.RESOURCES if isinstance(one, File) and one.path == PREFERENCES)
 NEXT = "5.10.0-30-amd64"
+NEWER: dict[Probe, Reply | None] = {
+    KERNELS: f"kernel {KERNEL} yes {V}\nkernel {NEXT} no \n",
+    BOOT_LOADER: grub(NEXT, KERNEL),
+}
 BESIDE = f"{NEXT}, beside the running {KERNEL}: "
 
 
@@ -38,7 +44,8 @@ BESIDE = f"{NEXT}, beside the running {KERNEL}: "
             f"{BESIDE.replace(NEXT, '6.8.0-40-generic')}no module; driver {V} builds on kernels <6.3",
         ),
         (f"kernel {NEXT} yes {OTHER}\n", f"{BESIDE}its module is {OTHER}"),
-        (f"kernel {NEXT} yes \n", None),  # dkms.service builds it at the boot
+        (f"kernel {NEXT} yes \n", f"{BESIDE}no module; nothing builds it at the boot"),
+        (f"kernel {NEXT} yes \nservice\n", None),  # dkms.service does
         (f"kernel {NEXT} no {V}\n", None),
         ("kernel 5.10.0-9-amd64 no \n", None),  # older, though its name sorts behind
         ("kernel 5.4.0-200-generic no \n", None),
@@ -46,17 +53,116 @@ BESIDE = f"{NEXT}, beside the running {KERNEL}: "
     ],
 )
 def test_the_next_kernel_is_looked_at(rows: str, line: str | None) -> None:
-    found = findings({KERNELS: f"kernel {KERNEL} yes {V}\n{rows}"})
-    assert found == ({"next-kernel-without-driver": [line]} if line else {})
+    newest = rows.split()[1] if "6.8" in rows or NEXT in rows else KERNEL
+    found = findings({KERNELS: f"kernel {KERNEL} yes {V}\n{rows}", BOOT_LOADER: grub(newest, KERNEL)})
+    where = "GRUB's default entry is 'Debian GNU/Linux' (/boot/grub/grub.cfg:31)"
+    assert found == ({"next-kernel-without-driver": [line, where]} if line else {})
 
 
 def test_dkms_builds_nothing_that_is_not_in_its_tree() -> None:
-    differs: dict[Probe, Reply | None] = {KERNELS: f"kernel {NEXT} yes \n", driver_state.DKMS_TREE: ""}
-    assert evidence("next-kernel-without-driver", differs) == [f"{BESIDE}no module; the driver is not in DKMS's tree"]
+    differs: dict[Probe, Reply | None] = {**NEWER, KERNELS: f"kernel {NEXT} yes \n", driver_state.DKMS_TREE: ""}
+    assert evidence("next-kernel-without-driver", differs)[0] == f"{BESIDE}no module; the driver is not in DKMS's tree"
 
 
 def test_a_bare_host_has_no_next_kernel_to_think_of() -> None:
-    assert evidence("next-kernel-without-driver", {STATE: BARE, KERNELS: f"kernel {NEXT} no \n"}) == []
+    assert evidence("next-kernel-without-driver", {**NEWER, STATE: BARE}) == []
+
+
+DEFAULT, MENU = "default /etc/default/grub:6:GRUB_DEFAULT", "config /b/grub.cfg\n"
+PINNED = f"Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux {KERNEL}"
+
+
+@pytest.mark.parametrize(
+    "boot_loader, kernel",
+    [
+        (grub(NEXT, KERNEL), NEXT),
+        (grub(NEXT, KERNEL, default=PINNED), KERNEL),
+        (grub(NEXT, KERNEL, default="1>1"), KERNEL),
+        (grub(NEXT, KERNEL, default="1"), NEXT),  # the first entry of the submenu
+        (grub(NEXT, KERNEL, default=f"gnulinux-advanced-1f>gnulinux-{KERNEL}-advanced-1f"), KERNEL),
+        (grub(NEXT, KERNEL, default=f"Debian GNU/Linux, with Linux {KERNEL}"), NEXT),  # its submenu is not named
+        (grub(NEXT, KERNEL, default="no such entry"), NEXT),
+        (grub(NEXT, KERNEL, default="${saved_entry}", env=f"env saved_entry={PINNED}\n"), KERNEL),
+        (grub(NEXT, KERNEL, default="${saved_entry}"), NEXT),
+        (grub(NEXT, KERNEL, default=PINNED, env="env next_entry=0\n"), NEXT),  # once
+        ('config /boot/grub/grub.cfg\ngrub 1:set default="5.10.0-28-amd64"\n', KERNEL),
+        (f"config /boot/grub/grub.cfg\ngrub 1:set default='{PINNED}'\n", KERNEL),
+        (f"{DEFAULT}=0\ndefault /etc/default/grub.d/9.cfg:1:GRUB_DEFAULT='{PINNED}'\n", KERNEL),
+        (f"{DEFAULT}=saved\nenv saved_entry=gnulinux-{KERNEL}-advanced-1f\n", KERNEL),
+        (f"{DEFAULT}=0\n", NEXT),
+        (f"{MENU}link /vmlinuz boot/vmlinuz-{KERNEL}\ngrub 1:menuentry 'own' {{ linux /vmlinuz ro; }}\n", KERNEL),
+    ],
+)
+def test_what_grub_starts_decides(boot_loader: str, kernel: str) -> None:
+    """vast-ai/docs#935: a newer kernel beside a pinned one threatens nobody, an older one that is pinned does."""
+    boot = next_boot(boot_loader, [NEXT, KERNEL])
+    assert (boot.kernel, boot.unknown) == (kernel, "")
+    found = evidence("next-kernel-without-driver", {**NEWER, BOOT_LOADER: boot_loader})
+    assert found == ([] if kernel == KERNEL else [f"{BESIDE}no module; no headers", boot.why])
+
+
+@pytest.mark.parametrize(
+    "boot_loader, why",
+    [
+        ("", NO_LOADER),
+        ("other /boot/efi/loader/loader.conf\n", "/boot/efi/loader/loader.conf decides, which is not read"),
+        (f"{MENU}grub 1:blscfg\n", "/b/grub.cfg reads its entries from /boot/loader/entries, which are not read"),
+        (
+            f"{MENU}grub 2:menuentry 'Windows' {{\ngrub 3:}}\n",
+            "GRUB's default entry 'Windows' (/b/grub.cfg:2) names no kernel of Linux",
+        ),
+        (f"{MENU}grub 2:set default='own'\n", "GRUB's default is 'own' (/b/grub.cfg), and its menu is not there"),
+    ],
+)
+def test_a_choice_that_is_not_read_is_no_claim(boot_loader: str, why: str) -> None:
+    with pytest.raises(Unread) as raised:
+        evidence("next-kernel-without-driver", {**NEWER, BOOT_LOADER: boot_loader})
+    assert str(raised.value) == f"{why}; {BESIDE}no module; no headers"
+    same: dict[Probe, Reply | None] = {KERNELS: f"kernel {KERNEL} yes {V}\n", BOOT_LOADER: boot_loader}
+    assert evidence("next-kernel-without-driver", same) == []
+
+
+def test_an_older_kernel_that_grub_has_saved_is_seen() -> None:
+    older: dict[Probe, Reply | None] = {
+        KERNELS: f"kernel {KERNEL} yes {V}\nmodules 5.10.0-9-amd64 no \n",
+        BOOT_LOADER: 'config /g\ngrub 1:set default="${saved_entry}"\nenv saved_entry=5.10.0-9-amd64\n',
+    }
+    assert findings(older) == {
+        "next-kernel-without-driver": [
+            f"5.10.0-9-amd64, beside the running {KERNEL}: no module; no headers",
+            "GRUB's default is '5.10.0-9-amd64' (/g)",
+        ]
+    }
+
+
+def test_submenus_as_deep_as_a_host_likes_are_read() -> None:
+    deep = "".join(f"grub {number}:submenu 'x' {{\n" for number in range(5000))
+    text = f"config /g\n{deep}grub 5001:menuentry 'a' {{\ngrub 5002:linux /vmlinuz-{KERNEL}\n"
+    assert next_boot(text, ()).kernel == KERNEL
+
+
+def test_the_next_boots_command_line_is_read() -> None:
+    words = "ro modprobe.blacklist=nouveau,nvidia-uvm rd.driver.blacklist=nvidia nvidia.NVreg_EnableMSI=1"
+    setting = f'default /etc/default/grub:9:GRUB_CMDLINE_LINUX_DEFAULT="{words}"\n'
+    found = findings({BOOT_LOADER: grub(KERNEL, words=words) + setting})
+    word = "modprobe.blacklist=nouveau,nvidia-uvm"
+    assert found == {"module-blacklisted-at-boot": [f"/boot/grub/grub.cfg:31: {word}", f"/etc/default/grub:9: {word}"]}
+    assert findings({BOOT_LOADER: grub(KERNEL, words="ro module_blacklist=nouveau nvidia_drm.modeset=1")}) == {}
+
+
+def test_a_command_line_that_kept_the_module_away_is_the_reason() -> None:
+    unloaded = state(loaded="", uvm="")
+    assert findings({STATE: unloaded, MODPROBE: "kernel module_blacklist=nvidia\n"}) == {
+        "module-blacklisted-at-boot": ["/proc/cmdline: module_blacklist=nvidia"]
+    }
+    assert findings({MODPROBE: "kernel modprobe.blacklist=nvidia\n"}) == {}  # loaded by its name all the same
+
+
+def test_a_file_that_keeps_the_module_away_is_the_reason() -> None:
+    line = "/usr/lib/modprobe.d/blacklist-nvidia.conf:2:alias nvidia off\n"
+    told = {"module-disabled": ["/usr/lib/modprobe.d/blacklist-nvidia.conf:2: alias nvidia off"]}
+    assert findings({MODPROBE: line}) == told
+    assert findings({STATE: state(loaded="", uvm=""), MODPROBE: line}) == told
 
 
 def test_nouveau_that_nobody_keeps_away_is_seen() -> None:

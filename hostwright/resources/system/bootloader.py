@@ -1,0 +1,175 @@
+"""The kernel that a host boots next, and its command line, by the configuration of GRUB.
+
+GRUB takes ``next_entry`` of its environment once, else the ``default`` that its menu sets: mostly a constant, or
+``saved_entry``. A default is a number, a title or an id, with ``>`` before an entry of a submenu; one that no entry has
+means the first entry. ``update-grub`` makes the menu of /etc/default/grub and its folder grub.d; only the menu counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import Pattern
+from hostwright.plan.model import Probe
+
+BOOT_LOADER = Probe(sh_file(__file__, "sh/bootloader.sh"), root=True)
+
+_NUMBERED = Pattern(r"([0-9]{1,7}):\s*(.*)")
+_SETTING = Pattern(r"(/[^:\n]{1,200}:[0-9]{1,7}):\s*(?:export\s+)?(GRUB_\w{1,40})=(.*)")
+_DEFAULT = Pattern(r"set\s+default=(?:\"([^\"]*)\"|'([^']*)'|(\S*))\s*;?\s*")
+_ENTRY = Pattern(r"(menuentry|submenu)\s+(?:'([^']*)'|\"([^\"]*)\"|([^\s{'\"]+))(.*)")
+_ID = Pattern(r"(?:--id|\$\{?menuentry_id_option\}?)[=\s]\s*(?:'([^']*)'|\"([^\"]*)\"|([^\s{'\"]+))")
+_LINUX = Pattern(r"(?:^|\s)linux(?:16|efi)?\s+(\S+)([^;]*)")
+_VERSION = Pattern(
+    r"[0-9]{1,3}\.[0-9]{1,4}[\w.+~-]{0,80}"
+)  #: in ``Debian GNU/Linux, with Linux 6.1.0-9-amd64``, or an id
+MOST_DIGITS = 6  #: of an entry's number
+NO_LOADER = "no configuration of GRUB is in /boot/grub"
+
+
+@dataclass(frozen=True, slots=True)
+class NextBoot:
+    """What the next boot takes: the kernel's version as ``uname -r`` prints it; empty where that is ``unknown``."""
+
+    kernel: str = ""
+    words: tuple[str, ...] = ()  #: its command line
+    where: str = ""  #: file and line of both
+    why: str = ""  #: the choice in words
+    unknown: str = ""  #: why the kernel is not known
+
+
+@dataclass(slots=True)
+class _Entry:
+    """An entry of GRUB's menu, or a submenu."""
+
+    title: str
+    id: str
+    number: int = 0
+    kernel: str = ""  #: the path of the kernel's file
+    words: tuple[str, ...] = ()
+    entries: list[_Entry] = field(default_factory=list)
+
+
+def next_boot(text: str, kernels: Iterable[str]) -> NextBoot:
+    """The next boot by the answer to ``BOOT_LOADER``. ``kernels`` are those that the host has, the newest first."""
+    rows = [line.partition(" ")[::2] for line in text.splitlines()]
+    of = {kind: [value for key, value in rows if key == kind] for kind in ("config", "grub", "env", "default", "link")}
+    env = dict(value.partition("=")[::2] for value in of["env"])
+    settings = {match[2]: (match[1], _unquoted(match[3])) for match in map(_SETTING.fullmatch, of["default"]) if match}
+    others = [value for key, value in rows if key == "other"]
+    if of["config"]:
+        return _by_menu(
+            of["config"][0], of["grub"], env, dict(row.partition(" ")[::2] for row in of["link"]), tuple(kernels)
+        )
+    if "GRUB_DEFAULT" in settings and not others:  # GRUB's menu may lie where root does not see it
+        where, value = settings["GRUB_DEFAULT"]
+        chosen = _chosen([value], env)
+        words = " ".join(settings.get(name, ("", ""))[1] for name in _CMDLINES).split()
+        return _named(chosen, tuple(kernels), where, tuple(words))
+    return NextBoot(unknown=f"{others[0]} decides, which is not read" if others else NO_LOADER)
+
+
+_CMDLINES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
+
+
+def words_set(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The words for the kernel's command line in the files that GRUB's menu is made of, with file and line."""
+    rows = (line.removeprefix("default ") for line in text.splitlines() if line.startswith("default "))
+    settings = (match for match in map(_SETTING.fullmatch, rows) if match)
+    return tuple((row[1], tuple(_unquoted(row[3]).split())) for row in settings if row[2] in _CMDLINES)
+
+
+def _by_menu(
+    file: str, lines: Sequence[str], env: Mapping[str, str], links: Mapping[str, str], kernels: tuple[str, ...]
+) -> NextBoot:
+    numbered = [(int(match[1]), match[2].strip()) for match in map(_NUMBERED.fullmatch, lines) if match]
+    menu, chosen = _menu(numbered), _chosen(_defaults(numbered), env)
+    if any(line.startswith("blscfg") for _, line in numbered):
+        return NextBoot(unknown=f"{file} reads its entries from /boot/loader/entries, which are not read")
+    if not menu:
+        return _named(chosen, kernels, file, ())
+    entry = _entry(menu, chosen)
+    where = f"{file}:{entry.number}"
+    name = links.get(entry.kernel, links.get(f"/boot{entry.kernel}", entry.kernel)).rpartition("/")[2]
+    kernel = name.removeprefix("vmlinuz-")
+    if kernel == name:
+        return NextBoot(where=where, unknown=f"GRUB's default entry '{entry.title}' ({where}) names no kernel of Linux")
+    return NextBoot(kernel, entry.words, where, f"GRUB's default entry is '{entry.title}' ({where})")
+
+
+def _named(chosen: str, kernels: tuple[str, ...], where: str, words: tuple[str, ...]) -> NextBoot:
+    """Without a menu: the kernel whose version the default names; update-grub puts the newest one first."""
+    name, why = chosen.rpartition(">")[2], f"GRUB's default is '{chosen}' ({where})"
+    match = _VERSION.search(name)
+    version = match[0].partition("-advanced-")[0].partition("-recovery-")[0] if match else ""
+    kernel = (
+        kernels[0] if chosen == "0" and kernels else max((k for k in kernels if k in name), key=len, default=version)
+    )
+    return NextBoot(kernel, words, where, why, "" if kernel else f"{why}, and its menu is not there")
+
+
+def _chosen(defaults: Sequence[str], env: Mapping[str, str]) -> str:
+    """The default that counts: the last one, or what the environment has for it."""
+    if once := env.get("next_entry"):
+        return once
+    last = defaults[-1] if defaults else ""
+    return (env.get("saved_entry", "") if last in {"saved", "${saved_entry}", "$saved_entry"} else last) or "0"
+
+
+def _defaults(lines: Sequence[tuple[int, str]]) -> list[str]:
+    """The values that the menu gives to ``default``, but for that of ``next_entry``, which ``_chosen`` reads."""
+    values = (match[1] or match[2] or match[3] or "" for _, line in lines if (match := _DEFAULT.fullmatch(line)))
+    return [value for value in values if "next_entry" not in value]
+
+
+def _menu(lines: Sequence[tuple[int, str]]) -> list[_Entry]:
+    """The entries of the menu. A brace that closes nothing of it is a function's."""
+    menu: list[_Entry] = []
+    open_: list[_Entry] = []
+    for number, line in lines:
+        if match := _ENTRY.fullmatch(line):
+            title, found = match[2] or match[3] or match[4] or "", _ID.search(match[5])
+            entry = _Entry(title, (found[1] or found[2] or found[3] or title) if found else title, number)
+            (open_[-1].entries if open_ else menu).append(entry)
+            inside = match[5].partition("{")[2].strip()
+            if inside.endswith("}"):
+                _start(entry, number, inside.removesuffix("}"))
+            else:
+                open_.append(entry)
+        elif line.startswith("}") and open_:
+            open_.pop()
+        elif open_:
+            _start(open_[-1], number, line)
+    return menu
+
+
+def _start(entry: _Entry, number: int, line: str) -> None:
+    """Note the kernel that a line of the entry starts."""
+    if not entry.kernel and (match := _LINUX.search(line)):
+        entry.kernel, entry.number, entry.words = match[1], number, tuple(match[2].split())
+
+
+def _entry(menu: Sequence[_Entry], chosen: str) -> _Entry:
+    """The entry that GRUB starts. Of a submenu without a further choice that is the first one."""
+    path = [part.replace("\0", ">").strip() for part in chosen.replace(">>", "\0").split(">")]
+    entry = _pick(menu, path.pop(0))
+    while entry.entries:
+        entry = _pick(entry.entries, path.pop(0) if path else "0")
+    return entry
+
+
+def _pick(menu: Sequence[_Entry], name: str) -> _Entry:
+    """The entry of this number, title or id; the first one where there is none."""
+    if name.isascii() and name.isdigit():
+        return menu[int(name)] if len(name) < MOST_DIGITS and int(name) < len(menu) else menu[0]
+    return next((entry for entry in menu if name in {entry.title, entry.id}), menu[0])
+
+
+def _unquoted(value: str) -> str:
+    """The value of a variable in a shell file."""
+    text = value.strip()
+    if text[:1] in {"'", '"'}:
+        return text[1:].partition(text[0])[0]
+    return text.partition(" ")[0].partition("#")[0]

@@ -1,0 +1,162 @@
+"""Lines of ``modprobe.d`` and of the kernel's command line that keep the driver's modules from being loaded.
+
+A file of somebody else's stays where it is: in /etc the lines are commented out, and a file elsewhere gets one of its
+name in /etc/modprobe.d, which modprobe reads in its place (modprobe.d(5)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from hostwright.common.quoting import sh, sh_file
+from hostwright.common.untrusted import Pattern
+from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources.files.paths import few
+from hostwright.resources.packages.packages import DPKG_LOCK
+from hostwright.resources.system.kernel import UPDATE_INITRAMFS
+
+ETC = "/etc/modprobe.d"
+#: In the order of modprobe.d(5): a file hides those of its name in the directories behind its own.
+DIRECTORIES = (ETC, "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
+NEEDED = ("nvidia", "nvidia_uvm")  #: without these no CUDA program runs
+FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")  #: the others serve displays
+MARK = "# commented out by Hostwright: "  #: before somebody's line; no character of it is special to sed or grep
+
+MODPROBE = Probe(sh_file(__file__, "sh/modprobe.sh", directories=" ".join(DIRECTORIES)))
+_MARKED = Probe(sh("grep -ls %s %s/*.conf; exit 0", f"^{MARK}", ETC))
+
+_ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):\s*(alias|blacklist|install)\s+(nvidia\S*)\s*(.*)")
+_WORD = Pattern(r"kernel ((?:module_|modprobe\.)blacklist=\S+)")
+#: commands that load nothing: ``install nvidia /bin/false``
+_LOADS_NOTHING = Pattern(r"(?:/usr)?(?:/bin/)?(?:false|true|:|exit|echo|logger)\b.*|:")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigLine:
+    """A line of a file of ``modprobe.d``: ``alias nvidia off`` has the pattern ``nvidia`` and the value ``off``."""
+
+    path: str
+    number: int
+    keyword: str
+    pattern: str
+    value: str
+
+    def concerns(self, module: str) -> bool:
+        """Whether it is about this module. Only a blacklist's names are no patterns."""
+        pattern = as_module(self.pattern)
+        return pattern == module if self.keyword == "blacklist" else fnmatchcase(module, pattern)
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.number}: {self.keyword} {self.pattern} {self.value}".rstrip()
+
+
+def as_module(name: str) -> str:
+    """The name of a module as the kernel spells it."""
+    return name.replace("-", "_")
+
+
+def forbidding(text: str) -> tuple[ConfigLine, ...]:
+    """The lines in the answer to ``MODPROBE`` that keep a module away, of files that keep away a needed one."""
+    rows = [ConfigLine(m[1], int(m[2]), m[3], m[4], m[5].strip()) for m in map(_ROW.fullmatch, text.splitlines()) if m]
+    rows.sort(key=lambda row: (row.path.rpartition("/")[2], row.number))  # modprobe reads files in the order of names
+    needed = {row.path for module in NEEDED for row in _against(module, rows)}
+    against = {row: None for module in FAMILY for row in _against(module, rows) if row.path in needed}
+    return tuple(row for row in rows if row in against)
+
+
+def _against(module: str, rows: Sequence[ConfigLine]) -> Iterator[ConfigLine]:
+    """The lines that keep this module away. Of several commands only the first is run."""
+    commands = 0
+    for row in rows:
+        if row.concerns(module):
+            commands += row.keyword == "install"
+            match row.keyword:
+                case "alias":
+                    against = as_module(row.value) != module  # it stands for a module that this driver does not have
+                case "install":
+                    against = commands == 1 and bool(_LOADS_NOTHING.fullmatch(row.value))
+                case _:
+                    against = True
+            if against:
+                yield row
+
+
+def blacklisted_by(words: Sequence[str]) -> tuple[str, ...]:
+    """The words of a kernel's command line that keep a needed module away: ``modprobe.blacklist=nvidia``."""
+    pairs = ((word, word.partition("=")) for word in words)
+    return tuple(
+        word
+        for word, (key, _, names) in pairs
+        if key in {"module_blacklist", "modprobe.blacklist"} and {*map(as_module, names.split(","))} & {*NEEDED}
+    )
+
+
+def at_this_boot(text: str) -> tuple[str, ...]:
+    """Those of the running kernel, in the answer to ``MODPROBE``."""
+    return blacklisted_by([match[1] for match in map(_WORD.fullmatch, text.splitlines()) if match])
+
+
+@dataclass(frozen=True, slots=True)
+class ModulesAllowed:
+    """No line in ``modprobe.d`` keeps nvidia or nvidia-uvm from being loaded."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (MODPROBE,)
+
+    def plan(self, facts: Facts) -> Change | None:
+        rows = forbidding(facts[MODPROBE].text)
+        if not rows:
+            return None
+        paths = tuple(dict.fromkeys(row.path for row in rows))
+        script = sh_file(__file__, "sh/allow.sh", etc=ETC, mark=MARK) + "".join(
+            sh("allow %s %s\n", path, "\n".join(_comment_out(row) for row in rows if row.path == path))
+            for path in paths
+        )
+        steps = (Step(script), Step(UPDATE_INITRAMFS, lock=DPKG_LOCK))
+        have = few([str(row) for row in rows])
+        return Change("modules at boot", have, "nvidia and nvidia-uvm may be loaded", steps, warnings=_warnings(paths))
+
+    def notes(self, facts: Facts) -> tuple[str, ...]:
+        """The words of the running kernel's command line that keep a module away."""
+        return tuple(
+            f"the kernel's command line has {word}, which keeps the driver's module away: take it out of"
+            " /etc/default/grub or /etc/default/grub.d, then run update-grub and reboot"
+            for word in at_this_boot(facts[MODPROBE].text)
+        )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (LinesBack(),)
+
+
+def _comment_out(row: ConfigLine) -> str:
+    return rf"{row.number}s/^[[:space:]]*{row.keyword}[[:space:]]/{MARK}&/"
+
+
+def _warnings(paths: Sequence[str]) -> tuple[str, ...]:
+    inside = [path for path in paths if path.rpartition("/")[0] == ETC]
+    outside = [path for path in paths if path not in inside]
+    return (
+        *([f"comments out lines of somebody else's in {few(inside)}"] if inside else []),
+        *([f"leaves {few(outside)} as it is, and writes a file of its name to {ETC}, which is read in its place"]
+          if outside else []),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LinesBack:
+    """No line in ``modprobe.d`` is commented out by us."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (_MARKED,)
+
+    def plan(self, facts: Facts) -> Change | None:
+        paths = facts[_MARKED].text.splitlines()
+        if not paths:
+            return None
+        script = sh_file(__file__, "sh/forbid.sh", etc=ETC, mark=MARK)
+        return Change("modules at boot", f"our changes to {few(paths)}", "as before them", (Step(script),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
