@@ -61,7 +61,7 @@ class Catalogue:
         """Raise ``InputErrors`` for every pattern that cannot be read: one is compiled when it is first needed."""
         mistakes = Mistakes()
         for rule in self.rules:
-            for pattern in filter(None, (rule.pattern, rule.unless)):
+            for pattern in filter(None, (rule.pattern, rule.unless, rule.narrower)):
                 with mistakes:
                     try:
                         _compiled(pattern)
@@ -149,7 +149,7 @@ def failures_of(role: Role) -> Sequence[FailureRule]:
 
 def _found(rule: FailureRule, output: str) -> Failure | None:
     """The failure and the lines of ``output`` that its rule matches."""
-    if not rule.pattern:
+    if not rule.pattern or (rule.narrower and _compiled(rule.narrower).search(output)):
         return None
     lines = _compiled(rule.pattern).lines(output, _compiled(rule.unless) if rule.unless else None)
     return None if lines is None else Failure(rule, lines.strip())

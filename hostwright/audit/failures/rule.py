@@ -54,7 +54,8 @@ class FailureRule:
     """One known failure. ``pattern`` is a regular expression to search for in outputs; empty: no message tells it.
 
     What it matches counts unless ``unless`` is also in the lines of the match. Both are read by
-    ``hostwright.common.untrusted.Pattern``, in upper and lower case, with ``^`` and ``$`` at each line's ends.
+    ``hostwright.common.untrusted.Pattern``, in upper and lower case, with ``^`` and ``$`` at each line's ends. Nothing
+    counts of an output that has ``narrower`` anywhere: a line of it says more than the rule, or names another cause.
     """
 
     name: str
@@ -68,6 +69,7 @@ class FailureRule:
     transient: bool | None = None
     sign: Sign | None = None  #: how it is recognised on a host, where it can be
     weight: Weight = "cause"
+    narrower: str = ""  #: a regular expression: an output in which it is found is of another cause
     treatment: Treatment | None = None  #: what a rebuild does about it, where that is not a repair
     covers: Covers | None = None
 

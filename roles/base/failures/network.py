@@ -84,6 +84,22 @@ WAY = (
     ),
 )
 
+#: apt then also says that the repository has no Release file
+HANDSHAKE = FailureRule(
+    "tls-handshake",
+    r"gnutls_handshake\(\) failed|Could not handshake: |TLS handshake timeout|curl: \(35\) "
+    r"|SSL routines[^\n]{0,60}(?:handshake failure|unsupported protocol|alert (?:protocol version|internal error))"
+    r"|\btls: (?:handshake failure|protocol version not supported|first record does not look like a TLS)"
+    r"|remote error: tls: |TLS connection was non-properly terminated|SSL_ERROR_SYSCALL",
+    "the server, or a firewall or proxy in between, broke off the encrypted connection while it was being set up: a"
+    " passing fault of the network, or a TLS version or name that the other side does not accept",
+    "Try from the host (curl -v the address above): where a second try works, provision again; where none does, look at"
+    " the proxy or firewall in between and at the host's age (OpenSSL before 1.0.1 has no TLS 1.2), or take a mirror",
+    "apt connect.cc; GnuTLS; OpenSSL; Go crypto/tls",
+    unless=r"NCCL|sshd|nginx|haproxy",
+    transient=True,
+)
+
 NETWORK = (
     FailureRule(
         "download-interrupted",
@@ -94,8 +110,8 @@ NETWORK = (
         r"|IncompleteRead|The read operation timed out"
         rf"|connect \([0-9]{{1,3}}: {_ERRNO}|Connection failed \[IP|[Cc]onnection timed out \[IP"
         r"|Unable to connect to \S+:(?:https?|[0-9]{1,5}):"
-        r"|Could not handshake: |curl: \((?:7|18|28|35|52|55|56|92)\) |transfer closed with"
-        r"|TLS handshake timeout|dial tcp\b.*(?:connection refused|i/o timeout|no route to host"
+        r"|curl: \((?:7|18|28|52|55|56|92)\) |transfer closed with"
+        r"|dial tcp\b.*(?:connection refused|i/o timeout|no route to host"
         r"|network is unreachable)|Client\.Timeout exceeded"
         rf"|(?:Failed to|could not) fetch .+[ :] {_AWAY}\s{{1,3}}|The requested URL returned error: {_AWAY}"
         rf"|ERROR {_AWAY}: "
@@ -103,7 +119,7 @@ NETWORK = (
         rf"|unexpected HTTP status: {_AWAY}|toomanyrequests: "
         r"|requests\.exceptions\.(?:ConnectionError|ChunkedEncodingError)"
         r"|Max retries exceeded with url|SSLEOFError|UNEXPECTED_EOF_WHILE_READING|EOF occurred in violation of protocol"
-        r"|TLS connection was non-properly terminated|\bearly EOF\b|RPC failed; (?:curl|HTTP)"
+        r"|\bearly EOF\b|RPC failed; (?:curl|HTTP)"
         r"|remote end hung up unexpectedly"
         r"|net/http: request canceled|Too Many Requests|CondaHTTPError"
         r"|Cannot initiate the connection to"
@@ -160,10 +176,10 @@ NETWORK = (
         "download-missing",
         r"Failed to fetch .+ 404 |HTTP error 404|The requested URL returned error: 404|ERROR 404: Not Found"
         r"|404 Client Error: .+ for url: https?:|\b404  Not Found"
-        r"|HTTP(?: status(?: code)?)?:? ?404\b|404:? Not Found|status code:? 404|manifest (?:unknown"
-        r"|for \S+ not found)|Tag \S+ not found in repository",
+        r"|HTTP(?: status(?: code)?)?:? ?404\b|404:? Not Found|status code:? 404",
         "a file is no longer at its address, or the address is wrong",
-        "Run apt-get update; for CUDA 11.2.2 the file's name ends in 11.2.2-460.32.03-1, not 460.27.04",
+        "Run apt-get update, and compare the address with what the server has; the file of CUDA 11.2.2 ends in"
+        " 11.2.2-460.32.03-1, not 460.27.04",
         "conda-forge/cudatoolkit-feedstock",
     ),
 )

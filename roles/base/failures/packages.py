@@ -8,7 +8,7 @@ from hostwright.standard.roles.base.failures.disks import DISK_RULES, FULL
 from hostwright.standard.roles.base.failures.hardware import HARDWARE
 from hostwright.standard.roles.base.failures.host import HOST_RULES
 from hostwright.standard.roles.base.failures.kernel import BUILD_KILLED, KERNEL, KERNEL_FAULTS, KILLED
-from hostwright.standard.roles.base.failures.network import NETWORK, WAY
+from hostwright.standard.roles.base.failures.network import HANDSHAKE, NETWORK, WAY
 from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
 
 #: The limit of watches, a small /dev/shm and the limits of control groups are also reported as a full device.
@@ -101,6 +101,7 @@ PACKAGES = (
         treatment=ForPeople(),
     ),
     *WAY,
+    HANDSHAKE,
     *SIGNATURES,
     FailureRule(
         "package-file-conflict",

@@ -206,6 +206,15 @@ HOOK_RULES = (
         "NVIDIA/nvidia-container-toolkit#678, NVIDIA/libnvidia-container#313",
     ),
     FailureRule(
+        "image-missing",
+        r"manifest (?:unknown|for \S+ not found)|Tag \S+ not found in repository|reading manifest \S+ in [^\n]*unknown",
+        "the registry has no image of this name and tag: the name is wrong, or whoever publishes it removed the tag"
+        " (NVIDIA's cuda has no tag latest, and loses its old releases)",
+        "Look the tags up where the image is published (for nvidia/cuda at hub.docker.com/r/nvidia/cuda/tags), name one"
+        " that is there, and keep a copy of what you need in a registry of your own",
+        "moby distribution/errors.go; NVIDIA/nvidia-docker#1454, #1768",
+    ),
+    FailureRule(
         "docker-too-old-for-image",
         r"Error response from daemon: missing signature key|mediaType in manifest should be [^\n]*not [^\n]*oci"
         r"|unsupported manifest media type|no supported schema versions",
@@ -232,6 +241,20 @@ HOOK_RULES = (
         "NVIDIA/nvidia-docker#1690",
         unless="mount error: stat failed: /[A-Z]",
         weight="consequence",
+    ),
+    FailureRule(
+        "container-command-missing",
+        r"(?:container process|container process caused)[^\n]{0,40}: exec: [^\n]*: (?:permission denied"
+        r"|executable file not found|no such file or directory)"
+        r"|container process caused[: \"\\]{1,9}exec: [^\n]*(?:permission denied|executable file not found"
+        r"|no such file)",
+        "the command or entry point of the container is not in its image, or may not be executed: Docker and the driver"
+        " are not to blame",
+        "Look at what the message names (docker run --entrypoint ls IMAGE -l PATH): correct the command or the image"
+        " (chmod +x, line ends of Windows after #!); nvidia-smi is there only with --gpus all",
+        "opencontainers/runc libcontainer/standard_init_linux.go",
+        weight="consequence",
+        unless=r"nvidia-container|hook",
     ),
     FailureRule(
         "container-driver-error",

@@ -145,6 +145,7 @@ PROGRAM_RULES = (
         " nvidia_uvm (rmmod, modprobe) while no program uses a GPU, or reboot",
         "tensorflow/tensorflow#32623, #41937",
         unless=r"unknown error \(303\)",
+        narrower=r"(?:could not (?:insert|find module)|FATAL: Module )[^\n]*nvidia",
         weight="consequence",
     ),
     FailureRule(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign, Tangled, logs
+from hostwright.audit.failures import Covers, FailureRule, ForPeople, Sign, Tangled, logs
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.host.hostfacts import HOST_PROBES, UNAME
 from hostwright.plan.model import Probe
-from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.packages.packages import DPKG, is_broken
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
 from hostwright.standard.roles.driver.failures.logs import BUILD_FAILED, LOG_PROBES, from_log, told
 from hostwright.standard.roles.driver.failures.state import (
@@ -169,6 +169,34 @@ def other_in_tree(look: Look) -> Iterator[str]:
         yield from (f"/var/lib/dkms/nvidia/{other}" for other in others if f"nvidia/{other}" not in tree.broken)
 
 
+def other_failed(look: Look) -> Iterator[str]:
+    """A package of a kernel (linux-…) or of a module (…-dkms) is not configured, and DKMS's tree has the remains of a
+    failed build of another module than nvidia's.
+    """
+    waiting, others = list(_waiting(look)), dkms_tree(look).others
+    if waiting and others:
+        yield from (
+            f"{name} did not build for {kernel}: /var/lib/dkms/{name}/build/make.log" for name, kernel in others
+        )
+        yield from waiting
+
+
+def _waiting(look: Look) -> Iterator[str]:
+    """The packages whose scripts run DKMS, and that are not in order, as the rule of dpkg names them."""
+    rows = look.packages_where(is_broken)
+    names = ("linux-headers-", "linux-image-")
+    yield from (
+        f"{row.name} {row.version}: {row.state.strip()}"
+        for row in rows
+        if row.name.startswith(names) or row.name.endswith("-dkms")
+    )
+
+
+def _of_others(look: Look) -> Iterator[str]:
+    """What of dpkg's state another module's failure explains. Provisioning does not finish these packages."""
+    yield from _waiting(look) if dkms_tree(look).others else ()
+
+
 def tree_broken(look: Look) -> Iterator[str]:
     """A module in DKMS's tree, nvidia's or another, has no ``source/dkms.conf``."""
     yield from (f"/var/lib/dkms/{name}/source/dkms.conf is not there" for name in dkms_tree(look).broken)
@@ -199,6 +227,31 @@ BUILD_FAILED_SIGN = Sign("driver", build_failed, (*BUILD_PROBES, COMPILERS, *LOG
 MISSING_SIGN = Sign("driver", module_missing, (*BUILD_PROBES, *LOG_PROBES), provision=True)
 NO_HEADERS_SIGN = Sign("base", no_headers, (*BUILD_PROBES, *LOG_PROBES), provision=True)
 NO_COMPILER_SIGN = Sign("base", no_compiler, BUILD_PROBES, provision=True)
+
+#: the driver's own modules in DKMS's tree and their packages, before what ends the name: nvidia-fs is none of them
+_OURS = r"nvidia(?:-(?:current|open|srv|server|legacy|tesla|kernel|dkms|driver|[0-9])[\w.+-]*)?(?:[/(:' ]|$)"
+
+#: before the rule for the driver's own build: what DKMS says of a failure names the module only beside it
+OTHER_MODULE = FailureRule(
+    "dkms-other-module",
+    r"[Cc]onsult [^\n]*/dkms/[\w.+-]+/[^\n]*make\.log|failed for (?:module\(s\) )?[\w.+-]+ ?\([1-9]"
+    r"|Autoinstall of module [\w.+-]+/[^\n]*(?:\n[^\n]*){0,6}?\(bad exit status: [1-9]"
+    r"|Failed command:[^\n]*\n[^\n]*/dkms/[\w.+-]+/|ERROR \(dkms apport\): binary package for [\w.+-]+: "
+    r"|error processing package [\w.+-]+-dkms\b|[ ][\w.+-]+-dkms package post-installation script"
+    r"|\[/var/lib/dkms/[\w.+-]+/[^\]\n]*\] undefined"
+    r"|/dkms/[\w.+-]+/[^\n]*\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error"
+    r"|\*\*\* \[[^\]\n]*/dkms/[\w.+-]+/[^\]\n]*\] \w{3,12} [1-9]|DKMS module '?\S+ (?:failed to build|for \S+ FAILED)",
+    "a module of DKMS's tree that is not NVIDIA's (the line names it) did not build or install for a kernel, and the"
+    " package that asked for it stays unconfigured: the driver is not to blame",
+    "Read that module's make.log in /var/lib/dkms; install a release of it that knows the kernel, or remove its package"
+    " or the kernel that it does not know, then run dpkg --configure -a and provision again",
+    "dkms, do_build and autoinstall; OpenMediaVault-Plugin-Developers/openmediavault-zfs#117",
+    unless=rf"\b{_OURS}|\bnv[\w-]{{0,20}}\.(?:ko|o|c|h)\b|nvidia[\w-]{{0,20}}\.ko",
+    narrower=rf"[Cc]onsult [^\n]*/dkms/{_OURS}|failed for [^\n]*\b{_OURS}|package nvidia-(?:kernel-)?dkms|-m nvidia ",
+    sign=Sign("base", other_failed, (DKMS_TREE, DPKG)),
+    treatment=ForPeople(),
+    covers=Covers("dpkg-interrupted", _of_others),
+)
 
 BUILD_RULES = (
     FailureRule(

@@ -1,6 +1,7 @@
 # "tree VERSION" of each nvidia in DKMS's tree, "built VERSION KERNEL", and for the remains of a failed build
 # "log VERSION" with make.log's first line, and "error VERSION" with its lines about errors; then "broken MODULE/VERSION"
-# of each module, nvidia or not, without a source that says how it is built: at such a one dkms stops.
+# of each module, nvidia or not, without a source that says how it is built: at such a one dkms stops; and
+# "other MODULE/VERSION" with make.log's first line of each other module whose build failed.
 for t in /var/lib/dkms/nvidia/*; do
   v=${t##*/}
   if [ -L "$t" ] || [ ! -d "$t" ] || [ "$v" = original_module ]; then continue; fi
@@ -18,4 +19,6 @@ done
 for t in /var/lib/dkms/*/*; do
   if [ -L "$t" ] || [ ! -d "$t" ] || [ "${t##*/}" = original_module ]; then continue; fi
   [ -e "$t/source/dkms.conf" ] || echo "broken ${t#/var/lib/dkms/}"
+  case $t in /var/lib/dkms/nvidia/*) continue ;; esac
+  if [ -s "$t/build/make.log" ]; then echo "other ${t#/var/lib/dkms/} $(head -n 1 "$t/build/make.log" | cut -c 1-200)"; fi
 done; exit 0

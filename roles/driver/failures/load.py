@@ -202,7 +202,8 @@ LOAD_RULES = (
     ),
     FailureRule(
         "uvm-not-loaded",
-        r"Module '?nvidia[-_](?:current[-_])?uvm'? not found|insert (?:module )?'?nvidia[-_]uvm'?: "
+        r"Module '?nvidia[-_](?:\w{1,20}[-_])?uvm'? not found|by name='nvidia[-_](?:\w{1,20}[-_])?uvm'"
+        r"|insert (?:module )?'?nvidia[-_](?:\w{1,20}[-_])?uvm'?: "
         r"|/dev/nvidia-uvm(?:-tools)?[\"'`\\]{0,6}:? (?:failed: )?\(?(?:[0-9]{1,2}: )?(?:no such file|does not exist)",
         "the module nvidia-uvm is not loaded, and without it no CUDA program starts (nvidia-smi works all the same)",
         "Provision again: the driver role loads it (modprobe nvidia-uvm)",

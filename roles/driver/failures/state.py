@@ -26,7 +26,7 @@ from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
 #: ``tree VERSION`` of each nvidia in DKMS's tree, ``built VERSION KERNEL``, and for the remains of a failed build
 #: ``log VERSION`` with make.log's first line, and ``error VERSION`` with its lines about errors; ``broken
-#: MODULE/VERSION`` of any module whose source is gone.
+#: MODULE/VERSION`` of any module whose source is gone; ``other MODULE/VERSION`` likewise for one that is not nvidia.
 DKMS_TREE = Probe(sh_file(__file__, "dkms_tree.sh"), root=True)
 
 #: When the host booted, in seconds since 1970.
@@ -38,6 +38,7 @@ _TREE = Pattern(r"tree ([\w.+~-]{1,60})")
 _BUILT = Pattern(r"built ([\w.+~-]{1,60}) (\S+)")
 _LOG = Pattern(r"log ([\w.+~-]{1,60}) .*for kernel (\S+) .*")
 _BROKEN = Pattern(r"broken ([\w.+~-]{1,60}/[\w.+~-]{1,60})")
+_OTHER = Pattern(r"other ([\w.+~-]{1,60}/[\w.+~-]{1,60}) .*for kernel (\S+) .*")
 _ERROR = Pattern(r"error ([\w.+~-]{1,60}) (.*)")
 
 
@@ -50,6 +51,7 @@ class DkmsTree:
     failed: frozenset[tuple[str, str]]  #: version and kernel of the make.log that a failed build leaves
     errors: tuple[tuple[str, str], ...]  #: version and the compiler's messages
     broken: tuple[str, ...] = ()  #: ``MODULE/VERSION`` of those, of any module, whose source is gone
+    others: tuple[tuple[str, str], ...] = ()  #: ``MODULE/VERSION`` of other modules whose build failed, and the kernel
 
 
 @once
@@ -72,6 +74,7 @@ def read_tree(text: str) -> DkmsTree:
         frozenset((match[1], match[2]) for line in lines if (match := _LOG.fullmatch(line))),
         tuple((match[1], match[2].strip()) for line in lines if (match := _ERROR.fullmatch(line))),
         tuple(match[1] for line in lines if (match := _BROKEN.fullmatch(line))),
+        tuple((match[1], match[2]) for line in lines if (match := _OTHER.fullmatch(line))),
     )
 
 

@@ -104,8 +104,11 @@ TEXT_RULES = (
         r"|Could NOT find Python\w*[^\n]*(?:INCLUDE|Development)"
         r"|(?:cannot|could not|can't) find [\"'`]?Python\.h"
         r"|Python\.h [\"'`]?(?:not found|could not be found|is missing)"
-        r"|(?:need to|must|please) install (?:the )?python[0-9.]{0,4}-dev",
-        "a package is compiled from its source, and the headers of a library that it needs are not installed",
+        r"|(?:need to|must|please) install (?:the )?python[0-9.]{0,4}-dev"
+        r"|\b(?:pg|mysql|mariadb|llvm|krb5|curl|xml2|gdal|freetype)[-_]config(?: executable)?:? (?:is )?"
+        r"(?:not found|required)",
+        "a package is compiled from its source, and the headers of a library that it needs (or its program NAME-config)"
+        " are not installed",
         "Install the package that brings the header (apt-file search NAME; for Python.h python3-dev), or take a version"
         " of the package for which there is a wheel",
         "gcc, cpperror; scrapy/scrapy#2115",

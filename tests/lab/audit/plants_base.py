@@ -21,6 +21,17 @@ dpkg-deb --build "$work" "$work.deb"; touch /run/planted
 dpkg --install "$work.deb" || rm /run/planted
 """
 
+#: What DKMS's hook leaves where a module of somebody else's does not build for a kernel whose headers come in.
+OTHER_MODULE = f"""
+tree=/var/lib/dkms/planted/2.4.1; mkdir -p "$tree/build" "$tree/source"; touch "$tree/source/dkms.conf"
+echo 'DKMS make.log for planted-2.4.1 for kernel 6.99.0-planted (x86_64)' >"$tree/build/make.log"
+name=linux-headers-6.99.0-planted version=1; {DEB}
+printf '%s\n' '#!/bin/sh' 'set -e' 'echo "Autoinstall of module planted/2.4.1 for kernel 6.99.0-planted (x86_64)"' \
+'echo "Running the pre_build script...(bad exit status: 1)"' \
+'echo "Autoinstall on 6.99.0-planted failed for module(s) planted(1)."' 'exit 1' >"$work/DEBIAN/postinst"
+chmod 755 "$work/DEBIAN/postinst"; dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb" || true
+"""
+
 #: What apt leaves where a package does not come in for a file of another's: one that waits for it, and its log.
 CONFLICT = f"""
 name=planted-owner version=1; {DEB}
@@ -116,6 +127,11 @@ BASE = (
     plant(
         "package that brings another's file", "base", CONFLICT,
         rules="dpkg-interrupted package-file-conflict", states=("dpkg",), cure="dpkg --purge planted-owner",
+    ),
+    plant(
+        "headers of a kernel for which a stranger's module does not build", "base", OTHER_MODULE,
+        rules="dkms-other-module", states=("dpkg",),
+        cure="rm -r /var/lib/dkms/planted; dpkg --purge linux-headers-6.99.0-planted",
     ),
     plant("package left half-configured", "base", HALF_CONFIGURED, rules="dpkg-interrupted", states=("dpkg",)),
     plant(

@@ -55,6 +55,8 @@ SIGNATURES = (
         "Correct address and distribution in /etc/apt/sources.list.d, or remove the list; for an old release, take the"
         " archive's address",
         "apt acquire-item.cc",
+        narrower=r"\b(?:40[137]|5[0-9]{2})\s{1,3}[A-Z][a-z]{3}|Connection (?:failed|refused|timed out|reset)"
+        r"|Could not connect",
         sign=WITHOUT_RELEASE,
     ),
     FailureRule(

@@ -7,6 +7,7 @@ from hostwright.standard.roles.driver.failures.build import (
     BUILD_FAILED_SIGN,
     NO_COMPILER_SIGN,
     NO_HEADERS_SIGN,
+    OTHER_MODULE,
     unbuilt_by_ours,
 )
 from hostwright.standard.roles.driver.failures.install import OTHER_INSTALLER_SIGN, X_SERVER_SIGN
@@ -128,11 +129,13 @@ INSTALLING = (
         sign=in_log("compiler-mismatch", when=unbuilt_by_ours),
         treatment=Stuck("the driver's last build failed"),
     ),
+    OTHER_MODULE,
     FailureRule(
         "gpl-only-symbol",
         r"GPL-incompatible module \S+ uses\s{1,9}GPL-only symbol|module using GPL-only symbols uses symbols",
-        "a fix in this kernel's stable series made GPL-only a function that the module calls",
-        "Boot an older kernel of the series, or name a newer R470 release in the stack",
+        "a fix in this kernel's stable series made GPL-only a function that the module in the line calls",
+        "Boot an older kernel of the series, or take a newer release of that module: for nvidia's own, name a newer"
+        " R470 release in the stack",
         "void-linux/void-packages#48504",
         sign=in_log("gpl-only-symbol", when=unbuilt_by_ours),
         treatment=ForPeople(),
@@ -171,8 +174,9 @@ INSTALLING = (
         r"DKMS tree already contains"
         r"|Failed to run [^\n]+dkms[^\n]*(?:\n[^\n]*){0,6}?\n[^\n]*already found in\s{1,9}kernel"
         r"|Error! Module version [^\n]+\s{1,9}(?:exactly matches|is not newer than) what is already",
-        "an earlier run left this driver version in the DKMS tree",
-        "Run dkms remove -m nvidia -v VERSION --all (the driver role does), then provision again",
+        "an earlier run left this version of the module in the DKMS tree",
+        "Run dkms remove -m MODULE -v VERSION --all with the names in the line (for nvidia the driver role does), then"
+        " provision again",
         "negativo17/nvidia-driver#56",
         sign=in_log("stale-dkms", provision=True),
     ),
@@ -200,7 +204,7 @@ INSTALLING = (
         "dkms-build",
         r"Failed to install the kernel module through\s{1,9}DKMS|Bad return status for module build"
         r"|(?:Failed|Unable) to build the\s{1,9}NVIDIA kernel module|\(bad exit status: [1-9]"
-        r"|DKMS module '?nvidia\S* (?:failed to build|for \S+ FAILED)|failed for nvidia\S*\([1-9]"
+        r"|DKMS module '?nvidia\S* (?:failed to build|for \S+ FAILED)|failed for [^\n]{0,200}\bnvidia[^\s(]*\([1-9]"
         r"|error occurred while performing the step: \"(?:Building kernel modules|Checking to see whether the nvidia)"
         r"|The (?:NVIDIA|nvidia)\S{0,20} kernel\s{1,9}module was not\s{1,9}(?:created|built)"
         r"|\bmodpost: \S+ \[[^\]\n]*nvidia[^\]\n]*\] undefined"
@@ -225,8 +229,9 @@ INSTALLING = (
         r"|(?:nvlink|nvswitch|ibmnpu|nvkms|vgpu)[\w-]{0,40}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error"
         r"|ERROR: .\w{1,80}. \[[^\]\n]*nvidia[^\]\n]*\] undefined"
         r"|Failed to run .+dkms\s{1,9}(?:build|install)|is a PREEMPT_RT kernel",
-        "the kernel module did not compile, usually because the kernel is newer than this driver release knows",
-        "Read /var/lib/dkms/nvidia/VERSION/build/make.log; then boot an older kernel or name a newer R470 release",
+        "a kernel module did not compile, usually because the kernel is newer than this release of the module knows",
+        "Read make.log of the module that failed (/var/lib/dkms/MODULE/VERSION/build). Where that is nvidia, boot an"
+        " older kernel or name a newer R470 release; another module needs a newer release of its own",
         "nvidia-installer misc.c",
         sign=BUILD_FAILED_SIGN,
         treatment=Tangled("DKMS's tree is broken"),

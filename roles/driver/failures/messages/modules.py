@@ -66,8 +66,8 @@ MODULES = (
         r"|(?:insert|insmod|modprobe|inserting)[^\n]*: (?:-1 )?Unknown symbol",
         "the kernel lacks something that the module calls: a module that it needs is not loaded (nvidia before"
         " nvidia-uvm, drm before nvidia-drm) or is of another version, or this one was built for another kernel",
-        "Look into dmesg, which names the symbol (Unknown symbol). Load the module with modprobe, which loads what it needs, not with"
-        " insmod; where it stays, run depmod and build the module again for this kernel (dkms)",
+        "Look into dmesg, which names the symbol (Unknown symbol). Load the module with modprobe, which loads what it"
+        " needs, not with insmod; where it stays, run depmod and build the module again for this kernel (dkms)",
         "Linux kernel/module/main.c, simplify_symbols",
     ),
     FailureRule(

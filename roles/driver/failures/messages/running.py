@@ -93,7 +93,8 @@ RUNNING = (
     ),
     FailureRule(
         "no-device",
-        r"insert (?:module )?(?:\S*/|'?)nvidia[\w-]{0,20}(?:\.ko|'?): No such device|^No devices were found"
+        r"insert(?:ing)? (?:module )?(?:\S*/|'?)nvidia[\w-]{0,20}(?:\.ko|'?)(?: \(\S+\))?: (?:-1 )?No such device"
+        r"|^No devices were found"
         r"|NVRM: No NVIDIA (?:graphics adapter|GPU|devices?) (?:found|probed)"
         r"|NVRM: request_mem_region failed|NVRM: The NVIDIA probe routine (?:failed|was not called)"
         r"|NVRM: None of the NVIDIA (?:devices|graphics adapters) were|do not appear to have an NVIDIA GPU supported"

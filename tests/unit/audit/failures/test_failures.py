@@ -55,6 +55,12 @@ SAMPLES = {
         "nvidia_uvm: Unknown symbol nvUvmInterfaceDisableAccessCntr (err -2)\n"
         "insmod: ERROR: could not insert module nvidia-uvm.ko: Unknown symbol in module"
     ),
+    "dkms-other-module": "Autoinstall on 6.19.0-1-amd64 failed for module(s) zfs(1).",
+    "tls-handshake": "W: Failed to fetch https://mirror.example.org/Packages  gnutls_handshake() failed: Error",
+    "image-missing": "Error response from daemon: manifest for nvidia/cuda:latest not found: manifest unknown",
+    "container-command-missing": (
+        'unable to start container process: exec: "/entrypoint.sh": permission denied: unknown.'
+    ),
     "module-of-another-kernel": "modprobe: ERROR: could not insert 'nvidia': Exec format error",
     "driver-older-than-kernel": "Kernel memory exposure attempt detected from SLUB object 'nvidia_stack_cache'",
     "gpu-bar-invalid": "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:",

@@ -35,7 +35,8 @@ def outcome(entry: dict[str, Any]) -> str:
         return "not named"
     if failure.rule.name in rightly(entry):
         return "right"
-    return "general" if failure.rule.name in entry["also"] else "wrong"
+    also = {name for rule in entry["also"] for name in CLASSES.get(rule, [rule])}
+    return "general" if failure.rule.name in also else "wrong"
 
 
 def counted(half: str) -> Counter[str]:

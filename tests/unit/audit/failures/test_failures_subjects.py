@@ -1,0 +1,170 @@
+"""A rule looks at which module, package, file or image failed: somebody else's fault is not the driver's."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.support.known import BY_NAME, KNOWN
+
+BAD = "Error! Bad return status for module build on kernel: 6.8.0-57-generic (x86_64)\n"
+CONSULT = "Consult /var/lib/dkms/{}/build/make.log for more information.\n".format
+POSTINST = (
+    "dpkg: error processing package {0} (--configure):\n"
+    " installed {0} package post-installation script subprocess returned error exit status 10\n"
+).format
+AUTOINSTALL = (
+    "Autoinstall of module zfs/2.4.1 for kernel 6.19.0-1-amd64 (x86_64)\n"
+    "Running the pre_build script........................(bad exit status: 1)\n"
+    "Failed command:\n"
+    "cd /var/lib/dkms/zfs/2.4.1/build/ && /var/lib/dkms/zfs/2.4.1/build/configure --with-config=kernel\n"
+    f"{CONSULT('zfs/2.4.1')}\n"
+    "Autoinstall on 6.19.0-1-amd64 failed for module(s) zfs(1).\n"
+    "Error! One or more modules failed to install during autoinstall.\n"
+    "run-parts: /etc/kernel/header_postinst.d/dkms exited with return code 1\n"
+)
+NO_RELEASE = "E: The repository 'https://mirror.example.org/deb/amd64  Release' does not have a Release file.\n"
+SHIM = "docker: Error response from daemon: failed to create shim task: OCI runtime create failed: "
+
+#: what each says, and the rule that is right: written down before the rules were tried on them
+TEXTS = {
+    # modules of DKMS's tree
+    "openmediavault-zfs#117": (AUTOINSTALL, "dkms-other-module"),
+    "linuxmint#896": (
+        "make -j8 KERNELRELEASE=7.0.0-28-generic all...(bad exit status: 2)\n"
+        + BAD
+        + CONSULT("v4l2loopback/0.12.7")
+        + "dkms autoinstall on 7.0.0-28-generic/x86_64 failed for v4l2loopback(10)\n",
+        "dkms-other-module",
+    ),
+    "damentz/liquorix-package#166": (
+        BAD + CONSULT("v4l2loopback/0.12.7") + "dkms autoinstall on 6.8.4-amd64/x86_64 succeeded for fwts nvidia\n"
+        "dkms autoinstall on 6.8.4-amd64/x86_64 failed for v4l2loopback(10)\n",
+        "dkms-other-module",
+    ),
+    "openzfs/zfs#9331": (BAD + CONSULT("zfs/0.8.4") + POSTINST("zfs-dkms"), "dkms-other-module"),
+    "daringer/asus-fan#38": (
+        "cleaning build area...(bad exit status: 2)\n" + BAD + CONSULT("asus_fan/git"),
+        "dkms-other-module",
+    ),
+    "strangers' make.log": (
+        "/var/lib/dkms/zfs/2.0.3/build/zfs/vdev.c:12:9: error: implicit declaration of function 'x'",
+        "dkms-other-module",
+    ),
+    "undefined in a stranger's module": (
+        'ERROR: modpost: "x" [/var/lib/dkms/wireguard/1.0/build/wireguard.ko] undefined!',
+        "dkms-other-module",
+    ),
+    "a package of a stranger's module": (POSTINST("virtualbox-dkms"), "dkms-other-module"),
+    "nvidia-fs is not the driver": (BAD + CONSULT("nvidia-fs/2.17.5"), "dkms-other-module"),
+    "both failed": (BAD + CONSULT("zfs/2.4.1") + BAD + CONSULT("nvidia/470.182.03"), "dkms-build"),
+    "both failed, in one line": ("Autoinstall on 6.19 failed for module(s) nvidia(10) zfs(1).", "dkms-build"),
+    "nvidia-container-toolkit#361": (
+        BAD + CONSULT("nvidia-current/535.161.08") + POSTINST("nvidia-kernel-dkms"),
+        "dkms-build",
+    ),
+    "xanmod/linux#323": (BAD + CONSULT("nvidia/510.108.03") + POSTINST("nvidia-dkms-510"), "dkms-build"),
+    # modules that are not loaded
+    "nvidia-prime#20": (
+        "modprobe: ERROR: kmod_module_insert_module() could not find module by name='off'\n"
+        "modprobe: ERROR: could not insert 'off': Unknown symbol in module, or unknown parameter (see dmesg)\n"
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
+        "module-disabled",
+    ),
+    "off, of a newer kmod": ("modprobe: ERROR: could not insert 'off': No such device", "module-disabled"),
+    "off, of an older kmod": (
+        "modprobe: FATAL: Module off not found in directory /lib/modules/5.10.0-28-amd64",
+        "module-disabled",
+    ),
+    "optimus-manager#507": ("systemd-modules-load[252]: Module 'nvidia_uvm' is deny-listed", "module-disabled"),
+    "install /bin/false": (
+        "modprobe: ERROR: command_do() Error running install command '/bin/false' for module nvidia: retcode 1\n"
+        "modprobe: ERROR: could not insert 'nvidia': Invalid argument",
+        "module-disabled",
+    ),
+    "coreos-nvidia-driver#4": (
+        "insmod: ERROR: could not insert module /opt/nvidia/nvidia.ko: Unknown symbol in module",
+        "module-symbol-missing",
+    ),
+    "fl2000_drm#35": ("[ 1166.26] fl2000: Unknown symbol drm_kms_helper_poll_fini (err -2)", "module-symbol-missing"),
+    "a symbol of another version": ("nvidia: Unknown symbol drm_open (err -22)", "module-of-another-kernel"),
+    "nvbio-gpl#7": (
+        "modprobe: ERROR: kmod_module_insert_module() could not find module by name='nvidia_331_uvm'\n"
+        "cudaGetDeviceCount returned 30\n-> unknown error",
+        "uvm-not-loaded",
+    ),
+    "ironhide#165": (
+        "FATAL: Error inserting nvidia_current (/lib/modules/3.0.0/updates/dkms/nvidia.ko): No such device",
+        "no-device",
+    ),
+    # a repository that is not reached is not missing
+    "libnvidia-container#160": (
+        NO_RELEASE
+        + "E: Failed to fetch https://mirror.example.org/deb/Packages  gnutls_handshake() failed: Error in the"
+        " push function.",
+        "tls-handshake",
+    ),
+    "nvidia-docker#714": (
+        "W: Failed to fetch https://mirror.example.org/Packages  gnutls_handshake() failed: Handshake failed",
+        "tls-handshake",
+    ),
+    "nvidia-container-toolkit#1161": (
+        "Err:8 https://mirror.example.org/deb/amd64  Release\n  Could not handshake: Error in the pull function.\n"
+        + NO_RELEASE,
+        "tls-handshake",
+    ),
+    "refused, and so no Release file": (
+        "Err:8 http://mirror.example.org x Release\n  403  Forbidden [IP: 192.0.2.1 80]\n" + NO_RELEASE,
+        "download-refused",
+    ),
+    "moby#51335": (
+        'Error response from daemon: Get "https://registry.example.org/v2/": net/http: TLS handshake timeout',
+        "tls-handshake",
+    ),
+    "nvidia-container-toolkit#207": (NO_RELEASE, "repository-without-release"),
+    # images and their commands
+    "nvidia-docker#1454": (
+        "Error response from daemon: manifest for nvidia/cuda:latest not found: manifest unknown: manifest unknown",
+        "image-missing",
+    ),
+    "Kaixhin/dockerfiles#39": (
+        "docker: Error response from daemon: manifest for own/torch:latest not found.",
+        "image-missing",
+    ),
+    "docker-ocserv#52": (
+        f'{SHIM}unable to start container process: exec: "/entrypoint.sh": permission denied: unknown.',
+        "container-command-missing",
+    ),
+    "gpu-jupyter#39": (
+        'starting container process caused: exec: "tini": executable file not found in $PATH: unknown',
+        "container-command-missing",
+    ),
+    "walkingpad#10": ("Error: pg_config executable not found.", "build-header-missing"),
+    # nothing of ours failed
+    "a stranger's unit": ("systemd[1]: Failed to start nginx.service - A high performance web server.", None),
+    "a stranger's module": (
+        "modprobe: FATAL: Module vboxdrv not found in directory /lib/modules/5.10.0-46-amd64",
+        None,
+    ),
+    "a stranger's module in use": ("rmmod: ERROR: Module zfs is in use", None),
+    "a blacklist that is meant": ("systemd-modules-load[252]: Module 'nouveau' is deny-listed", None),
+}
+
+
+@pytest.mark.parametrize("source", TEXTS)
+def test_the_line_that_names_the_cause_decides(source: str) -> None:
+    text, rule = TEXTS[source]
+    failure = KNOWN.classify(text)
+    assert (failure.rule.name if failure else None) == rule
+
+
+def test_the_evidence_names_whose_module_it_is() -> None:
+    failure = KNOWN.classify(AUTOINSTALL)
+    assert failure is not None
+    assert "zfs" in failure.evidence
+    assert "R470" not in BY_NAME["dkms-other-module"].cure
+
+
+def test_what_fails_without_a_name_is_not_said_to_be_nvidias() -> None:
+    cure = BY_NAME["dkms-build"].cure
+    assert cure.startswith("Read make.log of the module that failed")
+    assert "Where that is nvidia" in cure
