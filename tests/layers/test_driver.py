@@ -8,17 +8,22 @@ import pytest
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
+from hostwright.plan.host.hostfacts import PCI
+from hostwright.plan.model import Answer, Facts
 from hostwright.resources.system.bootloader import BOOT_LOADER
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.driver.failures.kernel import (
     KERNELS,
+    VFIO,
     booted_next,
+    for_vfio,
     kernels_in,
     lacks_driver,
     other_kernel,
 )
 from hostwright.standard.roles.driver.failures.state import DKMS_TREE, read_tree
 from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.states.modprobe import MODPROBE, blacklisted_by, forbidding
 
 Run = Callable[..., CommandResult]
@@ -133,7 +138,7 @@ def test_it_comes_back_after_a_boot(host: Host) -> None:
 
 
 def test_it_is_there_after_the_next_boot(root_run: Run, stack: Stack) -> None:
-    """The kernel that boots next has the module, and neither modprobe.d nor that kernel's command line forbids it."""
+    """The kernel that boots next has the module, and neither modprobe.d nor its command line keeps that from the cards."""
     wanted = stack.section(DriverSection)
     kernels, boot_loader, tree, modprobe = (
         root_run(probe.script).stdout for probe in (KERNELS, BOOT_LOADER, DKMS_TREE, MODPROBE)
@@ -144,6 +149,9 @@ def test_it_is_there_after_the_next_boot(root_run: Run, stack: Stack) -> None:
     boot = booted_next(found, boot_loader)
     words = blacklisted_by(boot.words)
     assert not words, f"after a reboot the module is not loaded: {boot.where} has {' '.join(words)}"
+    cards = gpu_ids(Facts({PCI: Answer(0, root_run(PCI.script).stdout)}))
+    taken = for_vfio(root_run(VFIO.script).stdout, cards)
+    assert not taken, f"after a reboot vfio-pci has the card: {'; '.join(taken)}"
     kernel = other_kernel(found, boot, root_run("uname -r").stdout.strip()) if not boot.unknown else None
     lacking = lacks_driver(kernel, {wanted.version}, read_tree(tree), wanted) if kernel else ""
     assert not kernel or not lacking, f"after a reboot into {kernel.version} there are no GPUs: {lacking} ({boot.why})"

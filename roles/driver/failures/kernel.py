@@ -11,8 +11,9 @@ from packaging.specifiers import SpecifierSet
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.judging.look import Unread
+from hostwright.common.quoting import sh
 from hostwright.common.untrusted import Pattern
-from hostwright.plan.host.hostfacts import UNAME
+from hostwright.plan.host.hostfacts import PCI, UNAME
 from hostwright.plan.model import Change, Probe
 from hostwright.resources.files.paths import content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG
@@ -29,6 +30,7 @@ from hostwright.standard.roles.driver.failures.state import (
 )
 from hostwright.standard.roles.driver.rules import kernels_of
 from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.states.modprobe import MODPROBE, at_this_boot, blacklisted_by, forbidding
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 
@@ -59,6 +61,16 @@ for m in nouveau nova_core nova_drm; do
 done; exit 0"""
 )
 
+#: ``FILE:NUMBER:TEXT`` of each line that gives NVIDIA's cards to vfio-pci or loads that early; no other file has such.
+VFIO = Probe(
+    sh(
+        "grep -anHsE -m 20 %s /etc/modprobe.d/*.conf /run/modprobe.d/*.conf /usr/lib/modprobe.d/*.conf /etc/modules"
+        " /etc/modules-load.d/*.conf /etc/initramfs-tools/modules /etc/dracut.conf.d/*.conf; exit 0",
+        r"^[[:space:]]*(options[[:space:]]+vfio[-_]pci[[:space:]].*10[dD][eE]:|softdep[[:space:]]+(nvidia|nouveau|nova).*vfio[-_]pci"
+        r"|vfio[-_]pci[[:space:]]*$|force_drivers.*vfio[-_]pci)",
+    )
+)
+
 #: apt's own view of what may be upgraded unattended.
 UNATTENDED = Probe(
     "timeout 10 apt-config dump | grep -E '^(Unattended-Upgrade::Package-Blacklist|APT::Periodic)::'; exit 0"
@@ -68,6 +80,7 @@ NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: the role's own
 PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"  #: the role's own
 
 _KERNEL = Pattern(r"(kernel|modules) ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})")
+_GIVEN = Pattern(r"(?i)10de:([0-9a-fA-F]{4})")
 _SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
 
@@ -167,6 +180,22 @@ def blacklisted(look: Look) -> Iterator[str]:
         yield f"/proc/cmdline: {' '.join(words)}"
 
 
+def given_to_vfio(look: Look) -> Iterator[str]:
+    """A line of ``modprobe.d`` gives a card of the host to vfio-pci (``options vfio-pci ids=10de:…``), and a softdep of
+    the driver, /etc/modules or the initramfs loads that first.
+    """
+    look.require(PCI)
+    yield from for_vfio(look.text(VFIO), gpu_ids(look.facts))
+
+
+def for_vfio(text: str, cards: Collection[int]) -> tuple[str, ...]:
+    """The lines in the answer to ``VFIO`` by which vfio-pci has one of these cards before the driver."""
+    lines = text.splitlines()
+    given = [line for line in lines if any(int(row[1], 16) in cards for row in _GIVEN.finditer(line))]
+    loads = [line for line in lines if not _GIVEN.search(line)]
+    return (*given, *loads) if given and loads else ()
+
+
 def forbidden(look: Look) -> Iterator[str]:
     """A file of ``modprobe.d`` that modprobe reads has ``blacklist``, an ``alias`` of another name (off) or an
     ``install`` that loads nothing (/bin/false) for nvidia or nvidia-uvm.
@@ -248,6 +277,15 @@ KERNEL_RULES = (
         " that has the module (GRUB_DEFAULT in /etc/default/grub, or grub-set-default, then update-grub)",
         "GoogleCloudPlatform/compute-gpu-installation#18; dkms(8); GNU GRUB manual, default and saved_entry",
         sign=Sign("driver", next_without_driver, (KERNELS, BOOT_LOADER, DKMS_TREE, DPKG, UNAME), grave=False),
+    ),
+    FailureRule(
+        "card-for-vfio",
+        "",
+        "vfio-pci is loaded before the driver, and takes the card for virtual machines: the host comes back without it",
+        "Where the host itself is to have the card, remove the lines that the evidence names, then run update-initramfs"
+        " -u -k all; where a virtual machine is, take the host out of the role driver",
+        "Linux drivers/vfio/pci/vfio_pci.c, ids; modprobe.d(5), softdep",
+        sign=Sign("driver", given_to_vfio, (VFIO, PCI), grave=False),
     ),
     FailureRule(
         "nouveau-not-blocked",

@@ -84,6 +84,11 @@ DRIVER = (
         cure="rm /lib/modprobe.d/planted.conf /etc/modprobe.d/planted.conf", quick=True,
     ),
     plant(
+        "a card for virtual machines at the next boot", "driver",
+        "printf '%s\\n' 'options vfio-pci ids=10de:1eb8' 'softdep nvidia pre: vfio-pci' >/etc/modprobe.d/vfio.conf",
+        rules="card-for-vfio", cure="rm /etc/modprobe.d/vfio.conf", quick=True,
+    ),
+    plant(
         "nvidia-uvm not loaded", "driver", "rmdir /sys/module/nvidia_uvm || rm -r /sys/module/nvidia_uvm",
         rules="uvm-not-loaded", states=(MODULE,), quick=True,
     ),

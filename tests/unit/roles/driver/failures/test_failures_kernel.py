@@ -16,7 +16,7 @@ from hostwright.resources.system.kernel import Initramfs
 from hostwright.standard.roles.driver.failures import build as driver_build
 from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
-from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UNATTENDED
+from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UNATTENDED, VFIO
 from hostwright.standard.roles.driver.states.modprobe import MODPROBE
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 from tests.unit.roles import test_role_base
@@ -156,6 +156,14 @@ def test_a_command_line_that_kept_the_module_away_is_the_reason() -> None:
         "module-blacklisted-at-boot": ["/proc/cmdline: module_blacklist=nvidia"]
     }
     assert findings({MODPROBE: "kernel modprobe.blacklist=nvidia\n"}) == {}  # loaded by its name all the same
+
+
+def test_a_card_that_vfio_takes_first_is_told_with_what_loads_that() -> None:
+    given = "/etc/modprobe.d/vfio.conf:1:options vfio-pci ids=10DE:1eb8,10de:10f8\n"
+    early = "/etc/initramfs-tools/modules:12:vfio-pci\n"
+    assert findings({VFIO: given + early}) == {"card-for-vfio": [given.strip(), early.strip()]}
+    assert findings({VFIO: given}) == {}  # nobody loads it
+    assert findings({VFIO: given.replace("1eb8", "2330") + early}) == {}  # another card
 
 
 def test_a_file_that_keeps_the_module_away_is_the_reason() -> None:
