@@ -138,7 +138,7 @@ def test_it_comes_back_after_a_boot(host: Host) -> None:
 
 
 def test_it_is_there_after_the_next_boot(root_run: Run, stack: Stack) -> None:
-    """The kernel that boots next has the module, and neither modprobe.d nor its command line keeps that from the cards."""
+    """The kernel that boots next has the module, and neither modprobe.d nor its command line keeps it away."""
     wanted = stack.section(DriverSection)
     kernels, boot_loader, tree, modprobe = (
         root_run(probe.script).stdout for probe in (KERNELS, BOOT_LOADER, DKMS_TREE, MODPROBE)

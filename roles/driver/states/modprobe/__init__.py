@@ -24,7 +24,7 @@ NEEDED = ("nvidia", "nvidia_uvm")  #: without these no CUDA program runs
 FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")  #: the others serve displays
 MARK = "# commented out by Hostwright: "  #: before somebody's line; no character of it is special to sed or grep
 
-MODPROBE = Probe(sh_file(__file__, "sh/modprobe.sh", directories=" ".join(DIRECTORIES)))
+MODPROBE = Probe(sh_file(__file__, "look.sh", directories=" ".join(DIRECTORIES)))
 _MARKED = Probe(sh("grep -ls %s %s/*.conf; exit 0", f"^{MARK}", ETC))
 
 _ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):\s*(alias|blacklist|install)\s+(nvidia\S*)\s*(.*)")
@@ -110,7 +110,7 @@ class ModulesAllowed:
         if not rows:
             return None
         paths = tuple(dict.fromkeys(row.path for row in rows))
-        script = sh_file(__file__, "sh/allow.sh", etc=ETC, mark=MARK) + "".join(
+        script = sh_file(__file__, "allow.sh", etc=ETC, mark=MARK) + "".join(
             sh("allow %s %s\n", path, "\n".join(_comment_out(row) for row in rows if row.path == path))
             for path in paths
         )
@@ -155,7 +155,7 @@ class LinesBack:
         paths = facts[_MARKED].text.splitlines()
         if not paths:
             return None
-        script = sh_file(__file__, "sh/forbid.sh", etc=ETC, mark=MARK)
+        script = sh_file(__file__, "forbid.sh", etc=ETC, mark=MARK)
         return Change("modules at boot", f"our changes to {few(paths)}", "as before them", (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
