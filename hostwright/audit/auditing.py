@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from hostwright.apply.events import Event
 from hostwright.audit.failures.units import read_journals, unit_journals
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
+from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
 from hostwright.audit.judging.audited import audit_probes, rules_of
 from hostwright.audit.judging.judging import judge, unread
 from hostwright.audit.judging.outliers import spreads
@@ -35,8 +36,11 @@ class HostAudited(Event):
     audit: HostAudit
 
 
-def audit_host(member: Member, connect: Connect, *, sudo: bool = True) -> tuple[HostAudit, Facts | None]:
-    """The audit of a host and the facts behind it; a host that cannot be read is ``unread``, never an error.
+def audit_host(
+    member: Member, connect: Connect, *, sudo: bool = True, known: KnownHardware = NOTHING_KNOWN
+) -> tuple[HostAudit, Facts | None]:
+    """The audit of a host and the facts behind it; a host that cannot be read is ``unread``, never an error. ``known``
+    is what earlier audits found of its hardware.
 
     Raises ``Stopped`` when the operator ends the audit.
     """
@@ -47,7 +51,7 @@ def audit_host(member: Member, connect: Connect, *, sudo: bool = True) -> tuple[
         raise
     except HostError as error:
         return unread(member, error.sentence, now(), error.lead), None
-    return judged(member, facts, now()), facts
+    return judged(member, facts, now(), known), facts
 
 
 def examine(
@@ -74,11 +78,11 @@ def examine(
     return Examination(findings, f"{seen} on the host ({count(signs, 'sign')} looked for{more})", journals)
 
 
-def judged(member: Member, facts: Facts, at: datetime) -> HostAudit:
+def judged(member: Member, facts: Facts, at: datetime, known: KnownHardware = NOTHING_KNOWN) -> HostAudit:
     """What these facts say about a host; never an error, whatever the host put into them."""
     try:
         with guarded(member.name):
-            return judge(member, facts, at)
+            return judge(member, facts, at, known)
     except HostError as error:
         return unread(member, error.sentence, at)
 

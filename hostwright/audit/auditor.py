@@ -15,6 +15,7 @@ from hostwright.audit.auditing import HostAudited, audit_host, fleet_audit, judg
 from hostwright.audit.auditstore import AuditStore
 from hostwright.audit.failures import FailureRule, catalogue
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
+from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
 from hostwright.audit.judging.judging import unread
 from hostwright.audit.reports.ages import Ages
 from hostwright.common.errors import HostError, Stopped
@@ -111,11 +112,11 @@ class Auditor:
 
     def _probed(self) -> tuple[list[HostAudit], Interrupted | None]:
         connections = Connections(self._password)
-        by_name, cut = self.members.by_name, None
+        by_name, cut, known = self.members.by_name, None, self.memory.hardware()
         with self._audience.shown(self.members) as emit:
 
             def audited(name: str) -> HostAudit:
-                return self._audit_one(by_name[name], connections, emit)
+                return self._audit_one(by_name[name], connections, emit, known.get(name, NOTHING_KNOWN))
 
             try:
                 results = on_each(tuple(by_name), audited, stop=connections.close, at_once=self._options.at_once)
@@ -131,8 +132,8 @@ class Auditor:
             hosts.append(audits.get(member.name) or unread(member, sentence, now(), lead))
         return hosts, cut
 
-    def _audit_one(self, member: Member, connections: Connections, emit: Emit) -> HostAudit:
-        audit, facts = audit_host(member, connections.connect, sudo=self._options.sudo)
+    def _audit_one(self, member: Member, connections: Connections, emit: Emit, known: KnownHardware) -> HostAudit:
+        audit, facts = audit_host(member, connections.connect, sudo=self._options.sudo, known=known)
         if facts is not None:
             self.memory.keep(member.name, facts, datetime.fromisoformat(audit.at))
         audit = self.memory.clean(audit)
@@ -141,8 +142,8 @@ class Auditor:
 
     def _stored(self) -> list[HostAudit]:
         """The same hosts, from the facts that the last audit of each stored."""
-        hosts = []
+        hosts, known = [], self.memory.hardware()
         for member in self.members:
-            stored = self.memory.facts(member.name)
-            hosts.append(judged(member, *stored) if stored else unread(member, NEVER_SEEN, now()))
+            stored, before = self.memory.facts(member.name), known.get(member.name, NOTHING_KNOWN)
+            hosts.append(judged(member, *stored, before) if stored else unread(member, NEVER_SEEN, now()))
         return hosts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -10,6 +10,7 @@ from functools import cached_property
 from hostwright.apply.journal.redaction import Redactor, secrets_in
 from hostwright.audit.besteffort import BestEffort
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
+from hostwright.audit.hardware.known import KnownHardware
 from hostwright.audit.history import FactStore, History
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.trend import TrendPoint
@@ -78,6 +79,10 @@ class AuditStore:
     def ages(self) -> Ages:
         """Since when each host has had its status; empty where the history cannot be read."""
         return self._attempt(lambda: self._history.ages(self._inventory)) or {}
+
+    def hardware(self) -> Mapping[str, KnownHardware]:
+        """What the audits of the last days found of each host's hardware; empty where the history cannot be read."""
+        return self._attempt(lambda: self._history.hardware(self._inventory)) or {}
 
     def trend(self) -> Sequence[TrendPoint]:
         """How the fleet went, day by day."""

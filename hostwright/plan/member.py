@@ -22,6 +22,7 @@ from hostwright.common.secret import Secret
 from hostwright.common.templates import STANDARD
 from hostwright.inventory import Binder, Host, Inventory
 from hostwright.plan.desired import Desired
+from hostwright.plan.facts.expected import read_expected_gpus
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host.occupancy import Occupancies
 from hostwright.plan.model import Facts, RetryRule
@@ -73,14 +74,15 @@ class Member:
     def wants(self) -> Wants:
         """What is wanted of it and of all hosts with the same stack, roles and variables."""
         given = (self.stack, self.roles, self.variables, self.all_roles, self.templates, self.of_host, self.packages)
+        gpus = read_expected_gpus(self.host)
 
         def make() -> Wants:
             return Wants(
                 self.stack, self.roles, self.variables, self.force, self.all_roles, self.templates, self.of_host,
-                self.memory, self.packages,
+                self.memory, self.packages, gpus,
             )  # fmt: skip
 
-        return self.memory.kept("wants", (self.force, *map(Same, given)), make)
+        return self.memory.kept("wants", (self.force, gpus, *map(Same, given)), make)
 
     @property
     def wanted(self) -> Wanted:

@@ -15,13 +15,13 @@ from hostwright.apply.events import Emit, Note, Observed
 from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.host.jobrunner import JobLost, JobRunner
 from hostwright.apply.locking.runlock import HostLock
-from hostwright.audit.hardware.expected import GPUS, read_expected_gpus, read_expected_models
 from hostwright.audit.judging.audited import cards_of
 from hostwright.audit.judging.look import Look, Unread
 from hostwright.common.errors import Locked, NotAnswered, ProtocolError
 from hostwright.common.text import count, short
 from hostwright.common.untrusted import whole
 from hostwright.plan import probing
+from hostwright.plan.facts.expected import GPUS, read_expected_gpus, read_expected_models
 from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member

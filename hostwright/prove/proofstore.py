@@ -13,9 +13,9 @@ from pathlib import Path
 
 from hostwright.apply.journal.redaction import Redactor, secrets_in
 from hostwright.audit.besteffort import BestEffort
-from hostwright.audit.history.opening import opened
 from hostwright.audit.history.pruning import DAY_S, KEEP_DAYS
 from hostwright.audit.history.reading import inventory_id
+from hostwright.audit.history.schema import opened
 from hostwright.audit.history.store import FILE
 from hostwright.audit.history.writing import epoch
 from hostwright.common.places import place_of, state_root

@@ -86,6 +86,7 @@ class CheckedHost:
 
 
 HOST = pytest.StashKey[CheckedHost]()
+INVENTORY = pytest.StashKey[str]()  #: the inventory's place, by which records name it
 SAID = pytest.StashKey[Said]()
 BROKEN = pytest.StashKey[ConftestImportFailure]()  #: the site's conftest.py that cannot be read
 UNREAD = pytest.StashKey[list[tuple[str, str]]]()  #: role, and why a file of its checks cannot be imported
@@ -148,6 +149,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     vault = Vault(lambda: map(Secret, opening["vault"]))
     site, settings = Site(Path(option("--hw-site"))), opening["settings"]
     roster = Roster.load([*map(Path, option("--hw-inventory") or ())], site=site, settings=settings, vault=vault)
+
+    session.config.stash[INVENTORY] = str(roster.path)
 
     def crew(order: Order) -> HostCrew:
         items = [item for item in session.items if _role_of(item) in order["roles"]]
@@ -276,6 +279,12 @@ def _why(call: pytest.CallInfo[None]) -> str:
 def member(pytestconfig: pytest.Config) -> Member:
     """The host under test with its stack and bound variables."""
     return pytestconfig.stash[HOST].member
+
+
+@pytest.fixture(scope="session")
+def inventory(pytestconfig: pytest.Config) -> str:
+    """The inventory's place, by which records name it."""
+    return pytestconfig.stash[INVENTORY]
 
 
 @pytest.fixture(scope="session")

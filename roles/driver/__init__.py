@@ -13,7 +13,7 @@ from hostwright.resources.packages.debfile import DebFile
 from hostwright.resources.system.accounts import SystemUser
 from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
 from hostwright.standard.roles.driver.section import DriverSection
-from hostwright.standard.roles.driver.states.gpu_use import GpuPresent, HasNvSwitch, ReloadTakesGpus
+from hostwright.standard.roles.driver.states.gpu_use import AllGpusPresent, GpuPresent, HasNvSwitch, ReloadTakesGpus
 from hostwright.standard.roles.driver.states.others import no_other_driver
 from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile, WithDriver
 
@@ -38,6 +38,8 @@ def driver(v: Driver, host: Wanted) -> Iterator[Resource]:
     installer = stack.artifact(wanted.artifact)
     runfile = NvidiaRunfile(installer, wanted.version, v.flags, v.force or host.force, allowed=v.force)
     yield GpuPresent()
+    if host.gpus is not None:
+        yield AllGpusPresent(host.gpus)
     yield from no_other_driver(host)
     yield File("/etc/modules-load.d/hostwright-nvidia.conf", host.render("driver/modules.conf.j2"))
     yield runfile

@@ -8,7 +8,13 @@ import pytest
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
+from hostwright.audit.hardware.gpu import Gpu
+from hostwright.audit.hardware.known import NOTHING_KNOWN
+from hostwright.audit.history import History
+from hostwright.common.places import state_root
+from hostwright.plan.facts.expected import read_expected_gpus
 from hostwright.plan.host.hostfacts import PCI
+from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Facts
 from hostwright.resources.system.bootloader import BOOT_LOADER
 from hostwright.stack.stack import Stack
@@ -22,6 +28,7 @@ from hostwright.standard.roles.driver.failures.kernel import (
     other_kernel,
 )
 from hostwright.standard.roles.driver.failures.state import DKMS_TREE, read_tree
+from hostwright.standard.roles.driver.nvsmi.fields import bus_address
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.states.modprobe import MODPROBE, blacklisted_by, forbidding
@@ -94,6 +101,17 @@ def test_nvidia_smi_lists_every_card(host: Host, root_run: Run) -> None:
     on_bus = cards_on_the_bus(root_run)
     assert on_bus > 0, "the PCI bus shows no NVIDIA card"
     assert cards == on_bus, f"nvidia-smi lists {cards} of {on_bus} cards"
+
+
+def test_every_card_of_the_inventory_is_there(host: Host, root_run: Run, member: Member, inventory: str) -> None:
+    """The PCI bus shows as many cards as the inventory says that the host has, where it says so."""
+    declared, on_bus = read_expected_gpus(member.host), cards_on_the_bus(root_run)
+    known = History(state_root()).hardware(inventory).get(member.name, NOTHING_KNOWN)
+    rows = host.run("nvidia-smi --query-gpu=pci.bus_id,uuid --format=csv,noheader").stdout.splitlines()
+    present = [row.partition(",")[::2] for row in rows]
+    gone = known.missing(Gpu(0, bus_address(bus.strip()), uuid.strip()) for bus, uuid in present)
+    names = "".join(f"; gone since an earlier audit: card at {card.name}" for card in gone)
+    assert declared is None or on_bus >= declared, f"{on_bus} of {declared} GPUs (hostwright_gpus){names}"
 
 
 def test_cuda_starts(run_program: Run, root_run: Run) -> None:

@@ -27,14 +27,15 @@ GPU_WORDS = {"gpu", "gpus", "card", "cards", "ecc"}
 KNOW_GPUS = {
     "apply/disturb/draining.py",  # which of them a host's work uses, for the site's commands
     "audit/failures/document.py",
-    "audit/failures/treatment.py",
     "audit/fleetaudit.py",
-    "audit/hardware/expected.py",
+    "plan/facts/expected.py",
     "audit/hardware/gpu.py",  # the values
+    "audit/hardware/known.py",
     "audit/history/hosthistory.py",
     "audit/history/items.py",
     "audit/history/moving.py",
     "audit/history/reading.py",
+    "audit/history/remembering.py",
     "audit/judging/alike.py",
     "audit/judging/audited.py",
     "audit/judging/judging.py",
@@ -52,9 +53,6 @@ KNOW_GPUS = {
     "prove/judging.py",  # the device of a measurement that has none
     "prove/model.py",
     "prove/reading.py",
-    "rebuild/ways/diagnosis.py",
-    "rebuild/ways/hardware.py",
-    "rebuild/ways/looking.py",
     "rebuild/ways/means.py",
     "stack/rules.py",
 }

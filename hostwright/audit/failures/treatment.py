@@ -14,10 +14,6 @@ from typing import Literal, TypeAlias
 HardwareWay = Literal["power cycle", "hand over"]
 
 
-#: the name under which a rebuild records that a host has fewer cards than the inventory says, which no rule recognises
-FEWER_CARDS = "gpus-fewer"
-
-
 @dataclass(frozen=True, slots=True)
 class Hardware:
     """The failure is, or may be, a hardware fault. ``source`` says where that is known from. ``gently``: a reboot does

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from functools import cache
 from typing import NamedTuple
 
@@ -17,12 +17,13 @@ from pydantic import TypeAdapter
 
 from hostwright.audit.fleetaudit import GPU_LAYER, HostAudit
 from hostwright.audit.hardware.gpu import Gpu
+from hostwright.audit.hardware.known import KnownCard, known_card
 
 STATUS, STACK, LAYER = "status", "stack", "layer"
 READING, DEVIATION, FINDING, CARD = "reading", "deviation", "finding", "card"
 
 TEXT_CHARACTERS = 2000  #: of each text of a host that are kept
-CARD_CHARACTERS = 300  #: of each value of a card: four of them are stored as one text
+CARD_CHARACTERS = 150  #: of each value of a card: eight of them are stored as one text
 GRAVE, WARNING = "grave", "warning"
 
 
@@ -42,24 +43,13 @@ class Item(NamedTuple):
 
 
 @cache
-def _card_adapter() -> TypeAdapter[tuple[str, str, str, str]]:
-    return TypeAdapter(tuple[str, str, str, str])
+def _card_adapter() -> TypeAdapter[tuple[str, ...]]:
+    return TypeAdapter(tuple[str, ...])
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """What identifies a card."""
-
-    bus: str
-    model: str
-    serial: str
-    uuid: str
-    vbios: str
-
-    @classmethod
-    def of(cls, bus: str, have: str) -> Card:
-        """The card that an item describes: the inverse of ``_card``."""
-        return cls(bus, *_card_adapter().validate_json(have))
+def card_of(bus: str, have: str) -> KnownCard:
+    """The card that an item describes: the inverse of ``_card``. Earlier versions stored only its first four values."""
+    return KnownCard(bus, *_card_adapter().validate_json(have)[: len(fields(KnownCard)) - 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +123,7 @@ def _items(audit: HostAudit) -> Iterator[tuple[Item, str]]:
 
 
 def _card(gpu: Gpu) -> str:
-    return json.dumps([kept(value)[:CARD_CHARACTERS] for value in (gpu.model, gpu.serial, gpu.uuid, gpu.vbios)])
+    return json.dumps([kept(value)[:CARD_CHARACTERS] for value in astuple(known_card(gpu))[1:]])
 
 
 def kept(text: str) -> str:

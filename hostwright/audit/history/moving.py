@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from hostwright.audit.history.items import CARD, LAYER, READING, STACK, STATUS, Card, Item
+from hostwright.audit.history.items import CARD, LAYER, READING, STACK, STATUS, Item, card_of
 
 VALUES = frozenset({STATUS, STACK, LAYER, READING})
 
@@ -48,6 +48,9 @@ def _worth_reporting(change: FactChange) -> bool:
         return change.item.kind not in VALUES
     if change.item.kind in VALUES:
         return change.before.have != change.after.have
+    if change.item.kind == CARD:
+        before, after = (card_of(item.name, item.have) for item in (change.before, change.after))
+        return before.differs(after)
     return (change.before.have, change.before.want) != (change.after.have, change.after.want)
 
 
@@ -59,6 +62,4 @@ def shown(item: Item | None) -> str | None:
     """The value of a fact in words; ``None`` for no fact."""
     if item is None or item.kind != CARD:
         return item.have if item else None
-    card = Card.of(item.name, item.have)
-    known = {"serial": card.serial, "": card.uuid, "VBIOS": card.vbios}
-    return ", ".join([card.model or "unknown", *(f"{name} {value}".strip() for name, value in known.items() if value)])
+    return str(card_of(item.name, item.have))

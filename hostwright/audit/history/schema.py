@@ -1,4 +1,4 @@
-"""The tables of the history, and the migrations from earlier versions.
+"""The tables of the history, the migrations from earlier versions, and opening its file, an SQLite database.
 
 ``audit`` has one row for each audit, ``seen`` one for each host in it. Facts are written when they change, not each
 time they are read: a ``span`` says that a ``fact`` held from one audit (``since``) until another in which it no longer
@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import sqlite3
 
+from hostwright.apply.journal.sqlitefile import SqliteFile
 from hostwright.common.errors import InputError
+
+CACHE_KIB = 64 * 1024  #: of pages in memory: adding an audit reads the current facts of every host
 
 #: element N migrates a file from version N to N + 1; elements that were released are never edited
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -100,3 +103,13 @@ def migrate(db: sqlite3.Connection) -> None:
 def version_of(db: sqlite3.Connection) -> int:
     """The schema version of a file; 0 for a new one."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    migrate(db)
+    db.execute("PRAGMA foreign_keys=ON")
+    db.execute("PRAGMA synchronous=NORMAL")  # a power cut may lose the last audit, but never damages the file
+    db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+
+
+opened = SqliteFile(_prepare, "a new history begins with the next audit").opened

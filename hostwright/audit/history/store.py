@@ -10,10 +10,11 @@ from sqlite3 import Connection
 
 from hostwright.apply.journal.selecting import check_sets, named_sets, sets_of_runs
 from hostwright.audit.fleetaudit import FleetAudit
-from hostwright.audit.history import comparing, pruning, reading, trending
+from hostwright.audit.hardware.known import KnownHardware
+from hostwright.audit.history import comparing, pruning, reading, remembering, trending
 from hostwright.audit.history.hosthistory import FleetDiff, HostHistory
 from hostwright.audit.history.items import STATUS, Item
-from hostwright.audit.history.opening import opened
+from hostwright.audit.history.schema import opened
 from hostwright.audit.history.writing import entry, write
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.trend import TrendPoint
@@ -74,6 +75,11 @@ class History:
         """Since when each host has had its status, deviations and findings. ``reports.ages`` describes the keys."""
         with self._reading(inventory) as (db, number):
             return reading.ages(db, number)
+
+    def hardware(self, inventory: str | Path, now: datetime | None = None) -> Mapping[str, KnownHardware]:
+        """What the audits of the last days found of the hardware of each host."""
+        with self._reading(inventory) as (db, number):
+            return remembering.hardware(db, number, now or datetime.now(UTC))
 
     def since_when(self, inventory: str | Path, hosts: Iterable[str]) -> Mapping[str, datetime]:
         """Since when each of these hosts has had its status."""

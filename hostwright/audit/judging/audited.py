@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from hostwright.common.canonical import Same
 from hostwright.plan.member import Member
 from hostwright.plan.model import Probe
 from hostwright.plan.probing import ordered
+from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.wants import Wants
 
 
@@ -32,10 +34,14 @@ class AuditScope:
         return self.wants.memory.kept("named", (Same(self.rules), text), lambda: self.rules.named(text))
 
     @cached_property
+    def own_cards(self) -> tuple[Cards, ...]:
+        """How cards are read by the roles of these hosts: of others it is not known whether any can be read."""
+        return _readers(self.wants.of_host or self.wants.roles)
+
+    @cached_property
     def cards(self) -> tuple[Cards, ...]:
         """How cards are read, by every role that there is: a host has its cards whatever its roles are."""
-        parts = (role.part("gpus") for role in self.wants.all_roles)
-        return tuple(part.CARDS for part in parts if part is not None)
+        return _readers(self.wants.all_roles)
 
     @cached_property
     def probes(self) -> tuple[Probe, ...]:
@@ -49,6 +55,11 @@ class AuditScope:
     def unprivileged(self) -> tuple[Probe, ...]:
         """Those that need no root."""
         return tuple(probe for probe in self.probes if not probe.root)
+
+
+def _readers(roles: Iterable[Role]) -> tuple[Cards, ...]:
+    parts = (role.part("gpus") for role in roles)
+    return tuple(part.CARDS for part in parts if part is not None)
 
 
 def audited(member: Member) -> AuditScope:

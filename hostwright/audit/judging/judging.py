@@ -17,34 +17,39 @@ from hostwright.audit.fleetaudit import (
     Reading,
     worst,
 )
+from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
 from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, alike, events_of, gpus_of, readings_of
 from hostwright.audit.judging.audited import audited
 from hostwright.audit.judging.drift import last_good, shown
-from hostwright.audit.judging.look import Look
+from hostwright.audit.judging.look import Cards, Look, Unread
 from hostwright.audit.readings.answers import RELEASE_LAYER
 from hostwright.common.errors import NOT_IN_TIME, Finding, NotAnswered
+from hostwright.plan.facts.expected import read_expected_gpus
 from hostwright.plan.host import release
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts
 from hostwright.plan.planning import notes_on, off_roles
 
+CARDS = "cards"  #: the check that could not be made where no card could be read
 Found = Finding | NotChecked  #: what comes of a rule on a host
 
 
-def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
-    """The audit of a host by these facts, which were read ``at`` that time. Of hosts that answer alike, everything is
-    judged once but what depends on the time (``member.memory``)."""
+def judge(member: Member, facts: Facts, at: datetime, known_before: KnownHardware = NOTHING_KNOWN) -> HostAudit:
+    """The audit of a host by these facts, which were read ``at`` that time; ``known_before`` is what earlier audits
+    found of its hardware. Of hosts that answer alike, everything is judged once but what depends on the time
+    (``member.memory``)."""
     memory, looks_at = member.memory, audited(member)
+    hardware = replace(known_before, gpus=read_expected_gpus(member.host))
     if refusal := memory.judged("refusal", facts, release.refusal):
         return unread(member, refusal, at)
-    first = Look(member.desired, member.variables, facts, {}, at, looks_at.cards, looks_at.named, memory)
+    first = Look(member.desired, member.variables, facts, {}, at, looks_at.cards, looks_at.named, hardware, memory)
     known = alike(first, looks_at)
     look = replace(first, changes=known.changes)
     read = readings_of(looks_at.wants.audit_values, look) if known.readings is OPEN else known.readings
     found = known.found(look, looks_at.rules)
     record = memory.judged("recorded", facts, _record)
     deviations = tuple(_deviations(member, known, read, record))
-    not_checked = tuple(_not_checked(known, found))
+    not_checked = (*_not_checked(known, found), *_unread_cards(look, looks_at.own_cards))
     not_checked += tuple(_others_late(member, facts, not_checked)) if facts.late else ()
     findings = tuple(one for one in found if isinstance(one, Finding))
     names = (*known.changes, GPU_LAYER)
@@ -80,7 +85,7 @@ def unread(member: Member, sentence: str, at: datetime, lead: str = "") -> HostA
 
 def unprobed(skipped: NotChecked) -> bool:
     """Whether its probes were not asked or hung: then its layer is not known."""
-    return skipped.reason == NOT_ASKED or skipped.reason.startswith(NOT_IN_TIME)
+    return skipped.check == CARDS or skipped.reason == NOT_ASKED or skipped.reason.startswith(NOT_IN_TIME)
 
 
 def _deviations(
@@ -105,6 +110,17 @@ def _not_checked(known: Alike, found: Iterable[Found]) -> Iterator[NotChecked]:
     for differs in known.states.values():
         yield from differs.not_checked
     yield from (one for one in found if isinstance(one, NotChecked))
+
+
+def _unread_cards(look: Look, own: Iterable[Cards]) -> Iterator[NotChecked]:
+    """That no card could be read, of a host that has cards and a role that reads them."""
+    try:
+        if any(cards.on_bus(look.facts) for cards in own):
+            _ = look.gpus
+    except KeyError:  # the bus was not probed
+        return
+    except (Unread, NotAnswered) as error:
+        yield NotChecked(GPU_LAYER, CARDS, str(error))
 
 
 def _others_late(member: Member, facts: Facts, not_checked: Iterable[NotChecked]) -> Iterator[NotChecked]:

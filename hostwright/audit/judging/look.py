@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
+from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
 from hostwright.common.canonical import Same
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.desired import Desired
@@ -38,7 +39,7 @@ class Look:
     ``changes`` is what differs, by role, as ``invoke plan`` would show it. ``variables`` are the roles' bound
     variables. Facts may be incomplete (an audit without sudo, or an old one): read them with ``answer``. ``cards`` are
     the ways in which roles read cards. ``named`` finds a known failure by its message in a text: its name, and the line
-    with it.
+    with it. ``known`` is what its inventory and earlier audits say about its hardware.
     """
 
     desired: Desired
@@ -48,6 +49,7 @@ class Look:
     now: datetime
     cards: tuple[Cards, ...] = ()
     named: Callable[[str], tuple[str, str] | None] = lambda _: None
+    known: KnownHardware = NOTHING_KNOWN
     #: what was judged of this host, and of others in the same run
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
 
@@ -142,7 +144,7 @@ class Look:
 
 _WHOLE = ""  #: a part itself; of one by role, its names
 NOW = ("now", _WHOLE)  #: the question of what depends on the time
-_VALUES = ("now", "named")  #: parts that are compared by their value; others are, by being the same object
+_VALUES = ("now", "named", "known")  #: parts that are compared by their value; others are, by being the same object
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ class NotedLook(Look):
                 return _NotedDesired.of(part, self)
             case "changes" | "variables":
                 return _NotedMapping(part, name, self)
-            case "now" | "cards" | "named":
+            case "now" | "cards" | "named" | "known":
                 self.token((name, _WHOLE))
         return part
 

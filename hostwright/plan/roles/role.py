@@ -47,13 +47,14 @@ class Wanted:
 
     ``force`` means that running work may be disturbed or ended (``--force``). ``roles`` are all roles of the host with
     their variables, in order, even those that ``--roles`` leaves out. ``templates`` are the folders in which templates
-    are looked for.
+    are looked for. ``gpus`` is how many GPUs the inventory says that the host has, where it says so.
     """
 
     stack: Stack
     force: bool = False
     roles: tuple[tuple[Role, Any], ...] = ()
     templates: tuple[Path, ...] = (STANDARD,)
+    gpus: int | None = None
 
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:

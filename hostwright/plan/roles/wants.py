@@ -7,7 +7,7 @@ A role's function is called once for all hosts that have the same for it. It may
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -41,11 +41,12 @@ class Wants:
     memory: Memory = field(compare=False, repr=False)
     #: from which the packages of the distribution come; ``None``: from its archive
     packages: PackageMirror | None = None
+    gpus: int | None = None  #: how many GPUs the hosts have, as their inventory says
 
     @cached_property
     def wanted(self) -> Wanted:
         """What the roles get beside their own variables."""
-        return Wanted(self.stack, self.force, self._bound(self.of_host or self.roles), self.templates)
+        return Wanted(self.stack, self.force, self._bound(self.of_host or self.roles), self.templates, self.gpus)
 
     @cached_property
     def desired(self) -> Desired:
@@ -91,7 +92,7 @@ def desire(
     memory, chosen = memory or Memory(), tuple(roles)
     before = goes_before(role for role, _ in chosen)
     names = tuple(role.name for role, _ in wanted.roles)
-    same = (Same(wanted.stack), wanted.force, wanted.templates, names, Same(packages))
+    same = (Same(wanted.stack), wanted.force, wanted.templates, wanted.gpus, names, Same(packages))
 
     def states(role: Role, values: object) -> DesiredRole:
         def of_role(wish: _Wish) -> DesiredRole:
@@ -121,7 +122,7 @@ class _Wish:
         return tuple(Same(values) for _, values in self.wanted.roles)
 
     def noting(self, notes: Notes) -> _Wish:
-        wanted = _NotedWanted(self.wanted.stack, self.wanted.force, self.wanted.roles, self.wanted.templates)
+        wanted = _NotedWanted(*(getattr(self.wanted, part.name) for part in fields(Wanted)))
         object.__setattr__(wanted, "noted", lambda: notes.setdefault(_OTHERS, self.token(_OTHERS)))
         return _Wish(wanted)
 

@@ -40,9 +40,8 @@ class Diagnosis:
 
     ``power`` is ``None`` where the inventory names no BMC. ``audit`` and ``plan`` are ``None`` where the host could not
     be looked at. ``history`` are the rebuilds of this host within ``LATELY``, in any order, and ``tried`` the ways that
-    this rebuild has taken already. ``seen_gpus`` are those on the PCI bus: without its driver no card is listed.
-    ``treatments`` say what is to be done about each known failure, by its name. ``running`` names everybody whose work
-    runs there, and ``disturbed`` those of them whom ``plan`` disturbs.
+    this rebuild has taken already. ``treatments`` say what is to be done about each known failure, by its name.
+    ``running`` names everybody whose work runs there, and ``disturbed`` those of them whom ``plan`` disturbs.
     """
 
     host: str
@@ -56,8 +55,6 @@ class Diagnosis:
     history: tuple[Rebuild, ...] = ()
     tried: tuple[Way, ...] = ()
     can_reinstall: Reinstall = ""
-    expected_gpus: int | None = None
-    seen_gpus: int | None = None
     treatments: Mapping[str, Treatment] = field(default_factory=dict)
     running: tuple[str, ...] = ()
     disturbed: tuple[str, ...] = ()

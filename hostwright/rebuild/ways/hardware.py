@@ -6,13 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.audit.failures import Hardware
-from hostwright.audit.failures.treatment import FEWER_CARDS
 from hostwright.common.errors import Finding
 from hostwright.rebuild.rebuild import Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis
-
-#: fewer cards on the PCI bus than the inventory says
-FEWER = Hardware("hand over", "Azure/azurehpc-health-checks azure_gpu_count.nhc", tries=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,6 @@ class Broken:
 def broken(diagnosis: Diagnosis) -> tuple[Broken, ...]:
     """The failures of the hardware on this host; what is another one seen from another side, and curable, is none."""
     failures = [failure for finding in diagnosis.findings for failure in _broken(diagnosis, finding)]
-    failures += _fewer(diagnosis)
     explained = {key for failure in failures if not failure.spent for key in failure.cure.explains}
     return tuple(failure for failure in failures if failure.key not in explained)
 
@@ -51,17 +46,6 @@ def _broken(diagnosis: Diagnosis, finding: Finding) -> Iterator[Broken]:
         yield _one(diagnosis, case.name, case.treatment, case.text)
     if not cases:
         yield _one(diagnosis, finding.rule, cure, f"{finding.cause} ({_first(finding)})")
-
-
-def _fewer(diagnosis: Diagnosis) -> Iterator[Broken]:
-    """Whether cards are missing. None at all is what a rule tells, which knows whether the bus could be read; nor can
-    fewer be on the bus than their driver lists.
-    """
-    seen, expected = diagnosis.seen_gpus, diagnosis.expected_gpus
-    listed = len(diagnosis.audit.gpus) if diagnosis.audit else 0
-    if seen and expected is not None and listed <= seen < expected:
-        text = f"{seen} of its {expected} GPUs are on the PCI bus"
-        yield _one(diagnosis, FEWER_CARDS, FEWER, text)
 
 
 def _one(diagnosis: Diagnosis, key: str, cure: Hardware, text: str) -> Broken:

@@ -9,8 +9,7 @@ from typing import cast
 
 from hostwright.audit.auditing import ANSWERS_TIMEOUT_S, judged
 from hostwright.audit.failures import catalogue
-from hostwright.audit.hardware.expected import read_expected_gpus
-from hostwright.audit.judging.audited import audit_probes, cards_of
+from hostwright.audit.judging.audited import audit_probes
 from hostwright.common.errors import HostError, Stopped
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Probe
@@ -77,8 +76,6 @@ def look(
         history=tuple(rebuild for rebuild in history if rebuild.at >= at - LATELY),
         tried=tried,
         can_reinstall=ways.reinstall,
-        expected_gpus=read_expected_gpus(member.host),
-        seen_gpus=sum(cards.on_bus(facts) for cards in cards_of(member)) if facts is not None else None,
         treatments=catalogue(member.all_roles).treatments,
         running=member.occupancy.at_work(facts, boots=False).everyone if facts is not None else (),
         disturbed=hit.everyone if hit is not None else (),

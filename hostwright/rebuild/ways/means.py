@@ -86,7 +86,7 @@ def _console_command(host: Host) -> str:
 def _expected_gpus(host: Host) -> int | None:
     if not _gives(host, "hostwright_gpus"):
         return None
-    from hostwright.audit.hardware.expected import read_expected_gpus
+    from hostwright.plan.facts.expected import read_expected_gpus
 
     return read_expected_gpus(host)
 
@@ -94,6 +94,6 @@ def _expected_gpus(host: Host) -> int | None:
 def _check_models(host: Host) -> None:
     """Proofs alone read the models of cards; a mistake in them is told with the others, before any host is reached."""
     if _gives(host, "hostwright_gpu_model"):
-        from hostwright.audit.hardware.expected import read_expected_models
+        from hostwright.plan.facts.expected import read_expected_models
 
         read_expected_models(host)

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule
+from collections.abc import Iterator
+
+from hostwright.audit.failures import FailureRule, Sign
+from hostwright.audit.judging.look import Look
+from hostwright.plan.host.hostfacts import MEMORY, memory_bytes
 
 #: Floppy, CD and loop devices answer with errors on healthy virtual machines.
 _NO_DISK = r"dev(?:ice)? (?:fd[0-9]|sr[0-9]|loop|nbd|mmcblk\w*(?:rpmb|boot))"
 
+
+def _less_memory(look: Look) -> Iterator[str]:
+    """The kernel has less memory than an audit of the last 30 days found."""
+    look.require(MEMORY)
+    if (size := memory_bytes(look.facts)) and (less := look.known.less_memory(size)):
+        yield less
+
+
 HARDWARE = (
+    FailureRule(
+        "memory-less-than-before",
+        "",
+        "the host has less memory than at an earlier audit",
+        "Compare the modules that dmidecode -t memory lists with those that are installed; the BMC's event log names"
+        " one that the firmware switched off. Seat or replace it. What stays is reported for 30 days",
+        "Azure/azurehpc-health-checks",
+        sign=Sign("base", _less_memory, (MEMORY,), grave=False),
+    ),
     FailureRule(
         "memory-errors",
         r"EDAC .{0,30}MC[0-9]{1,3}: [0-9]{1,9} [CU]E |HANDLING MCE MEMORY ERROR|MEMORY CONTROLLER [A-Z]{1,9}_CHANNEL"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.audit.hardware.expected import MODEL
+from hostwright.plan.facts.expected import MODEL
 from hostwright.prove.model import Expected, Measurements, ProofFinding, Severity
 from hostwright.standard.roles.driver.gpus import same_model
 

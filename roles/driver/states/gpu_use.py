@@ -117,6 +117,32 @@ class GpuPresent:
 
 
 @dataclass(frozen=True, slots=True)
+class AllGpusPresent:
+    """All NVIDIA cards on the PCI bus that the inventory names; a missing one is told, and hinders nothing."""
+
+    number: int  #: ``hostwright_gpus``
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (PCI,)
+
+    def plan(self, _facts: Facts) -> None:
+        return None
+
+    def notes(self, facts: Facts) -> tuple[str, ...]:
+        """That cards are missing, where they are."""
+        present = len(gpu_ids(facts))
+        if present >= self.number:
+            return ()
+        return (
+            f"{present} of the {self.number} GPUs that the inventory says (hostwright_gpus) are on its PCI bus: "
+            "`invoke doctor` says more",
+        )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
 class HasNvSwitch:
     """The condition that NVSwitches connect the GPUs (HGX and DGX boards), which Fabric Manager must set up."""
 

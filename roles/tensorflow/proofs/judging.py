@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.audit.hardware.expected import MODEL
 from hostwright.audit.hardware.gpu import Gpu
+from hostwright.plan.facts.expected import MODEL
 from hostwright.prove.model import CPU, Expected, Measurement, Measurements, ProofFinding
 from hostwright.standard.roles.driver.gpus import same_model
 

@@ -40,11 +40,13 @@ FALL = (
     xid(154, 0.5, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"),
 )
 #: the rules that ask nvidia-smi's report alone, and cannot tell anything without
-REPORT = (
+NO_REPORT = (
     "gpu-needs-reset row-remap-failed row-remap-pending rows-remapped-many ecc-uncorrected sram-threshold-exceeded "
     "ecc-corrected-many page-retirement-pending pages-retired-many ecc-off gpu-hot clocks-braked persistence-off "
-    "mig-without-instances vbios-differs gpu-missing pcie-width pcie-generation nvlink-partial"
+    "mig-without-instances vbios-differs gpu-missing pcie-width pcie-generation nvlink-partial gpu-less-than-before"
 )
+#: of a host that has cards, of which none could be read
+REPORT = f"{NO_REPORT} cards"
 
 MEMORY = (
     made_up("row remapping failed", sample(A100_MIG, A100, whole, put({f"{ROWS}/remapped_row_failure": "Yes"})),

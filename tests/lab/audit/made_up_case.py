@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
+from hostwright.inventory.model import Origin, Value
+from hostwright.plan.facts.expected import GPUS
 from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.standard.roles.base.failures.host import CLOCK
@@ -26,7 +29,7 @@ class MadeUp:
 
     ``rules`` are the failures that must be recognised, and no others; none: the host is well, however it may look.
     ``unread`` are those that cannot be told then, which is not the same as well. ``roles`` are those that the host has
-    beside the clean host's.
+    beside the clean host's. ``known`` is what the inventory and earlier audits say about its hardware.
     """
 
     name: str
@@ -34,22 +37,33 @@ class MadeUp:
     rules: frozenset[str] = frozenset()
     unread: frozenset[str] = frozenset()
     roles: tuple[str, ...] = ()
+    known: KnownHardware = NOTHING_KNOWN
 
     def facts(self, clean: Facts) -> Facts:
         """The facts of the clean host, which has no kernel log and gets one, with this case's answers."""
         return merged(clean, log(), self.change)
 
     def member(self, clean: Member) -> Member:
-        """The clean host with this case's further roles, for which nothing is declared."""
+        """The clean host with this case's further roles, for which nothing is declared, and its number of GPUs."""
         further = tuple(role for role in clean.all_roles if role.name in self.roles)
         variables = {role.name: role.variables() for role in further}
         roles = (*clean.roles, *further)
-        return replace(clean, roles=roles, of_host=roles, variables={**clean.variables, **variables})
+        gpus = Value(self.known.gpus, Origin("hosts.yml", 1, 1), "host")
+        host = replace(clean.host, vars={**clean.host.vars, GPUS: gpus})
+        return replace(clean, host=host, roles=roles, of_host=roles, variables={**clean.variables, **variables})
 
 
-def made_up(name: str, change: Change, rules: str = "", unread: str = "", roles: str = "") -> MadeUp:
+def made_up(
+    name: str,
+    change: Change,
+    rules: str = "",
+    unread: str = "",
+    roles: str = "",
+    *,
+    known: KnownHardware = NOTHING_KNOWN,
+) -> MadeUp:
     """A case; ``rules``, ``unread`` and ``roles`` are names with spaces between."""
-    return MadeUp(name, change, frozenset(rules.split()), frozenset(unread.split()), tuple(roles.split()))
+    return MadeUp(name, change, frozenset(rules.split()), frozenset(unread.split()), tuple(roles.split()), known)
 
 
 def merged(facts: Facts, *changes: Change) -> Facts:

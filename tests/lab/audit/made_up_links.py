@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from hostwright.audit.hardware.known import KnownCard, KnownHardware
 from hostwright.standard.roles.driver.failures.cards.links import ACS
-from tests.lab.audit.made_up_cards import A100_MIG, REPORT
+from tests.lab.audit.made_up_cards import A100_MIG, NO_REPORT, REPORT
 from tests.lab.audit.made_up_case import Line, log, made_up, says, together
 from tests.lab.audit.made_up_smi import (
     A100_PCIE,
@@ -32,6 +35,9 @@ TWO_PATHS = (
 )  # fmt: skip
 V100_SXM2 = "v100-sxm2-450.80.02"
 SOUND = times(2)  #: the samples' second cards are sick: both are like the first
+#: as the clean host's own, with another UUID
+OURS = KnownCard("0000:3b:00.0", "Tesla T4", uuid="GPU-3b", memory="15109", ecc="on", pcie="16", generation="3")
+GONE = KnownCard("0000:3d:00.0", "Tesla T4", "0320120034567", "GPU-3d")
 NOBODY = fails(6, "No devices were found\n")
 
 
@@ -67,5 +73,21 @@ LINKS = (
             "gpu-init-failed", REPORT),
     made_up("a card that this driver does not know beside one that it does", together(own(), on_bus(T4, H100)),
             "gpu-unsupported"),
-    made_up("no card at all", together(NOBODY, on_bus()), "no-gpu", REPORT),
+    made_up("one of four cards gone", own(), "gpus-fewer", known=KnownHardware(4, (OURS, GONE), 4)),
+    made_up("one of four cards gone, and its slot and serial are not known", own(), "gpus-fewer",
+            known=KnownHardware(4)),
+    made_up("one of two cards gone since an earlier audit", own(), "gpus-fewer-than-before",
+            known=KnownHardware(None, (OURS, GONE), 2)),
+    made_up("one of two cards taken out, as the inventory says", own(), known=KnownHardware(1, (OURS, GONE), 2)),
+    made_up("a card replaced by another one", own(), known=KnownHardware(None, (OURS, replace(OURS, uuid="GPU-0")), 1)),
+    made_up("half the memory of an earlier audit", own(put({"uuid": OURS.uuid, "fb_memory_usage/total": "7680 MiB"})),
+            "gpu-less-than-before", known=KnownHardware(1, (OURS,), 1)),
+    made_up("ECC switched on, which takes memory", own(put({"uuid": OURS.uuid, "fb_memory_usage/total": "14000 MiB"})),
+            known=KnownHardware(1, (replace(OURS, ecc="off"),), 1)),
+    made_up("a slot of eight lanes, which had sixteen",
+            own(put({"uuid": OURS.uuid, f"{LINK}/link_widths/max_link_width": "8x", WIDTH: "8x"})),
+            "gpu-less-than-before", known=KnownHardware(1, (OURS,), 1)),
+    made_up("a module of the host's memory gone", lambda facts: {}, "memory-less-than-before",
+            known=KnownHardware(memory_gib=2**20)),
+    made_up("no card at all", together(NOBODY, on_bus()), "no-gpu", NO_REPORT),
 )  # fmt: skip

@@ -32,7 +32,7 @@ def clean(provisioned: FrontDoor, gpu01: Machine, member: Member) -> Clean:
 
 def judged(case: MadeUp, member: Member, clean: Clean) -> HostAudit:
     facts, at = clean
-    return judge(case.member(member), case.facts(facts), at)
+    return judge(case.member(member), case.facts(facts), at, case.known)
 
 
 @pytest.mark.parametrize("case", MADE_UP, ids=lambda case: case.name)

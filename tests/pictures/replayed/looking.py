@@ -37,7 +37,7 @@ def checks(_self: Any, member: Any, _password: Any) -> Any:
     )
 
 
-def audited(member: Any, connect: Any, *, sudo: bool = True) -> Any:
+def audited(member: Any, connect: Any, *, sudo: bool = True, known: Any = None) -> Any:
     """``audit_host``."""
     from hostwright.audit.judging.judging import unread
     from hostwright.common.errors import HostError

@@ -28,10 +28,11 @@ from hostwright.audit.reports.document import read_json, render_json
 from hostwright.common.errors import Unreachable
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.facts.memory import Memory
-from hostwright.plan.host.hostfacts import UNAME
+from hostwright.plan.host.hostfacts import PCI, UNAME
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import RELEASE, Run
 from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 HOSTILE = "\x1b[31m</script>\x00=1+1\n'; rm -rf / #\u202e" * 3
@@ -165,6 +166,17 @@ def test_a_host_that_could_not_be_reached_has_all_its_layers_unread(member: Memb
     audit = unread(member, "connection refused", AT)
     assert (audit.status, audit.sentence) == ("unread", "connection refused")
     assert {layer.status for layer in audit.layers} == {"unread"}
+
+
+def test_cards_of_which_nothing_can_be_read_are_unread_and_not_as_desired(member: Member):
+    """Two cards are on the bus, and nvidia-smi ends with status 9."""
+    nothing = dict.fromkeys(audit_probes(member), Answer(0, ""))
+    facts = Facts({**nothing, PCI: Answer(0, "0x10de 0x030200 0x1eb8\n" * 2), NVIDIA_SMI: Answer(9, "")})
+    audit = judge(member, facts, AT)
+    assert {layer.name: layer.status for layer in audit.layers}["gpu"] == "unread"
+    assert "nvidia-smi ended with status 9" in {one.reason for one in audit.not_checked if one.check == "cards"}
+    without = judge(member, Facts({**facts, PCI: Answer(0, "")}), AT)
+    assert [one for one in without.not_checked if one.check == "cards"] == []
 
 
 def test_a_defect_of_ours_is_said_and_ends_no_audit(member: Member, monkeypatch: pytest.MonkeyPatch):

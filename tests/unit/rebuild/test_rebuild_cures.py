@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from hostwright.audit.failures import Hardware
-from hostwright.audit.failures.treatment import FEWER_CARDS
 from hostwright.plan.model import Plan, Refusal, RolePlan
 from hostwright.rebuild.ways import hardware
 from hostwright.resources.system.room import FreeSpace
@@ -23,9 +22,9 @@ HARDWARE = {name: one for name, one in TREATMENTS.items() if isinstance(one, Har
 def test_every_treatment_is_that_of_a_failure_that_is_recognised():
     assert set(TREATMENTS) <= {rule.name for rule in SIGNED}
     for one in HARDWARE.values():
-        assert set(one.explains) <= {*HARDWARE, FEWER_CARDS}
+        assert set(one.explains) <= {*HARDWARE}
         assert not one.layer or one.layer == BY_NAME["no-device"].sign.layer
-    assert set(HARDWARE["gpu-lost"].explains) == {"no-gpu", FEWER_CARDS}
+    assert set(HARDWARE["gpu-lost"].explains) == {"no-gpu", "gpus-fewer"}
 
 
 def test_every_grave_failure_that_provision_does_not_mend_has_its_treatment():
@@ -39,7 +38,7 @@ def test_fatal_card_failures_count_as_hardware():
 
 
 def test_every_hardware_cure_names_its_source():
-    for cure in (*HARDWARE.values(), *BY_ACTION.values(), OTHERWISE, hardware.FEWER):
+    for cure in (*HARDWARE.values(), *BY_ACTION.values(), OTHERWISE):
         assert cure.source
         assert cure.way in ("power cycle", "hand over")
         assert (cure.way == "hand over") == (cure.tries == 0)

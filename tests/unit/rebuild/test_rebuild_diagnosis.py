@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hostwright import transport
-from hostwright.audit.hardware.expected import GPUS, MODEL, read_expected_gpus, read_expected_models
 from hostwright.common.errors import BecomeError, HostwrightError, InputError, ProtocolError, Refused, Unreachable
 from hostwright.common.input.yamlfile import Origin
 from hostwright.inventory import Host, Value
+from hostwright.plan.facts.expected import GPUS, MODEL, read_expected_gpus, read_expected_models
 from hostwright.rebuild.ways.diagnosis import reach_of
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from tests.unit.support.audits import host as audited

@@ -55,8 +55,6 @@ diagnoses = st.builds(
     history=st.lists(rebuilds, max_size=3).map(tuple),
     tried=ways,
     can_reinstall=st.sampled_from(get_args(Reinstall)),
-    expected_gpus=counts,
-    seen_gpus=counts,
     treatments=st.just(TREATMENTS),
 )
 starts = st.sampled_from([None, *WAYS])

@@ -116,6 +116,42 @@ def _none(look: Look) -> Iterator[str]:
     """No NVIDIA GPU is on the PCI bus of a host that is to have the driver."""
     if "driver" in look.changes and not _gpus_on_bus(look):
         yield "0 NVIDIA GPUs on the PCI bus"
+        yield from _gone(look)
+
+
+def _fewer(look: Look) -> Iterator[str]:
+    """The PCI bus has NVIDIA GPUs, but fewer than the inventory says (``hostwright_gpus``)."""
+    on_bus, declared = len(_gpus_on_bus(look)), look.known.gpus
+    if declared is not None and 0 < on_bus < declared:
+        yield f"{on_bus} of the {declared} GPUs that the inventory says (hostwright_gpus) are on the PCI bus"
+        yield from _gone(look)
+
+
+def _fewer_than_before(look: Look) -> Iterator[str]:
+    """The PCI bus has NVIDIA GPUs, but fewer than an audit of the last 30 days found, and the inventory does not say
+    how many there should be.
+    """
+    on_bus, most = len(_gpus_on_bus(look)), look.known.most_gpus
+    if look.known.gpus is None and 0 < on_bus < most:
+        yield f"{on_bus} NVIDIA GPUs on the PCI bus, {most} before"
+        yield from _gone(look)
+
+
+def _gone(look: Look) -> Iterator[str]:
+    """The cards that earlier audits found and that are gone; none where the cards that are left cannot be read."""
+    try:
+        present = smi(look).gpus if _gpus_on_bus(look) else ()
+    except Unread:
+        return
+    yield from (f"gone since an earlier audit: card at {one.name}" for one in look.known.missing(present))
+
+
+def _less(look: Look) -> Iterator[str]:
+    """nvidia-smi reports less memory, fewer active NVLinks, or a narrower or slower PCIe slot of a card than audits of
+    the last 30 days found.
+    """
+    for gpu in smi(look).gpus:
+        yield from (f"{card(gpu)}: {less}" for less in look.known.less(gpu))
 
 
 def _acs(look: Look) -> Iterator[str]:
@@ -152,6 +188,7 @@ def _read_bus(look: Look) -> None:
         raise Unread("the list of PCI devices cannot be read")
 
 
+COUNT = "Azure/azurehpc-health-checks azure_gpu_count.nhc"
 SEAT = "Drain the host, switch it off, and seat the card (and its riser or cable) again"
 
 LINKS = (
@@ -162,7 +199,35 @@ LINKS = (
         f"{SEAT}; look at its power and the firmware's settings for the slot, and whether it is the right host",
         "the role driver refuses such a host",
         sign=Sign("gpu", _none),
-        treatment=Hardware("hand over", "Azure/azurehpc-health-checks azure_gpu_count.nhc", tries=0),
+        treatment=Hardware("hand over", COUNT, tries=0),
+    ),
+    FailureRule(
+        "gpus-fewer",
+        "",
+        "the host has fewer GPUs than the inventory says",
+        f"{SEAT}; look at its power, at the BMC's event log, and in dmesg for the slot. If the card was taken out for"
+        " good, correct hostwright_gpus",
+        COUNT,
+        sign=Sign("gpu", _fewer),
+        treatment=Hardware("hand over", COUNT, tries=0),
+    ),
+    FailureRule(
+        "gpus-fewer-than-before",
+        "",
+        "the host has fewer GPUs than at an earlier audit",
+        f"{SEAT}; look at its power, at the BMC's event log, and in dmesg for the slot. If the card was taken out for"
+        " good, say so in the inventory: hostwright_gpus",
+        COUNT,
+        sign=Sign("gpu", _fewer_than_before, grave=False),
+    ),
+    FailureRule(
+        "gpu-less-than-before",
+        "",
+        "a card has less than at an earlier audit: memory, NVLinks, or PCIe lanes and speed of its slot",
+        f"Look for its Xids and at the firmware's settings for the slot; {SEAT[0].lower()}{SEAT[1:]}, with its NVLink"
+        " bridges. What stays is reported for 30 days",
+        "nvidia-smi's manual, PCIe max link width; Azure/azurehpc-health-checks azure_hw_topology_check.nhc",
+        sign=Sign("gpu", _less, grave=False),
     ),
     FailureRule(
         "gpu-missing",

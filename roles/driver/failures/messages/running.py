@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.audit.failures import FailureRule, ForPeople, Hardware
-from hostwright.audit.failures.treatment import FEWER_CARDS
 from hostwright.standard.roles.driver.failures import fabric
 from hostwright.standard.roles.driver.failures.build import MISSING_SIGN
 from hostwright.standard.roles.driver.failures.cards.lost import GPU_LOST_SIGN
@@ -88,7 +87,7 @@ RUNNING = (
         "NVIDIA Xid catalog, Xid 79",
         sign=GPU_LOST_SIGN,
         treatment=Hardware(
-            "power cycle", f"NVIDIA's Xid catalog: 79 RESTART_BM; {GPUD}", explains=("no-gpu", FEWER_CARDS)
+            "power cycle", f"NVIDIA's Xid catalog: 79 RESTART_BM; {GPUD}", explains=("no-gpu", "gpus-fewer")
         ),
     ),
     FailureRule(

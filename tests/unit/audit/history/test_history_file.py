@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.apply.journal import sqlitefile
-from hostwright.audit.history import History, Item, opening, schema
+from hostwright.audit.history import History, Item, schema
 from hostwright.audit.history.items import kept
 from hostwright.common.errors import HostwrightError, InputError
 from tests.unit.audit.history.test_history import LINK, audit, driver, filled, host, on, told, values
@@ -46,7 +46,7 @@ def raw(path: Path) -> Iterator[sqlite3.Connection]:
 def test_the_file_is_its_owners_alone(tmp_path: Path):
     root = tmp_path / "state" / "hostwright"
     history = filled(root, audit(0, host()))
-    with opening.opened(history.path, write=True) as db:
+    with schema.opened(history.path, write=True) as db:
         db.execute("INSERT INTO inventory (place) VALUES ('x')")
         beside = {path.name: mode(path) for path in root.iterdir()}
     assert beside == dict.fromkeys(("history.sqlite", "history.sqlite-wal", "history.sqlite-shm"), 0o600)
@@ -96,7 +96,7 @@ def test_several_processes_begin_and_write_at_the_same_time(tmp_path: Path):
 
 def test_a_reader_sees_the_state_before_an_audit_or_after_it(tmp_path: Path):
     history = filled(tmp_path, audit(0, host()))
-    with opening.opened(history.path, write=True) as db:
+    with schema.opened(history.path, write=True) as db:
         db.execute("DELETE FROM seen")
         assert history.latest("inventory") == {"gpu01": "desired"}
     assert history.latest("inventory") == {}
@@ -104,7 +104,7 @@ def test_a_reader_sees_the_state_before_an_audit_or_after_it(tmp_path: Path):
 
 def test_an_audit_is_written_whole_or_not_at_all(tmp_path: Path):
     history = filled(tmp_path, audit(0, host()))
-    with opening.opened(history.path, write=True) as db:
+    with schema.opened(history.path, write=True) as db:
         db.execute("CREATE TRIGGER stop BEFORE INSERT ON seen BEGIN SELECT raise(ABORT, 'cut off'); END")
     with pytest.raises(InputError, match="cut off"):
         history.add(audit(1, host(readings=[driver("other")])))
@@ -114,7 +114,7 @@ def test_an_audit_is_written_whole_or_not_at_all(tmp_path: Path):
 def test_another_writer_that_never_ends_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     history = filled(tmp_path, audit(0, host()))
     monkeypatch.setattr(sqlitefile, "BUSY_S", 0.05)
-    with opening.opened(history.path, write=True), pytest.raises(HostwrightError, match="another process"):
+    with schema.opened(history.path, write=True), pytest.raises(HostwrightError, match="another process"):
         history.add(audit(1, host()))
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hostwright.audit.fleetaudit import Deviation, HostAudit, Layer, NotChecked, Reading, Status
 from hostwright.audit.history import History, Item
-from hostwright.audit.history.items import Card, kept
+from hostwright.audit.history.items import CARD_CHARACTERS, card_of, kept
 from hostwright.audit.judging.alike import NOT_ASKED
 from hostwright.common.errors import Finding
 from tests.unit.audit.history.test_history import CARD_1, audit, driver, host, on, unread
@@ -91,9 +91,9 @@ def test_every_audit_can_be_told_again(fleet: list[tuple[str, tuple[HostAudit, H
                 items = state[host.host]
                 assert {item for item in items if item.kind != "card"} == said(host)
                 serials = Counter(
-                    (item.name, Card.of(item.name, item.have).serial) for item in items if item.kind == "card"
+                    (item.name, card_of(item.name, item.have).serial) for item in items if item.kind == "card"
                 )
-                assert serials.keys() == {(card.bus, kept(card.serial)[:300]) for card in host.gpus}
+                assert serials.keys() == {(card.bus, kept(card.serial)[:CARD_CHARACTERS]) for card in host.gpus}
         for name in {name for name, _ in fleet}:
             last = [two for own, two in fleet if own == name][-1]
             assert history.latest(name) == {host.host: host.status for host in last}

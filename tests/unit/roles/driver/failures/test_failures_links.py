@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from hostwright.audit.hardware.gpu import Gpu, GpuLink, GpuProcess
+from hostwright.audit.hardware.known import KnownCard, KnownHardware
 from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.driver.failures.cards.links import ACS
 from hostwright.standard.roles.driver.failures.state import BOOTED
+from hostwright.standard.roles.driver.states.gpu_use import AllGpusPresent
 from tests.unit.support.gpu_looks import A100, NOW, T4, all_seen, cards, line, look, only, seen, unread
 from tests.unit.support.shell import program
 
@@ -228,3 +230,44 @@ def test_the_probe_leaves_virtual_machines_alone(machine: Machine) -> None:
     (machine.folder / "cpuinfo").write_text("flags : fpu\n")
     program(machine.folder / "bin", "systemd-detect-virt", "exit 0")
     assert machine.ask() == Answer(0, "virtual\n")
+
+
+GONE = KnownCard("0000:3d:00.0", "Tesla T4", "133", "GPU-2")
+FOUR = KnownHardware(4, (GONE,), 4)
+
+
+def test_fewer_cards_than_the_inventory_says_are_told_with_the_missing_one() -> None:
+    one = replace(look(T4), known=FOUR)
+    assert seen(one, "gpus-fewer") == [
+        "1 of the 4 GPUs that the inventory says (hostwright_gpus) are on the PCI bus",
+        "gone since an earlier audit: card at 0000:3d:00.0: Tesla T4, serial 133, GPU-2",
+    ]
+    assert seen(one, "gpus-fewer-than-before") == []
+    assert all_seen(replace(look(T4), known=KnownHardware(1, (GONE,), 4))) == {}  # taken out for good
+
+
+def test_fewer_cards_than_before_are_told_where_the_inventory_does_not_say() -> None:
+    one = replace(look(T4), known=replace(FOUR, gpus=None))
+    assert seen(one, "gpus-fewer-than-before")[0] == "1 NVIDIA GPUs on the PCI bus, 4 before"
+    assert seen(one, "gpus-fewer") == []
+
+
+def test_a_host_without_any_card_names_those_that_it_had() -> None:
+    none = replace(look(on_bus=0), known=FOUR)
+    assert seen(none, "no-gpu")[1:] == [
+        "gone since an earlier audit: card at 0000:3d:00.0: Tesla T4, serial 133, GPU-2"
+    ]
+    assert seen(none, "gpus-fewer") == []
+
+
+def test_missing_cards_are_counted_where_the_others_cannot_be_read() -> None:
+    broken = replace(look(smi=Answer(9, ""), on_bus=3), known=FOUR)
+    assert len(seen(broken, "gpus-fewer")) == 1
+
+
+def test_a_plan_notes_missing_cards_and_plans_nothing() -> None:
+    state = AllGpusPresent(4)
+    facts = Facts({PCI: Answer(0, f"{CARD_ROW}\n" * 3)})
+    assert state.plan(facts) is None
+    assert state.notes(facts)[0].startswith("3 of the 4 GPUs that the inventory says (hostwright_gpus)")
+    assert AllGpusPresent(3).notes(facts) == ()
