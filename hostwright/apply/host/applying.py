@@ -422,7 +422,7 @@ def _names(plan: Plan) -> str:
 
 
 def _why(planned: Planned) -> str:
-    """What it waits for, or why it must not be."""
+    """How it differs, what it waits for, or why it must not be."""
     if isinstance(planned, Deferred):
         return f" ({planned.have}; known after {planned.until})"
-    return f" ({planned.sentence})" if isinstance(planned, Refusal) else ""
+    return f" ({planned.sentence if isinstance(planned, Refusal) else f'{planned.have} → {planned.want}'})"

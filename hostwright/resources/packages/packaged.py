@@ -16,6 +16,7 @@ from hostwright.common.quoting import sh, sh_file, words
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.paths import few
 from hostwright.resources.packages.others import Others, others_below
 from hostwright.resources.packages.packages import (
@@ -61,8 +62,9 @@ class PackagedTree:
 
     In ``libraries`` a packaged link must lead to another packaged file of the same stem in the same directory, and a
     packaged file must not be empty. Contents are not compared: ``dpkg -V`` would hash gigabytes. The packages at fault
-    are installed again, each at the version that it has, and stay held or not. Whose packages they are is the concern
-    of other states (``Debs``), and so is their removal.
+    are installed again, each at the version that it has, and stay held or not. A file of no package to which such a
+    link leads is set aside, or the next ldconfig would turn the link again. Whose packages they are is the concern of
+    other states (``Debs``), and so is their removal.
 
     >>> from hostwright.plan.testing import plan_text
     >>> tree = PackagedTree("/usr/local/tool", ("/usr/local/tool/lib",), "/etc/apt/sources.list.d/tool.list")
@@ -101,13 +103,15 @@ class PackagedTree:
         if not rows:
             return None
         others = Others.of(facts, self.root).within(row.name for row in rows)
-        script = others.keeping + reinstall_script(rows, self.source)
+        aside = tuple(sorted({goal for path in owners if (goal := _stranger(path, libraries, owners))}))
+        gone = "".join(sh("keep_aside %s; rm -f -- %s\n", path, path) for path in aside)
+        script = others.keeping + (KEEP_ASIDE + gone if aside else "") + reinstall_script(rows, self.source)
         return Change(
             f"packaged files below {self.root}",
             few([fault for row in rows for fault in wrong[row.name]]),
             f"as packaged ({few([row.name for row in rows])} installed again)",
             (Step(script, DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
-            warnings=others.kept,
+            warnings=(*others.kept, *kept_aside(f"packages below {self.root}", aside)),
         )
 
     def removal(self) -> tuple[Resource, ...]:
@@ -131,6 +135,16 @@ def _fault(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Map
     goal = str(PurePosixPath(path).parent / target)
     same_stem = goal.partition(".so")[0] == path.partition(".so")[0]
     return "" if same_stem and (goal in owners or goal not in libraries) else f"leads to {target}"
+
+
+def _stranger(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
+    """The file of no package to which ldconfig turned a packaged link, since its name has a higher number; or nothing.
+
+    As long as it is there, the next ldconfig does so again.
+    """
+    kind, _, target = libraries.get(path, ("", "", ""))
+    goal = str(PurePosixPath(path).parent / target)
+    return goal if kind == "l" and goal not in owners and libraries.get(goal, ("",))[0] == "f" else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ def mixed(look: Look) -> Iterator[str]:
         return
     if state.module or not all(state.libraries):  # a missing module is a separate failure
         yield str(state)
+        yield from (f"{path} belongs to no package, and wins" for path in state.winning(wanted_version(look)))
 
 
 def cut(look: Look) -> Iterator[str]:

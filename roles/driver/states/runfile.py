@@ -15,7 +15,8 @@ from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource, Step, users_of
 from hostwright.plan.roles.software import Software, software_of
 from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.paths import ABSENT
+from hostwright.resources.files.aside import kept_aside
+from hostwright.resources.files.paths import ABSENT, few
 from hostwright.resources.packages.packages import DPKG, NamedLike, dpkg_rows
 from hostwright.resources.system.kernel import KERNEL_GONE
 from hostwright.stack.stack import Artifact
@@ -26,6 +27,8 @@ from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, boots_first
 from hostwright.standard.roles.driver.states.removal import DriverGone, provisioned
 
+#: what may be set aside, whatever a host says: a library of a driver, in a directory of the loader
+_OTHER = Pattern(r"/(?:[^/]+/)+lib(?:cuda|nvidia-[a-z0-9-]+)\.so\.[0-9.]+")
 _VERSION = Pattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
 #: What the installer disturbs: the loaded module must be removed from the kernel.
@@ -51,6 +54,7 @@ class DriverState:
     record: bool
     ours: str = ""  #: the version that Hostwright recorded as installed
     theirs: bool = False  #: that one was somebody else's, and only recorded
+    others: tuple[str, ...] = ()  #: libraries of other versions, of no package: opened, or beside those that are
 
     @classmethod
     def read(cls, text: str) -> DriverState:
@@ -69,6 +73,7 @@ class DriverState:
             record="record" in values,
             ours=values.get("ours", ""),
             theirs="theirs" in values,
+            others=tuple(value for key, value in pairs if key == "other" and _OTHER.fullmatch(value)),
         )
 
     @property
@@ -97,6 +102,13 @@ class DriverState:
         names = (path.rpartition("/")[2] for path in self.libraries)
         return all(name == wanted[:-1] + version for name, wanted in zip(names, _LIBRARIES, strict=True))
 
+    def winning(self, version: str) -> tuple[str, ...]:
+        """The other libraries that the loader opens, or opens after the next ldconfig: it links to the newest file."""
+        wanted = numbers(version)
+        return tuple(
+            path for path in self.others if path in self.libraries or numbers(path.rpartition(".so.")[2]) > wanted
+        )
+
     def __str__(self) -> str:
         """The state in the words of the plan."""
         if self.absent:
@@ -104,6 +116,11 @@ class DriverState:
         pairs = zip(_LIBRARIES, self.libraries, strict=True)
         links = ", ".join(f"{name} is {path.rpartition('/')[2] or ABSENT}" for name, path in pairs)
         return f"{links}; module {self.module or ABSENT}, loaded {self.loaded or 'none'}"
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a driver's version; none for a text that is not one."""
+    return tuple(map(int, version.split("."))) if _VERSION.fullmatch(version) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +212,13 @@ class NvidiaRunfile:
         return Change(what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, final=final)
 
     def _links(self, state: DriverState) -> Change | None:
-        if state.linked(self.version):
+        winning = state.winning(self.version)
+        if state.linked(self.version) and not winning:
             return None
-        return Change("NVIDIA driver", str(state), f"links to {self.version}", (Step(steps.relink(self.version)),))
+        have = str(state) if not state.linked(self.version) else f"newer libraries beside it: {few([*winning])}"
+        want = f"links to {self.version}" + (f", without {few([*winning])}" if winning else "")
+        step = Step(steps.relink(self.version, winning))
+        return Change("NVIDIA driver", have, want, (step,), warnings=kept_aside("the driver", winning))
 
     def _module(self, state: DriverState, facts: Facts) -> Planned | None:
         """DKMS builds the module from the installed sources; the loaded module stays in the kernel."""

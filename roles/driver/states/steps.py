@@ -7,7 +7,8 @@ and time of the files that the installer left: later damage is detected without 
 
 from __future__ import annotations
 
-from hostwright.common.quoting import sh, sh_file
+from hostwright.common.quoting import sh, sh_file, words
+from hostwright.resources.files.aside import KEEP_ASIDE
 from hostwright.standard.roles.driver.states.gpu_use import OUR_SERVICES
 
 STATE_DIR = "/var/lib/hostwright"
@@ -120,12 +121,18 @@ done
 )
 
 
-def relink(version: str) -> str:
-    """Point the libraries' links back to the recorded files; with the links, the loader's cache is right again."""
-    return sh("version=%s\nrecord=%s\n", version, RECORD) + _RELINK
+def relink(version: str, others: tuple[str, ...] = ()) -> str:
+    """Point the libraries' links back to the recorded files; with the links, the loader's cache is right again.
+    ``others`` are kept aside first: ldconfig would turn the links to them."""
+    return KEEP_ASIDE + sh("version=%s\nrecord=%s\nothers=%s\n", version, RECORD, words(others)) + _RELINK
 
 
 _RELINK = """\
+eval "set -- $others"
+for file; do
+  keep_aside "$file"
+  rm -f -- "$file"
+done
 for name in libcuda.so libnvidia-ml.so; do
   file=$(sed -n "s:^\\(.*/$name\\.$version\\)|.*:\\1:p" "$record")
   ln -sfn "${file##*/}" "${file%/*}/$name.1"

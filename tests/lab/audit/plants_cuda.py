@@ -67,6 +67,10 @@ TOOLKIT = (
         quick=True,
     ),
     plant(
+        "a newer runtime of nobody's beside the toolkit's, to which ldconfig links", "cuda",
+        f"cp {LIB}/libcudart.so.11.2.152 {LIB}/libcudart.so.11.8.89; ldconfig", states=(TOOLKIT_FILES,),
+    ),
+    plant(
         "compiler of another update of 11.2", "cuda", OLDER_NVCC,
         rules="cuda-update-level", states=("packages cuda-toolkit-11-2",),
     ),

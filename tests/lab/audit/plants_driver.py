@@ -35,6 +35,17 @@ DRIVER = (
         rules="driver-versions-mixed", states=(PACKAGE,), quick=True,
     ),
     plant(
+        "newer libraries of nobody's beside the driver's, to which ldconfig links", "driver",
+        f"cd {MULTIARCH}; for name in libcuda libnvidia-ml; do cp $name.so.470.182.03 $name.so.580.159.04; "
+        "ln -sfn $name.so.580.159.04 $name.so.1; done",
+        rules="driver-versions-mixed", states=(PACKAGE,), quick=True,
+    ),
+    plant(
+        "a copy of libcuda in another directory of the loader's", "driver",
+        f"cp {MULTIARCH}/libcuda.so.470.182.03 /usr/local/lib/libcuda.so.1; ldconfig",
+        rules="driver-versions-mixed", states=(PACKAGE,), quick=True,
+    ),
+    plant(
         "nvidia-smi deleted", "driver", "rm /usr/bin/nvidia-smi",
         rules="driver-files-lost", states=(PACKAGE,),
     ),

@@ -59,6 +59,9 @@ def test_link_to_an_unpackaged_library_of_the_same_name_is_found() -> None:
     change = plan(f"{PACKAGED}{foreign}found f 500 {LIB}/libcudart.so.11.2.72 \n")
     assert change is not None
     assert "leads to libcudart.so.11.2.72" in change.have
+    # ldconfig turned the link, and would do so again
+    assert f"keep_aside {LIB}/libcudart.so.11.2.72; rm -f -- {LIB}/libcudart.so.11.2.72\n" in change.steps[0].script
+    assert change.warnings[-1].endswith(f"/DATE: {LIB}/libcudart.so.11.2.72")
 
 
 def test_a_link_into_nothing_is_not_blamed_for_what_another_package_lacks() -> None:

@@ -204,6 +204,26 @@ def test_a_turned_link_is_turned_back_without_touching_who_uses_the_gpu(turned: 
     assert f"libcuda.so.1 is {turned.rpartition('/')[2] or 'absent'}" in change.have
 
 
+BESIDE = "/usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04"
+
+
+@pytest.mark.parametrize("turned", [True, False])
+def test_a_newer_library_of_nobodys_is_set_aside_or_ldconfig_would_turn_the_link_again(turned: bool) -> None:
+    found = state(**({"libcuda.so.1": BESIDE} if turned else {}))
+    (change,) = plan(**{"modinfo -k": f"{found}other={BESIDE}\nother=/usr/lib/x86_64-linux-gnu/libcuda.so.390.48\n"})
+    assert change.want == f"links to {V}, without {BESIDE}"
+    assert f"keep_aside \"$file\"\n  rm -f -- \"$file\"" in scripts(change)[0]
+    assert BESIDE in scripts(change)[0]
+    assert "390.48" not in scripts(change)[0]  # ldconfig takes the highest number
+    assert change.warnings[0].endswith(f"/DATE: {BESIDE}")
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/usr/lib/libcuda.so.1/../../../etc/shadow", "/lib/libc.so.6"])
+def test_nothing_but_a_drivers_library_is_set_aside_whatever_a_host_says(path: str) -> None:
+    (change,) = plan(**{"modinfo -k": state(**{"libcuda.so.1": path}) + f"other={path}\n"})
+    assert change.warnings == ()
+
+
 @pytest.mark.parametrize("damage", [{"module": ""}, {"module": OTHER}, {"dkms": ""}])
 def test_a_lost_module_is_rebuilt_without_touching_who_uses_the_gpu(damage: dict[str, str]) -> None:
     (change,) = plan(**{"modinfo -k": state(**damage)})

@@ -1,5 +1,6 @@
 # The driver's state as key=value lines for runfile.py. The loader's own cache says which library a program would get,
-# wherever that is. lost= is a file that is missing, or whose size or time differs from what the installer left.
+# wherever that is. other= is a library of another version that no package owns: one that a program would get, or one
+# beside it. lost= is a file that is missing, or whose size or time differs from what the installer left.
 : "${version:?}"
 : "${installing:?}"
 : "${record:?}"
@@ -20,12 +21,28 @@ eval "set -- $libraries"
 # the first entry of this architecture for each library
 # shellcheck disable=SC2016  # awk's
 first='/[(]libc6,x86-64/ && index(wanted, " " $1 " ") && !seen[$1]++'
+others=
 paths=$(ldconfig -p | awk -v wanted=" $* " "$first")
 for library; do
   path=
   case $paths in *"$library "*) path=${paths#*"$library "} path=${path#*=> } path=${path%%"$newline"*} ;; esac
-  echo "$library=$(readlink -e "$path")"
+  path=$(readlink -e "$path")
+  echo "$library=$path"
+  case $path in '' | */"${library%.1}.$version") ;; *) others="$others$path$newline" ;; esac
+  # libnvidia-container and others have numbers of their own, never of three digits
+  for other in "${path%/*}/${library%.1}".[0-9][0-9][0-9].* "${path%/*}"/libnvidia-*.so.[0-9][0-9][0-9].*; do
+    if [ -L "$other" ] || [ ! -e "$other" ] || [ "${other##*.so.}" = "$version" ]; then continue; fi
+    others="$others$other$newline"
+  done
 done
+if [ -n "$others" ]; then
+  # dpkg names what lies in /usr/lib by either name
+  owned=$newline$(printf %s "$others" | sed 'p; s,^/usr/lib/,/lib/,' | xargs -d '\n' dpkg-query -S -- 2>/dev/null |
+    sed 's/^[^/]*: //; s,^/lib/,/usr/lib/,')$newline
+  printf %s "$others" | sort -u | while read -r other; do
+    case $owned in *"$newline$other$newline"*) ;; *) echo "other=$other" ;; esac
+  done
+fi
 eval "set -- $programs"
 for program; do [ -x "/usr/bin/$program" ] || echo "lost=/usr/bin/$program"; done
 [ -s "$record" ] || exit 0

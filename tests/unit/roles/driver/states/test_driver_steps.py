@@ -266,4 +266,10 @@ def test_driver_state_comes_from_files_and_record(tmp_path: Path) -> None:
     assert state.linked(V)
     assert f"{lib}/libcuda.so.{V}" in state.lost
     (tmp_path / "cut").touch()
-    assert DriverState.read(run(f"set +eu\n{script}", path=programs).stdout.decode()).cut
+    (lib / "libcuda.so.580.159.04").write_text("newer")
+    (lib / "libnvidia-container.so.1.17.8").write_text("another's")
+    (lib / "libnvidia-ml.so.390.48").write_text("a package's")
+    program(programs, "dpkg-query", f"echo 'libnvidia-ml1: {lib}/libnvidia-ml.so.390.48'; exit 1")
+    again = DriverState.read(run(f"set +eu\n{script}", path=programs).stdout.decode())
+    assert again.cut
+    assert again.others == again.winning(V) == (f"{lib}/libcuda.so.580.159.04",)
