@@ -14,6 +14,8 @@ from hostwright.plan.member import Member
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment import opened
+from hostwright.standard.roles.environment.failures.variables import VARIABLES
+from hostwright.standard.roles.environment.winning import LOGIN, setter
 
 Run = Callable[..., CommandResult]
 
@@ -22,19 +24,21 @@ Run = Callable[..., CommandResult]
 #: A program is started with the libraries' bare names, and says which files the loader found for them, by the names
 #: that they have where /usr/local is no link.
 USE = """\
+printf '\\n%s\\n' 'hostwright: begin'
 echo "nvcc $(command -v nvcc)"
 nvcc -V | grep -o 'V[0-9][0-9.]*$'
 env -u TMPDIR nvcc -x cu -E /dev/null >/dev/null && echo works
 local=$(readlink -m /usr/local)
 LD_PRELOAD=$1 cat /proc/self/maps 2>&1 | grep -oE '/[^ ]*[.]so[^ ]*|.* cannot be preloaded.*' | sort -u |
     sed "s|^$local/|/usr/local/|"
+printf '\\n%s\\n' 'hostwright: end'
 """
 
 #: What Debian's and Ubuntu's cron gives to a job of a user's crontab, and nothing else.
 CRON = 'env -i HOME="$HOME" LOGNAME="$(id -un)" SHELL=/bin/sh PATH=/usr/bin:/bin /bin/sh -c %s sh %s'
-LOGIN = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c %s bash %s'
+LOGIN_SHELL = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c \'exec /bin/sh -c "$@"\' bash %s sh %s'
 SUDO = "if command -v sudo >/dev/null; then sudo -n /bin/sh -c %s sh %s; else echo 'hostwright: no sudo here'; fi"
-TWICE = 'env -i HOME="$HOME" /bin/bash -l -c %s'
+TWICE = 'env -i HOME="$HOME" /bin/bash -l -c \'exec /bin/sh -c "$@"\' bash %s'
 
 
 @pytest.fixture(scope="module")
@@ -51,29 +55,75 @@ def refused(errors: str, prefix: str) -> bool:
     return re.search(rf"{re.escape(prefix)}/[^\n]*host_config\.h:[^\n]*unsupported GNU version", errors) is not None
 
 
-def check(done: CommandResult, names: tuple[str, ...], stack: Stack, *, tool: str = "") -> None:
+def answer(done: CommandResult) -> list[str]:
+    """The lines that a command itself printed: start files print what they like before it, escape codes too."""
+    before, begun, rest = done.stdout.partition("\nhostwright: begin\n")
+    printed = " ".join(f"{before} {done.stderr}".split())[-200:]
+    assert begun, f"the shell did not run the command; it printed: {printed or 'nothing'}"
+    return rest.partition("\nhostwright: end\n")[0].splitlines()
+
+
+Winner = Callable[[str, str], str]  #: of a variable and a directory: the file that sets it so
+
+
+def check(
+    done: CommandResult, names: tuple[str, ...], stack: Stack, *, tool: str = "", winner: Winner = lambda *_: ""
+) -> None:
     """Fail with a sentence unless the output of ``USE`` says that everything was found below the toolkit."""
-    lines = done.stdout.splitlines()
+    lines = answer(done)
     nvcc = next((line.partition(" ")[2] for line in lines if line.startswith("nvcc ")), "")
-    assert nvcc, f"nvcc is not on its PATH {done.stderr.strip()[-200:]}"
-    assert not tool or nvcc == tool, f"nvcc is {nvcc}, not {tool}"
+    assert nvcc, f"nvcc is not on its PATH{winner('PATH', '')} {done.stderr.strip()[-200:]}"
+    assert not tool or nvcc == tool, f"nvcc is {nvcc}, not {tool}{winner('PATH', nvcc.rpartition('/')[0])}"
     assert stack.section(CudaSection).nvcc in lines, f"{nvcc} is not that of CUDA {stack.section(CudaSection).version}"
     works = "works" in lines or refused(done.stderr, stack.section(CudaSection).prefix)
     assert works, f"{nvcc} does not find its own headers and a compiler: {done.stderr.strip()[-300:]}"
     ours = [line for line in lines if line.startswith(f"{stack.section(CudaSection).prefix}/")]
     stems = {line.rpartition("/")[2].partition(".so")[0] for line in ours}
     missing = [name for name in names if name.partition(".so")[0] not in stems]
-    assert not missing, f"not found below {stack.section(CudaSection).prefix}: {', '.join(missing)}"
+    others = {name: path for name in missing for path in lines if path.startswith("/") and f"/{stem(name)}.so" in path}
+    found = [f"{name} ({f'it is {others[name]}' if name in others else 'nowhere'})" for name in missing]
+    places = dict.fromkeys(winner("LD_LIBRARY_PATH", path.rpartition("/")[0]) for path in others.values())
+    assert not missing, f"not found below {stack.section(CudaSection).prefix}: {', '.join(found)}{''.join(places)}"
 
 
-def test_login_shells(host: Host, stack: Stack, names: tuple[str, ...]) -> None:
+def stem(library: str) -> str:
+    """The name of a library without its number."""
+    return library.partition(".so")[0]
+
+
+@pytest.fixture(scope="module")
+def of_login(host: Host, stack: Stack) -> Winner:
+    """The file and line that sets a variable of login shells, as bash itself tells."""
+    tools = f"{stack.section(CudaSection).prefix}/bin"
+
+    def winner(variable: str, directory: str) -> str:
+        by = setter(host.run(LOGIN.script).stdout, variable, directory, tools)
+        return f"; {by}" if by else ""
+
+    return winner
+
+
+@pytest.fixture(scope="module")
+def of_session(root_run: Run) -> Winner:
+    """The file and line that sets a variable of other sessions: where somebody's or the system's files name it."""
+
+    def winner(variable: str, directory: str) -> str:
+        lines = root_run(VARIABLES.script).stdout.splitlines()
+        by = next((line for line in lines if f"{variable}=" in line and directory and directory in line), "")
+        return f"; {by}" if by else ""
+
+    return winner
+
+
+def test_login_shells(host: Host, stack: Stack, names: tuple[str, ...], of_login: Winner) -> None:
     """A login shell finds the toolkit's own programs first on its PATH, and the libraries."""
-    check(host.run(LOGIN, USE, " ".join(names)), names, stack, tool=f"{stack.section(CudaSection).prefix}/bin/nvcc")
+    tool = f"{stack.section(CudaSection).prefix}/bin/nvcc"
+    check(host.run(LOGIN_SHELL, USE, " ".join(names)), names, stack, tool=tool, winner=of_login)
 
 
-def test_commands_over_ssh(host: Host, stack: Stack, names: tuple[str, ...]) -> None:
+def test_commands_over_ssh(host: Host, stack: Stack, names: tuple[str, ...], of_session: Winner) -> None:
     """A command over ssh, where no profile is read, finds tools and libraries."""
-    check(host.run("/bin/sh -c %s sh %s", USE, " ".join(names)), names, stack)
+    check(host.run("/bin/sh -c %s sh %s", USE, " ".join(names)), names, stack, winner=of_session)
 
 
 def test_cron_jobs(host: Host, stack: Stack, names: tuple[str, ...]) -> None:
@@ -105,11 +155,11 @@ def test_every_tool_is_on_everybodys_path(host: Host, variables: Any) -> None:
 
 def test_reading_the_profile_twice_adds_nothing(host: Host, stack: Stack) -> None:
     """PATH and LD_LIBRARY_PATH name the toolkit once, with lib64, however often the profile is read."""
-    script = '. /etc/profile.d/cuda.sh; . /etc/profile.d/cuda.sh; echo "$PATH"; echo "$LD_LIBRARY_PATH"'
-    lines = host.run(TWICE, script).stdout.splitlines()
+    twice = '. /etc/profile.d/cuda.sh; . /etc/profile.d/cuda.sh; echo "$PATH"; echo "$LD_LIBRARY_PATH"'
+    lines = answer(host.run(TWICE, f"printf '\\n%s\\n' 'hostwright: begin'; {twice}; echo; echo 'hostwright: end'"))
     assert len(lines) >= 2, "/etc/profile.d/cuda.sh cannot be read"
     for line, directory in zip(
-        lines[-2:],
+        lines[:2],
         (f"{stack.section(CudaSection).prefix}/bin", f"{stack.section(CudaSection).prefix}/lib64"),
         strict=True,
     ):

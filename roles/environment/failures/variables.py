@@ -16,6 +16,7 @@ from hostwright.common.quoting import sh_file
 from hostwright.common.untrusted import Pattern
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, Toolkit, toolkits
 from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.environment.winning import HAS, LOGIN, libraries, setter, settings
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
@@ -23,22 +24,26 @@ if TYPE_CHECKING:
 OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: the environment role's own: the plan shows any difference there
 MAX_LINES = 400
 
-#: Assignments that mention CUDA, ``FILE:NUMBER:LINE``, those in system-wide files first.
-VARIABLES = homes_probe(sh_file(__file__, "variables.sh", most=MAX_LINES))
+#: Assignments that mention CUDA or set the loader's path, ``FILE:NUMBER:LINE``, those in system-wide files first; then
+#: ``has PATH`` for each library of the stack's names in a directory that they put there.
+VARIABLES = homes_probe(HAS + sh_file(__file__, "variables.sh", most=MAX_LINES), cap_bytes=512 * MAX_LINES)
+PROFILES = "/etc/profile.d/"
 
 _LINE = Pattern(r"(/[^:]*):(\d{1,9}):(.*)")
-_ASSIGNMENT = Pattern(r"""\b(\w*PATH|CUDA_[A-Z_]+|XLA_FLAGS)\+?=("[^"]*"?|'[^']*'?|(?:\\.?|[^\s;&|\\])*)""")
+_NAME = r"\b(\w*PATH|LD_PRELOAD|CUDA_[A-Z_]+|XLA_FLAGS)(?:\+?=|\s+(?:DEFAULT|OVERRIDE)=)"
+_ASSIGNMENT = Pattern(_NAME + r"""("[^"]*"?|'[^']*'?|(?:\\.?|[^\s;&|\\])*)""")
 _TOOLKIT = Pattern(r"(/[^\s:'\"${}]*cuda-?(\d{1,3}(?:\.\d{1,3})?))(?:[^\d.]|$)")
 _UNVERSIONED = Pattern(r"/usr/local/cuda(?:[^\w.-]|$)")
 _COMPAT = Pattern(r"/cuda[^:/\s]*/compat(?:\W|$)")
 _NO_64 = Pattern(r"/cuda(?:-\d+\.\d+)?/lib/?(?:[:\"'\s]|$)")
 _MISQUOTED = Pattern(r"cuda[^:'\"\s]*\\")
+_HOME = Pattern(r"^(?:\$HOME|\$\{HOME\}|~)/")
 _COMMENT = Pattern(r"\s#.*")
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An assignment in a user's file."""
+    """An assignment in a user's file or the system's."""
 
     file: str
     line: int
@@ -51,13 +56,64 @@ class Assignment:
 
 def assignments(look: Look) -> tuple[Assignment, ...]:
     """The assignments that mention CUDA. Raises ``Unread``, also if a home directory does not respond."""
+    return tuple(each for each in _assigned(look) if "cuda" in each.value)
+
+
+def _assigned(look: Look) -> tuple[Assignment, ...]:
+    """All assignments, without those of the role's own file. Raises ``Unread``."""
     answer = look.answer(VARIABLES)
     if not answer.ok:
         raise Unread(f"the homes did not answer within {LOOK_S} s" if answer.status in {124, 137} else "not readable")
     lines = (match for line in answer.text.splitlines() if (match := _LINE.fullmatch(line)))
     matches = ((line, match) for line in lines for match in _ASSIGNMENT.finditer(_COMMENT.sub("", line[3])))
     assigned = (Assignment(line[1], int(line[2]), match[1], match[2]) for line, match in matches)
-    return tuple(each for each in assigned if "cuda" in each.value and each.file != OWN_PROFILE)
+    return tuple(each for each in assigned if each.file != OWN_PROFILE)
+
+
+def path_replaced(look: Look) -> Iterator[str]:
+    """The login user's shells find another ``nvcc`` first than the toolkit's, which /etc/profile.d/cuda.sh had put on
+    their ``PATH``; bash itself tells which line sets it.
+    """
+    tools, answer = f"{look.section(CudaSection).prefix}/bin", look.text(LOGIN)
+    first = next((line[5:] for line in answer.splitlines() if line.startswith("nvcc /")), tools)
+    if first != tools and any(tools in each.directories for each in settings(answer, "PATH")):
+        yield f"{setter(answer, 'PATH', first, tools)}: nvcc is {first}/nvcc"
+
+
+def login_library(look: Look) -> Iterator[str]:
+    """In the end, the login user's shells have a directory on the loader's path before the toolkit's that has libraries
+    of CUDA's, cuDNN's or the driver's.
+    """
+    answer = look.text(LOGIN)
+    found, prefix = settings(answer, "LD_LIBRARY_PATH"), look.section(CudaSection).prefix
+    for directory in found[-1].directories if found else ():
+        if directory.startswith(f"{prefix}/"):
+            return
+        names = [path.rpartition("/")[2] for path in libraries(answer) if path.rpartition("/")[0] == directory]
+        if names and (by := setter(answer, "LD_LIBRARY_PATH", directory)):
+            yield f"{by.place}: LD_LIBRARY_PATH: {directory} has {', '.join(names)}"
+
+
+def another_library(look: Look) -> Iterator[str]:
+    """A start file, or pam_env, puts a directory on the loader's path that has libraries of CUDA's, cuDNN's or the
+    driver's, such as conda's. Those in /etc/profile.d count where the login user's shells have them before the
+    stack's.
+    """
+    yield from login_library(look)
+    found = libraries(look.text(VARIABLES))
+    for each in _assigned(look):
+        if each.name != "LD_LIBRARY_PATH" or "cuda" in each.value or each.file.startswith(PROFILES):
+            continue
+        for directory in _directories(each):
+            names = [path.rpartition("/")[2] for path in found if path.rpartition("/")[0] == directory]
+            if names:
+                yield f"{each}: {directory} has {', '.join(names)}"
+
+
+def _directories(each: Assignment) -> tuple[str, ...]:
+    home = each.file.rpartition("/")[0]
+    parts = (_HOME.sub(f"{home}/", part) for part in each.value.strip("\"'").split(":"))
+    return tuple(dict.fromkeys(part.rstrip("/") for part in parts if part.startswith("/")))
 
 
 def another_cuda(look: Look) -> Iterator[str]:
@@ -109,6 +165,24 @@ VARIABLES_RULES = (
         "Take the line out of that file; tools and libraries of the stack are found without any variable",
         "NVIDIA's CUDA installation guide, environment setup",
         sign=Sign("environment", another_cuda, (VARIABLES, TOOLKITS), grave=False),
+    ),
+    FailureRule(
+        "path-replaced",
+        "",
+        "a start file sets PATH after the stack's does, so login shells do not find the toolkit's own programs first",
+        "Let the line keep what was there, PATH=$PATH:DIRECTORY, or take it out of that file",
+        "bash(1), INVOCATION",
+        sign=Sign("environment", path_replaced, (LOGIN,), grave=False),
+    ),
+    FailureRule(
+        "library-path-first",
+        "",
+        "somebody's LD_LIBRARY_PATH leads to other copies of CUDA's, cuDNN's or the driver's libraries, which programs"
+        " get where that file is read, before the stack's",
+        "Take the directory out of that line: a conda environment finds its own libraries without it, and those of the"
+        " stack are found without any variable",
+        "ld.so(8), tensorflow/tensorflow#52988",
+        sign=Sign("environment", another_library, (VARIABLES, LOGIN), grave=False),
     ),
     FailureRule(
         "path-lib-not-lib64",

@@ -1,6 +1,7 @@
-# Assignments that mention CUDA, FILE:NUMBER:LINE, at most $most, those in system-wide files first. $nl and homes are
-# those of the engine's homes probe. Only regular files of at most 1 MiB are read, and through a link none of root's: a
-# user's link to a file of the kernel's, such as /proc/kmsg or /proc/kcore, would never end.
+# Assignments that mention CUDA or set the loader's path, FILE:NUMBER:LINE, at most $most, those in system-wide files
+# first; then what `has` says of the directories on those paths. Needs that, and $nl and homes of the engine's homes
+# probe. Only regular files of at most 1 MiB are read, and through a link none of root's: a user's link to a file of the kernel's, such as /proc/kmsg or
+# /proc/kcore, would never end.
 : "${most:?}"
 # shellcheck disable=SC2154
 IFS=$nl; set -f; set --
@@ -13,13 +14,32 @@ for home in $(homes); do
 done
 set +f
 system='/etc/environment
+/etc/security/pam_env.conf
 /etc/profile
 /etc/bash.bashrc
 /etc/zsh/zshenv'
-small() { find -L "$@" -exec grep -anHsE -m 20 '^[^#]*(PATH|CUDA_[A-Z_]+|XLA_FLAGS)[+]?=.*cuda' -- {} +; }
+sets='^[^#]*(PATH|CUDA_[A-Z_]+|XLA_FLAGS)[+]?=.*cuda|^[^#]*LD_(LIBRARY_PATH|PRELOAD)([+]?=|[[:space:]]+(DEFAULT|OVERRIDE)=)'
+small() { find -L "$@" -exec grep -anHsE -m 20 "$sets" -- {} +; }
 # shellcheck disable=SC2086  # a path a line
-{
+lines=$({
   small $system /etc/profile.d/*.sh "$@" -maxdepth 0 -type f -size -2049
   [ -z "$links" ] || small $links -maxdepth 0 -type f -size -2049 ! -uid 0
-} 2>/dev/null | cut -c1-500 | head -n "$most"
+} 2>/dev/null | cut -c1-500 | head -n "$most")
+[ -n "$lines" ] || exit 0
+printf '%s\n' "$lines"
+set -f
+for line in $lines; do
+  case $line in *LD_LIBRARY_PATH*) ;; *) continue ;; esac
+  file=${line%%:*}
+  IFS='=:;"'\''	 '
+  for part in ${line#*LD_LIBRARY_PATH}; do
+    # shellcheck disable=SC2088,SC2016  # as they are written there
+    case $part in
+      '$HOME'/* | '~'/*) has "${file%/*}/${part#*/}" ;;
+      '${HOME}'/*) has "${file%/*}/${part#*/}" ;;
+      /*) has "${part%/}" ;;
+    esac
+  done
+  IFS=$nl
+done
 exit 0

@@ -261,6 +261,25 @@ SHELLS = (
         quick=True,
     ),
     plant(
+        "conda's libraries first for everybody's login shells", "environment",
+        f"mkdir -p /opt/miniconda3/lib; cp -L {LIB}/libcudart.so.11.0 {LIB}/libcudnn.so.8 /opt/miniconda3/lib; "
+        "echo 'C=/opt/miniconda3; export LD_LIBRARY_PATH=$C/lib:$LD_LIBRARY_PATH' >/etc/profile.d/miniconda.sh",
+        rules="library-path-first", cure="rm -r /etc/profile.d/miniconda.sh /opt/miniconda3",
+        quick=True,
+    ),
+    plant(
+        "conda's libraries first in a user's shells", "environment",
+        f"mkdir -p ~ops/conda/lib; cp -L {LIB}/libcudart.so.11.0 ~ops/conda/lib; "
+        "echo 'export LD_LIBRARY_PATH=$HOME/conda/lib:$LD_LIBRARY_PATH' >>~ops/.bashrc",
+        rules="library-path-first", cure="rm -r ~ops/conda; sed -i /conda/d ~ops/.bashrc",
+    ),
+    plant(
+        "PATH set anew after the stack's", "environment",
+        "echo 'export PATH=/usr/bin:/bin' >/etc/profile.d/zz-local.sh",
+        rules="path-replaced", cure="rm /etc/profile.d/zz-local.sh",
+        quick=True,
+    ),
+    plant(
         "a copied line with a backslash", "environment",
         r"echo 'export PATH=/usr/local/cuda/bin\${PATH:+:${PATH}}' >>~ops/.bashrc",
         rules="path-misquoted", cure="sed -i /cuda/d ~ops/.bashrc",

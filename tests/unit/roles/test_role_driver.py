@@ -212,7 +212,7 @@ def test_a_newer_library_of_nobodys_is_set_aside_or_ldconfig_would_turn_the_link
     found = state(**({"libcuda.so.1": BESIDE} if turned else {}))
     (change,) = plan(**{"modinfo -k": f"{found}other={BESIDE}\nother=/usr/lib/x86_64-linux-gnu/libcuda.so.390.48\n"})
     assert change.want == f"links to {V}, without {BESIDE}"
-    assert f"keep_aside \"$file\"\n  rm -f -- \"$file\"" in scripts(change)[0]
+    assert 'keep_aside "$file"\n  rm -f -- "$file"' in scripts(change)[0]
     assert BESIDE in scripts(change)[0]
     assert "390.48" not in scripts(change)[0]  # ldconfig takes the highest number
     assert change.warnings[0].endswith(f"/DATE: {BESIDE}")

@@ -24,6 +24,7 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
 from hostwright.standard.roles.environment.failures.sonames import NAMES
 from hostwright.standard.roles.environment.failures.variables import VARIABLES
+from hostwright.standard.roles.environment.winning import LOGIN
 from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS
 from tests.unit.roles import test_role_cuda, test_role_cudnn, test_role_environment, test_role_tensorflow
 from tests.unit.support import stacks
@@ -127,6 +128,8 @@ def healthy() -> dict[Probe, Answer]:
         LOADER: loader(),
         NAMES: "",
         SOURCES: SOURCE_LINE,
+        LOGIN: "+hostwright /etc/profile.d/cuda.sh:5: PATH=/usr/local/cuda-11.2/bin:/usr/bin:/bin\n"
+        "nvcc /usr/local/cuda-11.2/bin\n",
         VARIABLES: "/etc/profile.d/cuda.sh:5:    *) PATH=/usr/local/cuda-11.2/bin${PATH:+:${PATH}} ;;\n",
         VENVS: "",
         OUTSIDE: "",

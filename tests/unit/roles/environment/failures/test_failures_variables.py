@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hostwright.audit.judging.look import Unread
 from hostwright.plan.model import Answer
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.environment.failures.variables import VARIABLES, VARIABLES_RULES, assignments
+from hostwright.standard.roles.environment.winning import LOGIN, setter, settings
 from tests.unit.support.library_looks import LINK, OWN, Differs, asked, look_at, seen, toolkit, write
 
 RULES = {rule.name: rule for rule in VARIABLES_RULES}
@@ -106,7 +108,89 @@ def test_homes_that_do_not_answer_are_no_failure_of_the_host(status: int) -> Non
         )
 
 
+CONDA = "/opt/miniconda3/lib"
+HAS = f"has {CONDA}/libcudart.so.11.0\nhas {CONDA}/libcudnn.so.8\n"
+OURS = "+hostwright /etc/profile.d/cuda.sh:5: PATH=/usr/local/cuda-11.2/bin:/bin\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("/home/ann/.bashrc", f"export LD_LIBRARY_PATH={CONDA}:$LD_LIBRARY_PATH"),
+        ("/home/ann/.zshenv", f'LD_LIBRARY_PATH="{CONDA}/"'),
+        ("/etc/environment", f"LD_LIBRARY_PATH={CONDA}"),
+        ("/etc/security/pam_env.conf", f"LD_LIBRARY_PATH  DEFAULT={CONDA}"),
+        ("/opt/.profile", "LD_LIBRARY_PATH=$HOME/miniconda3/lib"),
+    ],
+)
+def test_a_library_path_that_holds_other_copies_is_told_with_file_and_copies(file: str, text: str) -> None:
+    (told,) = found("library-path-first", {VARIABLES: f"{file}:7:{text}\n{HAS}"})
+    assert told.startswith(f"{file}:7: LD_LIBRARY_PATH=")
+    assert told.endswith(f"{CONDA} has libcudart.so.11.0, libcudnn.so.8")
+
+
+def test_a_library_path_without_such_libraries_is_nobodys_business() -> None:
+    text = "/home/ann/.bashrc:7:export LD_LIBRARY_PATH=/opt/oracle/lib:$LD_LIBRARY_PATH\n"
+    assert found("library-path-first", {VARIABLES: text + HAS}) == []
+
+
+def test_of_profiles_counts_what_a_login_shell_has_in_the_end() -> None:
+    """conda-cuda.sh is read before cuda.sh, which puts its own before it."""
+    text = f"/etc/profile.d/conda-cuda.sh:1:export LD_LIBRARY_PATH={CONDA}\n{HAS}"
+    first = f"+hostwright /etc/profile.d/conda-cuda.sh:1: export LD_LIBRARY_PATH={CONDA}\n"
+    ours = f"+hostwright /etc/profile.d/cuda.sh:11: LD_LIBRARY_PATH=/usr/local/cuda-11.2/lib64:{CONDA}\n"
+    later = f"++hostwright /etc/profile.d/zz.sh:3: export LD_LIBRARY_PATH={CONDA}:/usr/local/cuda-11.2/lib64\n"
+    assert found("library-path-first", {VARIABLES: text, LOGIN: f"{first}{ours}{HAS}"}) == []
+    assert found("library-path-first", {VARIABLES: text, LOGIN: f"{first}{ours}{later}{HAS}"}) == [
+        f"/etc/profile.d/zz.sh:3: LD_LIBRARY_PATH: {CONDA} has libcudart.so.11.0, libcudnn.so.8"
+    ]
+
+
+def test_the_file_that_sets_path_after_the_stacks_is_told() -> None:
+    late = "+hostwright /etc/profile.d/zz-local.sh:1: export PATH=/usr/bin:/bin\n"
+    more = "+hostwright /home/ops/.profile:9: PATH=/home/ops/bin:/usr/bin:/bin\n"
+    assert found("path-replaced", {LOGIN: f"{OURS}{late}nvcc /usr/bin\n"}) == [
+        "/etc/profile.d/zz-local.sh:1: PATH=/usr/bin:/bin: nvcc is /usr/bin/nvcc"
+    ]
+    # what only adds to it is not to blame
+    assert found("path-replaced", {LOGIN: f"{OURS}{late}{more}nvcc /usr/bin\n"})[0].startswith("/home/ops/.profile:9")
+
+
+def test_another_compiler_before_the_stacks_is_told() -> None:
+    late = "+hostwright /home/ops/.profile:28: PATH=/opt/conda/bin:/usr/local/cuda-11.2/bin:/bin\n"
+    assert found("path-replaced", {LOGIN: f"{OURS}{late}nvcc /opt/conda/bin\n"})[0].startswith("/home/ops/.profile:28")
+    assert found("path-replaced", {LOGIN: f"{OURS}nvcc /usr/local/cuda-11.2/bin\n"}) == []
+    assert found("path-replaced", {LOGIN: ""}) == []  # start files that end the shell tell nothing
+
+
 # what is asked, by the machine's own sh
+
+
+def test_bash_tells_where_a_path_is_set_whatever_else_start_files_do(tmp_path: Path) -> None:
+    libraries = tmp_path / "lib"
+    write(libraries / "libcudart.so.11.0", "x")
+    write(tmp_path / "bin/nvcc", "#!/bin/sh\n").chmod(0o755)
+    lines = [
+        "printf '\\033[1m'",
+        "set -u",
+        "C=$HOME",
+        "if true; then . ~/other; fi",
+        "export PATH=$C/bin:$PATH",
+        "exit 3",
+    ]
+    write(tmp_path / ".profile", "\n".join([*lines, ""]))
+    write(tmp_path / "other", "LD_LIBRARY_PATH=$C/lib\n")
+    done = subprocess.run(
+        ["sh", "-c", LOGIN.script],
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        check=True,
+    )
+    text = done.stdout.decode()
+    assert settings(text, "LD_LIBRARY_PATH")[-1].place == f"{tmp_path}/other:1"
+    assert setter(text, "PATH", f"{tmp_path}/bin", "/nowhere").place == f"{tmp_path}/.profile:5"
+    assert f"nvcc {tmp_path}/bin\n" in text
+    assert f"has {libraries}/libcudart.so.11.0\n" in text
 
 
 def test_the_files_of_all_accounts_with_a_login_shell_are_read(tmp_path: Path) -> None:
@@ -119,12 +203,14 @@ def test_the_files_of_all_accounts_with_a_login_shell_are_read(tmp_path: Path) -
     write(tmp_path / "home/with space/.profile", export)
     write(tmp_path / "root/.zshrc", export)
     write(tmp_path / "etc/profile.d/cuda-vars.sh", export)
-    write(tmp_path / "etc/environment", "PATH=/usr/bin\n")
+    write(tmp_path / "etc/environment", f"PATH=/usr/bin\nLD_LIBRARY_PATH={tmp_path}/etc/lib:/opt/nothing\n")
+    write(tmp_path / "etc/lib/libcudnn.so.8", "x")
     answer = asked(VARIABLES, tmp_path, "/etc/", "/home/")
     assert [(one.file, one.line) for one in assignments(look_at({VARIABLES: answer}))] == [
         ("/etc/profile.d/cuda-vars.sh", 1), ("/home/with space/.profile", 1), ("/homes/ann/.bashrc", 3),
         ("/homes/cy/.bashrc", 3), ("/root/.zshrc", 1),
     ]  # fmt: skip
+    assert "has /etc/lib/libcudnn.so.8\n" in answer.text
 
 
 def test_a_pipe_in_a_home_keeps_nobody_waiting(tmp_path: Path) -> None:
