@@ -7,6 +7,7 @@ import json
 import pytest
 
 from hostwright.standard.roles.container.engine import DAEMON_JSON, FIREWALL, OLD_PACKAGES, without
+from hostwright.standard.roles.container.failures.cdi import CDI
 from hostwright.standard.roles.container.section import ContainerSection
 
 #: An image of the libraries that the host's nvidia-smi and libnvidia-ml need, and of nothing of NVIDIA's: whatever a
@@ -92,6 +93,13 @@ def test_each_device_has_a_link_in_dev_char(host):
     missing = [device for device in devices if device not in linked]
     assert devices, "the driver has made no device file"
     assert not missing, f"no link to {', '.join(missing)}"
+
+
+def test_cdi_specifications_name_files_that_are_there(root_run):
+    """Whatever the CDI specifications of NVIDIA's name is on the host: no container of theirs starts otherwise."""
+    missing = [line.removeprefix("missing ") for line in root_run(CDI.script).stdout.splitlines()]
+    again = "made for another driver; nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml makes it anew"
+    assert not missing, f"{missing[0].replace(' ', ' names ', 1)}, which is not there: {again}"
 
 
 def test_a_container_has_the_gpus_of_the_host(host, root_run, image):

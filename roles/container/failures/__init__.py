@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hostwright.audit.failures import FailureRule, Sign, Stuck
 from hostwright.resources.packages.packages import DPKG
+from hostwright.standard.roles.container.failures.cdi import CDI_RULES
 from hostwright.standard.roles.container.failures.docker import (
     DOCKER_RULES,
     HOOK_THERE,
@@ -81,6 +82,7 @@ FAILURES = (
         "moby/moby#44905",
         sign=Sign("container", not_json, SETTINGS, provision=True),
     ),
+    *CDI_RULES,
     *NAME_RULES,
     *DAEMON_RULES,
     *HOOK_RULES,

@@ -46,6 +46,13 @@ chmod 755 nvidia-container-cli
 
 CONTAINER = (
     plant(
+        "CDI specification of a former driver", "container",
+        "mkdir -p /etc/cdi; printf '%s\\n' 'cdiVersion: 0.5.0' 'kind: nvidia.com/gpu' 'containerEdits:' '  mounts:' "
+        "'  - containerPath: /usr/lib/x86_64-linux-gnu/libcuda.so.535.161.07' "
+        "'    hostPath: /usr/lib/x86_64-linux-gnu/libcuda.so.535.161.07' >/etc/cdi/nvidia.yaml",
+        rules="cdi-stale", cure="rm -r /etc/cdi", quick=True,
+    ),
+    plant(
         "daemon.json broken", "container", f"echo '{{\"runtimes\": ' >{JSON}",
         rules="daemon-json", states=(f"file {JSON}", RESTART), quick=True,
     ),

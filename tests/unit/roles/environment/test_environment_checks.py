@@ -18,8 +18,6 @@ THEIRS = "/opt/miniconda3/lib/libcudart.so.11.0"
 
 
 def printed(*, nvcc: str = TOOL, library: str = OURS, before: str = "", after: str = "") -> CommandResult:
-    *, nvcc: str = f"{CUDA.prefix}/bin/nvcc", library: str = OURS, before: str = "", after: str = ""
-) -> CommandResult:
     text = f"{before}\nhostwright: begin\nnvcc {nvcc}\n{CUDA.nvcc}\nworks\n{library}\n\nhostwright: end\n{after}"
     return CommandResult(None, 0, "", text, "bash: X: unbound variable")
 
