@@ -86,6 +86,12 @@ def ended_by_reboot(facts: Facts) -> tuple[tuple[str, str], ...]:
     return tuple((_named(row), again % row[4] if boots and row[4] in _COMES_BACK else "") for row in rows if row)
 
 
+def named_by_docker(facts: Facts) -> dict[str, str]:
+    """The containers by the words with which the driver's role names those on a GPU, each with its name."""
+    rows = (_CONTAINER.fullmatch(line) for line in facts[CONTAINERS].text.splitlines())
+    return {_on_gpu(row): _named(row) for row in rows if row}
+
+
 def first_process(name: str) -> str:
     """The first process of a container that is named as here, as ``children_of`` counts by it."""
     return name.partition("(pid ")[2].partition(")")[0]
@@ -109,7 +115,11 @@ def processes(number: int) -> str:
 
 def _named(row: Match) -> str:
     """A container in the words with which the driver's role names those on a GPU, and by its name."""
-    return f"container {row[2]} (pid {row[1]}) {row[3]}"
+    return f"{_on_gpu(row)} {row[3]}"
+
+
+def _on_gpu(row: Match) -> str:
+    return f"container {row[2]} (pid {row[1]})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,13 +42,13 @@ def boot_id(machine: Machine) -> str:
     return on(machine, "cat /proc/sys/kernel/random/boot_id")
 
 
-def test_a_host_in_use_is_refused_and_the_program_is_named(provisioned: FrontDoor, busy: Machine):
+def test_a_host_in_use_is_refused_and_the_unit_is_named(provisioned: FrontDoor, busy: Machine):
     before = boot_id(busy)
     plan = provisioned.json("plan", "--hosts", "gpu01", status=3)["plans"][0]
-    assert [user.partition(" ")[0] for user in plan["busy"]] == ["sleep"]
+    assert [user.partition(" ")[0] for user in plan["busy"]] == ["training.service"]
     refused = provisioned("provision", "--hosts", "gpu01")
     assert refused.returncode == 1
-    assert "sleep (" in refused.stderr
+    assert "training.service (" in refused.stderr
     assert "--drain" in refused.stderr
     assert "--force" in refused.stderr
     assert boot_id(busy) == before

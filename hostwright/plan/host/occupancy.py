@@ -67,12 +67,16 @@ class Occupancies:
 
     def named(self, names: Iterable[str], facts: Facts) -> tuple[str, ...]:
         """These names in the words of those who know whose it is, each once. Reads ``probes``."""
-        known = [pair for kind in self.each for pair in _known_as(kind, facts).items()]
+        known = self._known(facts)
         return tuple(dict.fromkeys(_known(name, known) for name in names))
+
+    def _known(self, facts: Facts) -> list[tuple[str, str]]:
+        """What is said instead of technical names; roles come after those that they need, and know more."""
+        return [pair for kind in reversed(self.each) for pair in _known_as(kind, facts).items()]
 
     def _ended(self, facts: Facts) -> tuple[tuple[str, str], ...]:
         """Each one that a reboot ends, once: what nothing starts again is so, whoever else says otherwise."""
-        known = [pair for kind in self.each for pair in _known_as(kind, facts).items()]
+        known = self._known(facts)
         again_of: dict[str, str] = {}
         ended = (pair for kind in self.each for pair in _ended(kind, facts))
         for name, again in ((_known(technical, known), again) for technical, again in ended):

@@ -46,6 +46,7 @@ BUSY_PROBES = (HOLDERS, GPU_CONTAINERS)
 #: The services that hold the device files and are stopped for a replacement, in this order.
 OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-fabricmanager", "nvidia-persistenced")
 
+_UNIT = Pattern(r"[A-Za-z0-9:_.@\\-]{1,255}\.service")
 _CONTAINER = Pattern(
     r"(?P<first>[0-9]{1,10}) (?P<id>[0-9a-f]{12}|-) (?P<all>[0-9]{1,10}(?:,[0-9]{1,10})*) (?P<name>.*)"
 )
@@ -57,15 +58,21 @@ def display(facts: Facts) -> str:
 
 
 def users(facts: Facts) -> tuple[str, ...]:
-    """Who uses a GPU, as words for a sentence: ``python3 (4711)``, ``container 3f2a1b2c3d4e (pid 812)``.
+    """Who uses a GPU, as words for a sentence: ``python3 (4711)``, ``train.service (4712)``, ``container 3f2a1b2c3d4e
+    (pid 812)``.
 
-    Services that can be stopped are left out. A process in a container is named by its container.
+    Services that can be stopped are left out. A process in a container is named by its container, and one of a unit of
+    the system's by that: whoever wants it to end must stop the unit.
     """
     rows = (row for line in facts[HOLDERS].text.split("\n") if len(row := line.split(" ", 2)) == 3)
     ours = {f"{name}.service" for name in OUR_SERVICES}
     containers = [match for line in facts[GPU_CONTAINERS].text.splitlines() if (match := _CONTAINER.fullmatch(line))]
     inside = {pid for match in containers for pid in match["all"].split(",")}
-    programs = [f"{name} ({pid})" for pid, unit, name in rows if pid not in inside and unit not in ours]
+    pids: dict[str, list[str]] = {}
+    for pid, unit, name in rows:
+        if pid not in inside and unit not in ours:
+            pids.setdefault(unit if _UNIT.fullmatch(unit) else f"{name} ({pid})", []).append(pid)
+    programs = (f"{name} ({', '.join(of)})" if _UNIT.fullmatch(name) else name for name, of in pids.items())
     return (*programs, *(_container(match) for match in containers))
 
 

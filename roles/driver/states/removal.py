@@ -126,7 +126,8 @@ class DriverGone:
             if remains.others(provisioned=provisioned(facts))
             else ""
         )
-        todo = (*((unload,) if remains.loaded else ()), Step(_FUNCTIONS + sh_file(__file__, "sh/take_away.sh")))
+        take = _FUNCTIONS + sh_file(__file__, "sh/take_away.sh") + steps.returned(start=False)
+        todo = (*((unload,) if remains.loaded else ()), Step(take))
         disturbs = TAKES if remains.loaded and not self.allowed else ""
         return Change(what, have, ABSENT, todo, disturbs=disturbs, final=final)
 

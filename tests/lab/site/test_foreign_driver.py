@@ -117,10 +117,10 @@ def test_the_other_verbs_work(provisioned: Site):
 
 def test_a_reboot_is_held_back_though_the_driver_role_is_off(provisioned: Site):
     (plan,) = provisioned.json("plan", *ON, *REBOOTS, status=3)["plans"]
-    assert [user.partition(" ")[0] for user in plan["busy"]] == ["sleep"]
+    assert [user.partition(" ")[0] for user in plan["busy"]] == ["training.service"]
     refused = provisioned("provision", *ON, *REBOOTS)
     assert refused.returncode == 1
-    assert "sleep (" in refused.stderr
+    assert "training.service (" in refused.stderr
     assert "--drain" in refused.stderr
 
 
@@ -129,7 +129,7 @@ def test_the_way_around_it_by_a_rebuild_is_held_back_as_well(provisioned: Site):
     assert found["way"] == "repair"
     refused = provisioned("rebuild", *ON, *REBOOTS)
     assert refused.returncode == 1, refused.stdout + refused.stderr
-    assert "sleep (" in refused.stdout + refused.stderr
+    assert "training.service (" in refused.stdout + refused.stderr
 
 
 def test_remove_takes_the_two_roles_and_leaves_the_driver(provisioned: Site, plain: Machine):

@@ -14,6 +14,10 @@ holders() {
 service() {
   unit=-
   while IFS=: read -r _ hierarchy group; do
-    case $hierarchy:$group in :/system.slice/*.service | name=systemd:/system.slice/*.service) unit=${group##*/} ;; esac
+    case $hierarchy:$group in
+      :/system.slice/*.service* | name=systemd:/system.slice/*.service*) unit=${group#/system.slice/} unit=${unit%%/*} ;;
+      *) continue ;;
+    esac
+    case $unit in *.service) ;; *) unit=- ;; esac
   done 2>/dev/null <"/proc/$1/cgroup" || :
 }

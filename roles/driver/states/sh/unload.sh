@@ -1,6 +1,7 @@
-# Unloads the driver's modules; if that fails, it names the `holders`, restarts the services that were $stopped for it,
-# and exits with 1. $modules are in the order in which the installer itself unloads them (kernel.c).
+# Unloads the driver's modules; if that fails, it names the `holders`, restarts the services that were $stopped for it
+# and by $returned the other units, and exits with 1. $modules are in the order in which the installer itself unloads them (kernel.c).
 : "${modules:?}"
+: "${returned:?}"
 eval "set -- $modules"
 for module; do
   [ -d "/sys/module/$module" ] || continue
@@ -9,5 +10,6 @@ for module; do
   for p in $(holders); do echo "  $p $(cat "/proc/$p/comm" 2>/dev/null)"; done
   # shellcheck disable=SC2154  # of stop_services.sh
   for unit in $stopped; do systemctl start "$unit" || true; done
+  eval "$returned"
   exit 1
 done

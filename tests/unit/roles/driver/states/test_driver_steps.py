@@ -147,6 +147,39 @@ def test_force_ends_holders_between_services_and_module(loaded: Path) -> None:
     assert done == ["stop dcgm", "stop display-manager", "modprobe -r nvidia"]
 
 
+def test_force_stops_the_unit_of_a_holder_before_it_is_killed_and_starts_it_again(loaded: Path) -> None:
+    """A killed process of a unit with Restart= comes back in the middle, until systemd starts it no more."""
+    root = loaded.parent
+    program(loaded, "find", f"[ -e {root}/stopped ] || echo /proc/4711/fd/3")
+    program(loaded, "timeout", 'shift; "$@"')
+    program(
+        loaded,
+        "systemctl",
+        f'echo "$@" >>{root}/done; case "$*" in "stop -- train.service") touch {root}/stopped ;; esac',
+    )
+    (root / "cgroup").write_text("0::/system.slice/train.service\n")
+    text = driver_steps.unload(force=True, build=False).replace("/sys/module", f"{root}/module")
+    text = text.replace("/proc/$1/cgroup", f"{root}/cgroup").replace(driver_steps.UNITS, f"{root}/units")
+    assert run(text, path=loaded).returncode == 0
+    done = [line for line in (root / "done").read_text().splitlines() if not line.startswith("-q")]
+    assert done[0] == "stop -- train.service"
+    assert (root / "units").read_text() == "train.service\n"
+    back = run(driver_steps.returned().replace(driver_steps.UNITS, f"{root}/units"), path=loaded)
+    assert back.stdout == b"hostwright: note: train.service was stopped for the driver and runs again\n"
+    assert (root / "done").read_text().splitlines()[-3:-1] == ["reset-failed train.service", "start train.service"]
+    assert not (root / "units").exists()
+
+
+@pytest.mark.parametrize("start", [True, False])
+def test_a_unit_that_does_not_run_again_is_named_as_down(loaded: Path, start: bool) -> None:
+    units = loaded.parent / "units"
+    units.write_text("train.service\ntrain.service\n")
+    program(loaded, "systemctl", '[ "$1" != start ]')
+    done = run(driver_steps.returned(start=start).replace(driver_steps.UNITS, str(units)), path=loaded)
+    told = b"hostwright: note: train.service was stopped for the driver and is down: systemctl status train.service\n"
+    assert (done.returncode, done.stdout) == (0, told)
+
+
 def test_busy_module_is_reported_and_services_restart(loaded: Path) -> None:
     program(loaded, "modprobe", "exit 1")
     program(loaded, "find", f"[ ! -e {loaded.parent}/done ] || echo /proc/{os.getpid()}/fd/3")
