@@ -75,7 +75,7 @@ OWN: Mapping[str, Mapping[str, str]] = {
         "hostwright_plan_key": "the key with which this machine signs the plans that it saves",
     },
     "What a host should have, and prove": {
-        "hostwright_gpus": "how many GPUs it has when all are there",
+        "hostwright_gpus": "how many GPUs it has when all are there; with fewer, `audit`, `doctor` and `verify` fail",
         "hostwright_gpu_model": "the name of its GPUs, or a list of names",
         "hostwright_prove_max_loss": "how much worse than its baseline a figure of "
         "[a proof](../prove.md) may be (default: 10%)",
