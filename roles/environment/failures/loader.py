@@ -12,7 +12,7 @@ from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.loader import LoaderCache
 from hostwright.standard.roles.cuda.failures.toolkits import LIBRARIES, library_files, own, resolved
 from hostwright.standard.roles.cuda.section import CudaSection
-from hostwright.standard.roles.driver.failures.loader_cache import LOADER, Cached, cached, compat_first
+from hostwright.standard.roles.driver.failures.loader_cache import LOADER, Cached, cached, compat_first, named_by
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
@@ -30,7 +30,7 @@ def not_cached(look: Look) -> Iterator[str]:
 
 def another_first(look: Look) -> Iterator[str]:
     """A library that TensorFlow opens lies in the toolkit, and the loader's cache names another one before it."""
-    yield from map(str, _foreign_first(look))
+    yield from (f"{entry}{named_by(look, entry)}" for entry in _foreign_first(look))
 
 
 def copy_behind(look: Look) -> Iterator[str]:

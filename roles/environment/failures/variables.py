@@ -100,11 +100,13 @@ def another_library(look: Look) -> Iterator[str]:
     stack's.
     """
     yield from login_library(look)
-    found = libraries(look.text(VARIABLES))
+    found, told = libraries(look.text(VARIABLES)), set(another_cuda(look))
     for each in _assigned(look):
-        if each.name != "LD_LIBRARY_PATH" or "cuda" in each.value or each.file.startswith(PROFILES):
+        if each.name != "LD_LIBRARY_PATH" or str(each) in told or each.file.startswith(PROFILES):
             continue
         for directory in _directories(each):
+            if directory.startswith(LINK):
+                break
             names = [path.rpartition("/")[2] for path in found if path.rpartition("/")[0] == directory]
             if names:
                 yield f"{each}: {directory} has {', '.join(names)}"
@@ -182,7 +184,7 @@ VARIABLES_RULES = (
         "Take the directory out of that line: a conda environment finds its own libraries without it, and those of the"
         " stack are found without any variable",
         "ld.so(8), tensorflow/tensorflow#52988",
-        sign=Sign("environment", another_library, (VARIABLES, LOGIN), grave=False),
+        sign=Sign("environment", another_library, (VARIABLES, LOGIN, TOOLKITS), grave=False),
     ),
     FailureRule(
         "path-lib-not-lib64",

@@ -109,6 +109,9 @@ def test_another_cuda_first_is_the_one_finding() -> None:
     differs: Differs = {LOADER: loader(f"libcublas.so.11 {path}")}
     assert found("loader-finds-another-cuda", differs) == [f"libcublas.so.11 => {path}"]
     assert fired(differs) == ["loader-finds-another-cuda"]
+    file = "/etc/ld.so.conf.d/00-conda.conf"
+    named: Differs = {LOADER: f"{differs[LOADER]}conf\t{file}\t/usr/local/cuda-11.4/lib64\nconf\t/x\t/opt\n"}
+    assert found("loader-finds-another-cuda", named) == [f"libcublas.so.11 => {path}, which {file} names"]
 
 
 def test_another_cuda_behind_ours_is_a_warning() -> None:

@@ -119,6 +119,7 @@ OURS = "+hostwright /etc/profile.d/cuda.sh:5: PATH=/usr/local/cuda-11.2/bin:/bin
         ("/home/ann/.bashrc", f"export LD_LIBRARY_PATH={CONDA}:$LD_LIBRARY_PATH"),
         ("/home/ann/.zshenv", f'LD_LIBRARY_PATH="{CONDA}/"'),
         ("/etc/environment", f"LD_LIBRARY_PATH={CONDA}"),
+        ("/home/ann/.profile", f"LD_LIBRARY_PATH=/opt/envs/cuda11/lib:{CONDA}"),
         ("/etc/security/pam_env.conf", f"LD_LIBRARY_PATH  DEFAULT={CONDA}"),
         ("/opt/.profile", "LD_LIBRARY_PATH=$HOME/miniconda3/lib"),
     ],
