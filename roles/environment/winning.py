@@ -22,7 +22,7 @@ _SET = Pattern(r"\++hostwright (/[^:]+:[0-9]+): (?:export |declare -x )?(PATH|LD
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class PathSetting:
     """A start file sets a path."""
 
     place: str  #: file and line
@@ -38,22 +38,22 @@ class Setting:
         return f"{self.place}: {self.name}={self.value}"
 
 
-def settings(answer: str, name: str) -> tuple[Setting, ...]:
+def settings(answer: str, name: str) -> tuple[PathSetting, ...]:
     """Each time that the start files set this variable, in order.
 
     >>> str(settings("+hostwright /etc/profile.d/zz.sh:1: export PATH=/bin", "PATH")[-1])
     '/etc/profile.d/zz.sh:1: PATH=/bin'
     """
     rows = (match for line in answer.splitlines() if (match := _SET.fullmatch(line)))
-    return tuple(Setting(row[1], row[2], row[3]) for row in rows if row[2] == name)
+    return tuple(PathSetting(row[1], row[2], row[3]) for row in rows if row[2] == name)
 
 
-def last(found: tuple[Setting, ...], that: Callable[[Setting], bool]) -> Setting | None:
+def last(found: tuple[PathSetting, ...], that: Callable[[PathSetting], bool]) -> PathSetting | None:
     """The last of them of which this is true."""
     return next((each for each in reversed(found) if that(each)), None)
 
 
-def setter(answer: str, name: str, directory: str, tools: str = "") -> Setting | None:
+def setter(answer: str, name: str, directory: str, tools: str = "") -> PathSetting | None:
     """Who puts ``directory`` before the toolkit's ``tools`` on this path: the last that left those out, if they are not
     on it in the end, else the last that names the directory.
     """

@@ -48,6 +48,9 @@ KNOW_GPUS = {
     "audit/reports/spreadsheet.py",
     "plan/host/atwork.py",
     "plan/host/hostfacts.py",
+    "plan/member.py",  # how many a host should have
+    "plan/roles/role.py",
+    "plan/roles/wants.py",
     "prove/host.py",
     "prove/job.py",  # temperatures, a card each
     "prove/judging.py",  # the device of a measurement that has none

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
 #: Each entry for this machine in the cache's order, then each directory with its links followed, but for a link at
-#: /usr/local itself, then each directory that a file names for ldconfig. An unreadable cache is a failed probe, not an
-#: empty cache.
+#: /usr/local itself. An unreadable cache is a failed probe, not an empty cache.
 LOADER = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
 entries=$(printf '%s\n' "$all" | sed -nE \
@@ -25,10 +24,12 @@ printf '%s\n' "$entries" | sed -nE 's,^entry\t[^\t]*\t(/.*)/[^/]*$,\1,p' | sort 
   case $real in "$local"/*) real=/usr/local${real#"$local"} ;; esac
   printf 'directory\t%s\t%s\n' "$directory" "$real"
 done
-grep -aHsE '^[[:space:]]*/' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf | sed -nE \
-'s,^([^:]*):[[:space:]]*(/[^[:space:]#]*[^[:space:]#/])/*[[:space:]]*(#.*)?$,conf\t\1\t\2,p'
 exit 0"""
 )
+
+
+#: ``FILE:DIRECTORY`` for each directory that a file names for ldconfig
+CONF = Probe("grep -aHsE '^[[:space:]]*/' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,11 @@ def cached(look: Look) -> tuple[Cached, ...]:
 
 def named_by(look: Look, entry: Cached) -> str:
     """The file that names an entry's directory for ldconfig, as the end of a sentence; empty where none does."""
-    rows = (line.split("\t") for line in look.text(LOADER).splitlines() if line.startswith("conf\t"))
+    if CONF not in look.facts or not look.facts[CONF].ok:
+        return ""
+    rows = (line.partition(":") for line in look.facts[CONF].text.splitlines())
     directory = entry.path.rpartition("/")[0]
-    files = [row[1] for row in rows if len(row) == 3 and row[2] == directory]
+    files = [file for file, _, named in rows if named.partition("#")[0].strip().rstrip("/") == directory]
     return f", which {files[0]} names" if files else ""
 
 

@@ -27,7 +27,7 @@ TAKES = "takes the driver away"
 
 _FUNCTIONS = sh_file(
     __file__,
-    "sh/driver_files.sh",
+    "driver_files.sh",
     installing=steps.INSTALLING,
     record=steps.RECORD,
     programs=tuple(f"/usr/bin/{name}" for name in steps.PROGRAMS),
@@ -126,7 +126,7 @@ class DriverGone:
             if remains.others(provisioned=provisioned(facts))
             else ""
         )
-        take = _FUNCTIONS + sh_file(__file__, "sh/take_away.sh") + steps.returned(start=False)
+        take = _FUNCTIONS + sh_file(__file__, "take_away.sh") + steps.returned(start=False)
         todo = (*((unload,) if remains.loaded else ()), Step(take))
         disturbs = TAKES if remains.loaded and not self.allowed else ""
         return Change(what, have, ABSENT, todo, disturbs=disturbs, final=final)

@@ -12,7 +12,7 @@ from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.loader import LoaderCache
 from hostwright.standard.roles.cuda.failures.toolkits import LIBRARIES, library_files, own, resolved
 from hostwright.standard.roles.cuda.section import CudaSection
-from hostwright.standard.roles.driver.failures.loader_cache import LOADER, Cached, cached, compat_first, named_by
+from hostwright.standard.roles.driver.failures.loader_cache import CONF, LOADER, Cached, cached, compat_first, named_by
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
@@ -126,7 +126,7 @@ LOADER_RULES = (
         " names them first",
         "Remove the file that names that directory (grep -r . /etc/ld.so.conf.d) or its package, and run ldconfig",
         "ldconfig(8)",
-        sign=Sign("environment", another_first, (LOADER,)),
+        sign=Sign("environment", another_first, (LOADER, CONF)),
         treatment=Tangled("another toolkit's libraries come first"),
     ),
     FailureRule(

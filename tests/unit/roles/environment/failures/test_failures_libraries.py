@@ -15,7 +15,7 @@ from hostwright.plan.model import Answer, Probe
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.cudnn.failures import FAILURES as CUDNN_RULES
-from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cached
+from hostwright.standard.roles.driver.failures.loader_cache import CONF, LOADER, cached
 from hostwright.standard.roles.environment import COMMAND
 from hostwright.standard.roles.environment.failures import FAILURES
 from hostwright.standard.roles.environment.failures.sonames import NAMES, SONAME_RULES
@@ -110,7 +110,7 @@ def test_another_cuda_first_is_the_one_finding() -> None:
     assert found("loader-finds-another-cuda", differs) == [f"libcublas.so.11 => {path}"]
     assert fired(differs) == ["loader-finds-another-cuda"]
     file = "/etc/ld.so.conf.d/00-conda.conf"
-    named: Differs = {LOADER: f"{differs[LOADER]}conf\t{file}\t/usr/local/cuda-11.4/lib64\nconf\t/x\t/opt\n"}
+    named: Differs = {**differs, CONF: f"{file}:  /usr/local/cuda-11.4/lib64/ # mine\n/etc/ld.so.conf.d/x.conf:/opt\n"}
     assert found("loader-finds-another-cuda", named) == [f"libcublas.so.11 => {path}, which {file} names"]
 
 
