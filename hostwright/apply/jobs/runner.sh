@@ -18,6 +18,10 @@ umask 022
 LC_ALL=C; export LC_ALL
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export PATH
 HOME=/root; export HOME
+# What is hooked into apt on a host: needrestart would restart services that people work with, in whichever mode it is set
+# to, apt-listchanges and debconf would ask, and apt-listbugs would end an installation.
+NEEDRESTART_SUSPEND=1 NEEDRESTART_MODE=l DEBIAN_FRONTEND=noninteractive APT_LISTCHANGES_FRONTEND=none APT_LISTBUGS_FRONTEND=none
+export NEEDRESTART_SUSPEND NEEDRESTART_MODE DEBIAN_FRONTEND APT_LISTCHANGES_FRONTEND APT_LISTBUGS_FRONTEND
 # Installers and compilers run programs where they unpack. Whoever started us may have a TMPDIR of his own: not here.
 unset TMP TEMP
 work_dir=$(work "${JOB##*/}") || echo 'hostwright: no directory was found in which programs may be run'

@@ -94,6 +94,19 @@ def test_a_step_has_its_own_directory_whatever_tmpdir_was_set(tmp_path, monkeypa
     assert not work_dirs.exists(), "a job takes its directory with it"
 
 
+def test_what_hosts_hook_into_apt_restarts_and_asks_nothing(tmp_path, monkeypatch):
+    """projectcalico/calico#12137: needrestart in mode `a` ends the services that people work with."""
+    monkeypatch.setenv("NEEDRESTART_MODE", "a")
+    lay(tmp_path, monkeypatch)
+    job = make("sh -c 'env | grep -e ^NEEDRESTART_ -e _FRONTEND= | sort'")
+    start(job)
+    log, _ = watch(job)
+    assert outputs(log)[0].split() == [
+        "APT_LISTBUGS_FRONTEND=none", "APT_LISTCHANGES_FRONTEND=none", "DEBIAN_FRONTEND=noninteractive",
+        "NEEDRESTART_MODE=l", "NEEDRESTART_SUSPEND=1",
+    ]  # fmt: skip
+
+
 def test_what_a_killed_job_left_is_removed_when_the_next_one_starts(tmp_path, monkeypatch):
     lay(tmp_path, monkeypatch)
     work_dirs = work_dir(tmp_path)
