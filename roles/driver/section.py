@@ -52,8 +52,8 @@ class DriverSection(Section):
         return {"driver": self.version}
 
     def leaving(self) -> tuple[str, ...]:
-        """Another driver; what has the name of a library goes with it, or is the container toolkit's."""
-        return tuple(pattern for pattern in DRIVER_PACKAGES if pattern != "libnvidia-*")
+        """Another driver."""
+        return (*(f"!{pattern}" for pattern in NOT_DRIVER), *DRIVER_PACKAGES)
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
         """The installer unpacks where jobs work; nouveau is kept out of the initramfs."""

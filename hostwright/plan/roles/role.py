@@ -86,8 +86,10 @@ class Wanted:
         return tuple(share for section in self.sections.values() for share in section.shares(self.stack))
 
     def leaving(self) -> tuple[str, ...]:
-        """The packages that the layers of the host take away, as shell patterns of their names."""
-        return tuple(pattern for section in self.sections.values() for pattern in section.leaving())
+        """The packages that the layers of the host take away, as shell patterns of their names; what matches one with a
+        ``!`` before it stays."""
+        patterns = [pattern for section in self.sections.values() for pattern in section.leaving()]
+        return tuple(sorted(patterns, key=lambda pattern: not pattern.startswith("!")))
 
     def render(self, template: str, /, **values: Any) -> str:
         """The text of a template (``chrony/chrony.conf.j2``) with these values; mistakes are an ``InputError``."""

@@ -26,10 +26,12 @@ from hostwright.resources.originals import (
     packages_before,
 )
 from hostwright.resources.packages.dpkg import (
+    ALONG,
     APT_OPTIONS,
     DPKG,
     DPKG_LOCK,
     MIRROR_TRIES,
+    NO_LISTS,
     PATIENCE,
     PATIENTLY,
     Installed,
@@ -168,8 +170,14 @@ class Database:
 
 
 #: ``take VERB PACKAGE...``: those of them that are still installed are removed, and nothing else
-_TAKE = sh_file(
-    __file__, "sh/take.sh", apt_options=APT_OPTIONS, patiently=PATIENCE, brought=BROUGHT, installed=INSTALLED
+TAKE = ALONG + sh_file(
+    __file__,
+    "sh/take.sh",
+    apt_options=APT_OPTIONS,
+    no_lists=NO_LISTS,
+    patiently=PATIENCE,
+    brought=BROUGHT,
+    installed=INSTALLED,
 )
 
 
@@ -261,7 +269,7 @@ def _script(
     if auto:
         script.append(PATIENTLY + " apt-mark auto " + words(auto))
     if going:
-        script.append(_TAKE)
+        script.append(TAKE)
     if purged:
         script.append("take purge " + words(purged))
     if removed:

@@ -17,8 +17,9 @@ from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.originals import note_installed
-from hostwright.resources.packages.debs_gone import DebsGone
+from hostwright.resources.packages.debs_gone import TAKE, DebsGone
 from hostwright.resources.packages.dpkg import (
+    ALONG,
     APT_GET,
     APT_OPTIONS,
     DPKG,
@@ -198,13 +199,15 @@ class Debs:
 class DebsAbsent:
     r"""No package is installed whose name matches one of these patterns.
 
-    Those of other architectures go as well (``NAME:i386``). What depends on such a package goes with it, held or not.
-    They do not come back when the role is removed.
+    Those of other architectures go as well (``NAME:i386``). What depends on such a package goes with it, held or not,
+    and the plan names it; the change fails where more would go by then. They do not come back when the role is removed.
 
     >>> from hostwright.plan.testing import plan_text
     >>> others = DebsAbsent(("chrony", "ntp*"), "two would set the clock", keep=("ntpdate",))
-    >>> print(plan_text(others, {"dpkg-query": "ntp\t4.2.8\tii \nntpdate\t4.2.8\tii \n"}))
-    ~ packages chrony ntp*: ntp 4.2.8 → absent (two would set the clock)
+    >>> installed = "ntp\t4.2.8\tii \nntpdate\t4.2.8\tii \nour-clocks\t1.0\tii \n"
+    >>> print(plan_text(others, {"dpkg-query": installed, "dpkg-query -W -f='${db": "along our-clocks\n"}))
+    ~ packages chrony ntp*: ntp 4.2.8, our-clocks 1.0 → absent (two would set the clock)
+      what depends on them goes with them: our-clocks
     """
 
     patterns: tuple[str, ...]  #: shell patterns of names
@@ -213,21 +216,35 @@ class DebsAbsent:
     purge: bool = True  #: ``False`` leaves their configuration files, for one that owns a file which others write in
 
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG,)
+        return (DPKG, self._along)
+
+    @property
+    def _along(self) -> Probe:
+        """What apt removes beside them."""
+        kept = f"(?!{_any_of(self.keep).pattern})" if self.keep else ""
+        values = {"patterns": " ".join(self.patterns), "keep": " ".join(self.keep), "verb": self._verb}
+        values["matching"] = f"{kept}(?:{_any_of(self.patterns).pattern})"
+        return Probe(ALONG + sh_file(__file__, "sh/absent_look.sh", **values), root=True)
+
+    @property
+    def _verb(self) -> str:
+        return "purge" if self.purge else "remove"
 
     def plan(self, facts: Facts) -> Change | None:
         unwanted = dpkg_rows(facts, NamedLike(self.patterns, self.keep, broken=True))
         if not unwanted:
             return None
-        names = tuple(row.name for row in unwanted)
-        verb = "purge" if self.purge else "remove"
-        script = APT_GET + sh(" --allow-change-held-packages %s ", verb) + words(names)
-        have = ", ".join(f"{row.name} {row.version}" for row in unwanted)
+        table = dpkg_table(facts)
+        rows = (line.partition("along ") for line in facts[self._along].text.splitlines())
+        along = tuple(row for before, _, name in rows if not before and (row := table.get(name)))
+        have = [f"{row.name} {row.version}" for row in (*unwanted, *along)]
+        script = TAKE + sh("take %s ", self._verb) + words(tuple(row.name for row in (*unwanted, *along)))
         return Change(
             f"packages {' '.join(self.patterns)}",
-            have,
+            ", ".join(have),
             f"{ABSENT} ({self.because})",
             (Step(script, lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES),),
+            warnings=(f"what depends on them goes with them: {', '.join(row.name for row in along)}",) if along else (),
         )
 
     def removal(self) -> tuple[Resource, ...]:
@@ -251,13 +268,12 @@ JOURNAL = Probe('cd /var/lib/dpkg/updates && for file in *; do [ ! -e "$file" ] 
 
 @dataclass(frozen=True, slots=True)
 class DpkgInOrder:
-    r"""dpkg was not interrupted: nothing is half-installed, half-configured or waiting for a trigger.
+    r"""dpkg is in order: nothing is half-installed, half-configured, waiting for a trigger, or lacks what it needs.
 
     It comes before all states of packages, since apt refuses to work on such a host. The change unpacks again what was
     cut off and configures the rest. The plan names what else that takes, by apt's own simulation: packages that are
     missing (never those that are merely recommended), and what is removed. More than that is never removed. Of what a
-    role takes away nothing has to be configured first: where such a package was cut off, or its own script fails, it
-    goes here, with all of its kind.
+    role takes away nothing has to be configured or completed first: on such a host all packages of its kind go here.
 
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-1\tiU \n"}))
@@ -266,6 +282,8 @@ class DpkgInOrder:
     >>> print(plan_text(DpkgInOrder(), {"--print-uris": steps, "dpkg-query": "tool-2\t2.1-6\tiHR\n"}))
     ~ dpkg: interrupted (tool-2)
     → in order (tool-2 unpacked again or, if no repository has it, removed; libtool3 installed; oldtool removed)
+    >>> print(plan_text(DpkgInOrder(), {"--print-uris": "unmet tool (Depends: libtool3)\nInst libtool3\n"}))
+    ~ dpkg: unmet dependencies (tool (Depends: libtool3)) → in order (libtool3 installed)
     """
 
     #: shell patterns of the packages that roles of the host take away
@@ -277,17 +295,20 @@ class DpkgInOrder:
     def plan(self, facts: Facts) -> Change | None:
         broken = [row.name for row in dpkg_rows(facts, is_broken)]
         journal = facts[self.probes()[1]].strip()
-        if not broken and not journal:
-            return None
         answer = facts[mending(self.leaving)]
         rows = [line.partition(" ") for line in answer.text.splitlines()] if answer.ok else []
-        names = {kind: [name for first, _, name in rows if first == kind] for kind in _MENDED}
+        names = {kind: [name for first, _, name in rows if first == kind] for kind in (*_MENDED, "unmet")}
+        have = [f"interrupted ({', '.join(broken) or 'unfinished journal'})"] if broken or journal else []
+        have += [f"unmet dependencies ({', '.join(names['unmet'])})"] if names["unmet"] else []
+        if not have:
+            return None
         effects = [text % ", ".join(names[kind]) for kind, text in _MENDED.items() if names[kind]]
+        script = mend_script((*names["gone"], *names["Remv"]), names["leave"], self.leaving)
         return Change(
             "dpkg",
-            f"interrupted ({', '.join(broken) or 'unfinished journal'})",
+            "; ".join(have),
             "in order" + (f" ({'; '.join(effects)})" if effects else ""),
-            (Step(mend_script((*names["gone"], *names["Remv"]), names["leave"]), DPKG_LOCK, tries=MIRROR_TRIES),),
+            (Step(script, DPKG_LOCK, tries=MIRROR_TRIES),),
             disturbs="removes packages that a role takes away" if names["leave"] else "",
         )
 

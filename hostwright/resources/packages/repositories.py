@@ -22,10 +22,10 @@ from hostwright.resources.files.files import File
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.files.paths_gone import Original
 from hostwright.resources.originals import keep_original, note_installed
-from hostwright.resources.packages.debs_gone import DebsGone
+from hostwright.resources.packages.debs_gone import TAKE, DebsGone
 from hostwright.resources.packages.dpkg import deb_software
 from hostwright.resources.packages.openpgp import fingerprints
-from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table
+from hostwright.resources.packages.packages import DPKG, DPKG_LOCK, dpkg_table
 from hostwright.resources.packages.sources import LISTS_READ, named_in_lists, naming
 from hostwright.resources.packages.sources_gone import (
     DISABLED,
@@ -130,7 +130,7 @@ class RepoDropped:
         present = row is not None and (row.present or row.broken)
         if not present and not self.needed_for.holds(facts):
             return None
-        script = APT_GET + sh(" purge %s", self.package)
+        script = TAKE + sh("take purge %s", self.package)
         have = "installed" if present else "installed by this plan"
         want = f"{ABSENT} (frees its copy in /var)"
         return Change(f"repository {self.package}", have, want, (Step(script, DPKG_LOCK),))

@@ -84,11 +84,12 @@ def test_a_row_names_the_source_package_and_one_of_an_older_record_none(answer: 
 
 def test_packages_of_other_architectures_are_removed_by_their_whole_names(answer: str) -> None:
     others = DebsAbsent(("libnvidia-gl-[0-9]*", "libnvidia-decode-470"), "two drivers")
-    change = others.plan(Facts({DPKG: Answer(0, answer)}))
+    change = others.plan(facts_for(others, {"Architecture}": answer}))
     assert isinstance(change, Change)
     names = "libnvidia-decode-470:i386 libnvidia-gl-470 libnvidia-gl-470:i386"
     assert change.steps[0].script.endswith(f" purge {names}")
-    assert DebsAbsent(("libnvidia-*",), "x", keep=("libnvidia-*-470",)).plan(Facts({DPKG: Answer(0, answer)})) is None
+    kept = DebsAbsent(("libnvidia-*",), "x", keep=("libnvidia-*-470",))
+    assert kept.plan(facts_for(kept, {"Architecture}": answer})) is None
 
 
 def test_a_drivers_32_bit_package_that_a_whole_name_names_is_a_drivers() -> None:

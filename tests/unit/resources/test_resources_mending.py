@@ -13,10 +13,10 @@ from subprocess import CompletedProcess
 import pytest
 
 from hostwright.plan.model import Answer, Change, Facts
-from hostwright.resources.packages.dpkg import DPKG, mend_script, mending, parse_dpkg
+from hostwright.resources.packages.dpkg import mend_script, mending
 from hostwright.resources.packages.packages import DpkgInOrder
-from tests.unit.support.aptroot import AptRoot, deb, installed, repository
-from tests.unit.support.shell import ask, program, run
+from tests.unit.support.aptroot import AptRoot, deb, installed, repository, states, work_for_real
+from tests.unit.support.shell import ask, run
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="dpkg --root needs root")
 
@@ -24,12 +24,7 @@ pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="dpkg --root needs root
 @pytest.fixture
 def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AptRoot:
     apt = AptRoot(tmp_path)
-    monkeypatch.setenv("APT_CONFIG", str(apt.config))
-    root = f"--root={apt.root} --log=/dev/null --force-bad-path --force-script-chrootless"
-    bin_ = tmp_path / "bin"
-    program(bin_, "dpkg", f'echo "dpkg $*" >>{apt.calls}; exec /usr/bin/dpkg {root} "$@"')
-    program(bin_, "dpkg-query", f'exec /usr/bin/dpkg-query --admindir={apt.dpkg} "$@"')
-    monkeypatch.setenv("PATH", f"{bin_}:{os.environ['PATH']}")
+    work_for_real(apt, tmp_path, monkeypatch)
     return apt
 
 
@@ -52,12 +47,8 @@ def plan(apt: AptRoot, *leaving: str) -> Change | None:
 def mend(apt: AptRoot, *leaving: str) -> CompletedProcess[bytes]:
     change = plan(apt, *leaving)
     assert change is not None
-    return run(change.steps[0].script.replace("Acquire::Retries=3", "Acquire::Retries=0"))
-
-
-def states(apt: AptRoot) -> dict[str, str]:
-    _, text = ask(DPKG.script)
-    return {name: row.state.strip() for name, row in parse_dpkg(text).items()}
+    script = change.steps[0].script.replace("Acquire::Retries=3", "Acquire::Retries=0")
+    return run(script.replace("/var/lib/dpkg", str(apt.dpkg)))
 
 
 def test_a_host_in_order_plans_nothing_and_asks_apt_nothing(apt: AptRoot) -> None:
@@ -254,3 +245,47 @@ def test_a_journal_keeps_nothing_from_going(apt: AptRoot, tmp_path: Path) -> Non
     (apt.dpkg / "updates/0001").write_text(installed("tool", state="install ok half-configured") + "\n")
     assert mend(apt, "odd-*").returncode == 0
     assert states(apt) == {"tool": "ii"}
+
+
+# --- what lacks a package that it needs
+
+
+def test_a_package_that_lacks_what_it_needs_gets_it(apt: AptRoot, tmp_path: Path) -> None:
+    lists(apt, tmp_path / "r", deb(tmp_path, "lib"))
+    apt.status(installed("tool", Depends="lib"))
+    change = plan(apt)
+    assert change is not None
+    assert (change.have, change.want) == ("unmet dependencies (tool (Depends: lib))", "in order (lib installed)")
+    assert mend(apt).returncode == 0
+    assert states(apt) == {"tool": "ii", "lib": "ii"}
+    assert plan(apt) is None
+
+
+def test_what_a_role_takes_away_goes_before_apt_is_asked_for_what_it_lacks(apt: AptRoot, tmp_path: Path) -> None:
+    """Debian's driver of which two packages were removed by force: apt installs nothing, least of all build tools."""
+    lists(apt, tmp_path / "r", deb(tmp_path, "odd-alternative"), deb(tmp_path, "libodd1"))
+    apt.status(
+        installed("odd-driver", Depends="odd-alternative (= 1), libodd1"),
+        installed("libodd1", Depends="odd-alternative"),
+        installed("libodd-container1"),
+        installed("site-tools", Depends="odd-driver"),
+        installed("tool"),
+    )
+    change = plan(apt, "!libodd-container*", "odd-*", "libodd*")
+    assert change is not None
+    assert change.want == ("in order (libodd1, odd-driver removed, as a role of the host wants it; site-tools removed)")
+    done = mend(apt, "!libodd-container*", "odd-*", "libodd*")
+    assert done.returncode == 0, done.stdout
+    assert states(apt) == {"libodd-container1": "ii", "tool": "ii"}
+    assert plan(apt, "odd-*") is None
+
+
+def test_nothing_of_a_role_goes_where_more_would_go_than_was_shown(apt: AptRoot) -> None:
+    apt.status(installed("odd-driver", Depends="odd-alternative"))
+    change = plan(apt, "odd-*")
+    assert change is not None and change.want == "in order (odd-driver removed, as a role of the host wants it)"
+    apt.status(installed("odd-driver", Depends="odd-alternative"), installed("site-tools", Depends="odd-driver"))
+    done = run(change.steps[0].script.replace("/var/lib/dpkg", str(apt.dpkg)))
+    assert done.returncode == 1
+    assert b"hostwright: error: apt would also remove: site-tools" in done.stdout
+    assert states(apt) == {"odd-driver": "ii", "site-tools": "ii"}

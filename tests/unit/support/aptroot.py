@@ -15,6 +15,11 @@ from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
+
+from hostwright.resources.packages.dpkg import DPKG, parse_dpkg
+from tests.unit.support.shell import ask, program
+
 ARCHITECTURE = "amd64"
 PAST = "20200101T000000!"  #: for gpg: when keys that have expired were made
 
@@ -195,6 +200,21 @@ def served(folder: Path, status: int = 200, *, hangs: bool = False) -> Iterator[
 def in_days(days: float) -> str:
     """A date in the form of a Release file."""
     return formatdate(time.time() + days * 86400, usegmt=True)
+
+
+def work_for_real(apt: AptRoot, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """dpkg works on the root that apt was given; only root may make it do that."""
+    monkeypatch.setenv("APT_CONFIG", str(apt.config))
+    root = f"--root={apt.root} --log=/dev/null --force-bad-path --force-script-chrootless"
+    program(folder / "bin", "dpkg", f'echo "dpkg $*" >>{apt.calls}; exec /usr/bin/dpkg {root} "$@"')
+    program(folder / "bin", "dpkg-query", f'exec /usr/bin/dpkg-query --admindir={apt.dpkg} "$@"')
+    monkeypatch.setenv("PATH", f"{folder}/bin:{os.environ['PATH']}")
+
+
+def states(apt: AptRoot) -> dict[str, str]:
+    """How dpkg abbreviates the state of each package, by name."""
+    _, text = ask(DPKG.script)
+    return {name: row.state.strip() for name, row in parse_dpkg(text).items()}
 
 
 def environment(apt: AptRoot) -> dict[str, str]:

@@ -2,7 +2,8 @@
 # A package that was cut off while it was unpacked (a full disk does that) can neither be configured nor mended by
 # `apt-get -f`: dpkg wants its archive again. Only packages in $removable, which the plan has shown, are removed, and of
 # those that were cut off only ones that no repository has. $leaving, which roles of the host take away, go before anything
-# is configured: nobody needs a script of theirs to succeed.
+# is configured or apt is asked for anything: nobody needs a script of theirs to succeed. `looked` prints what mend_look.sh
+# says by now; $barred are preferences that keep apt from bringing them again.
 # The first `--configure -a` may fail for a dependency that `apt-get -f` brings only then; the last one decides.
 # $patiently: a program for `sh -c` that runs its arguments, and again while another process has the lock.
 # shellcheck disable=SC2016,SC2086,SC2154  # dpkg's own expressions; $apt_options are words; lists.sh sets $printed
@@ -10,15 +11,15 @@
 : "${apt_options:?}"
 : "${removable?}"
 : "${leaving?}"
-leaves() { case " $leaving " in *" $1 "* | *" ${1%:*} "*) ;; *) return 1 ;; esac; }
-may_go() { leaves "$1" || case " $removable " in *" $1 "* | *" ${1%:*} "*) ;; *) return 1 ;; esac; }
-mended() { DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get $apt_options -f --no-install-recommends "$@"; }
-fix() { mended "$@" install; }
-purge() { mended --allow-change-held-packages "$@" purge $leaving; }
+: "${barred?}"
+may_go() { case " $leaving $removable " in *" $1 "* | *" ${1%:*} "*) ;; *) return 1 ;; esac; }
+fix() {
+  DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get $apt_options -f --no-install-recommends \
+    ${leaving:+--ignore-hold --allow-change-held-packages -o Dir::Etc::Preferences="$work/preferences"} "$@" install
+}
 only_what_was_shown() {
-  for name in $1; do
-    may_go "$name" || { echo "hostwright: error: apt would also remove:" $1 "(to mend dpkg; see the new plan)"; exit 1; }
-  done
+  more=$(for other in $1; do may_go "$other" || echo "$other"; done)
+  [ -z "$more" ] || { echo "hostwright: error: apt would also remove:" $more "(to mend dpkg; see the new plan)"; exit 1; }
 }
 removed() { sed -n 's/^\(Remv\|Purg\) \([^ ]*\).*/\2/p'; }
 unfetched() {
@@ -29,13 +30,15 @@ offered() { apt-get -q --print-uris download "$name=$version" >/dev/null 2>&1; }
 archive() { rm -f ./*.deb; apt-get -q download "$name=$version" 2>&1; }
 fetched=''
 work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
 chmod 755 "$work"
+if [ -n "$leaving" ]; then
+  { cat /etc/apt/preferences 2>/dev/null || :; printf '\n%s\n' "$barred"; } >"$work/preferences"
+  only_what_was_shown "$(looked | sed -n 's/^\(Remv\|gone\|leave\) //p')"
+  sh -c "$patiently" patiently dpkg --purge --force-depends --force-remove-reinstreq --force-hold $leaving
+fi
 for name in $(dpkg-query -W -f='${db:Status-Eflag} ${binary:Package}\n' | sed -n 's/^reinstreq //p'); do
   version=$(dpkg-query -W -f='${Version}' "$name")
-  if leaves "$name"; then
-    sh -c "$patiently" patiently dpkg --remove --force-remove-reinstreq --force-depends "$name"
-    continue
-  fi
   if [ -z "$fetched" ] && ! offered; then
     fetched=yes
     fetch_lists
@@ -53,17 +56,6 @@ for name in $(dpkg-query -W -f='${db:Status-Eflag} ${binary:Package}\n' | sed -n
     exit 1
   fi
 done
-rm -rf "$work"
-if [ -n "$leaving" ]; then
-  sh -c "$patiently" patiently dpkg --set-selections </dev/null  # folds in a journal, beside which apt would not work
-  # apt purges nothing while something else lacks a package: that comes first, whatever cannot be configured beside it.
-  purge -s >/dev/null 2>&1 || {
-    only_what_was_shown "$(fix -s | removed)"
-    fix || { fetch_lists; fix; } || true  # what it could not mend goes with the purge, or fails the last line
-  }
-  only_what_was_shown "$(purge -s | removed)"
-  purge || { fetch_lists; purge || true; }  # what is left of it fails the last line
-fi
 sh -c "$patiently" patiently dpkg --configure -a --force-confdef --force-confold || true  # the last line decides
 only_what_was_shown "$(fix -s | removed)"
 fix || {

@@ -1,8 +1,9 @@
 # take VERB PACKAGE...: of these packages those that are still there go, and nothing else. Whoever brings one later is
-# not us, so that they are struck from the lists $brought and $installed. VERB: purge or remove.
+# not us, so that they are struck from the lists $brought and $installed. VERB: purge or remove. Needs along.sh.
 # $patiently: a program for `sh -c` that runs its arguments, and again while another process has the lock.
-# shellcheck disable=SC2016,SC2086  # dpkg's own expressions; $apt_options and $names are words
+# shellcheck disable=SC2016,SC2086  # dpkg's own expressions; $apt_options, $no_lists and $names are words
 : "${apt_options:?}"
+: "${no_lists:?}"
 : "${patiently:?}"
 : "${brought:?}"
 : "${installed:?}"
@@ -27,16 +28,18 @@ link_again() {
 }
 take() {
   verb=$1; shift
-  names=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
-    sed -n '/^not-installed /!s/^[^ ]* //p' | sort -u)
+  names=$(dpkg-query -W -f='${db:Status-Status} ${binary:Package}\n' "$@" 2>/dev/null |
+    sed -n '/^not-installed /!s/^[^ ]* //p' | named)
   [ -n "$names" ] || { forget "$@"; return 0; }
-  also=$(LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get $apt_options -s --allow-change-held-packages "$verb" $names |
-    sed -n 's/^\(Inst\|Remv\|Purg\) \([^ :]*\).*/\2/p' | grep -vxF -e "$names" || true)
-  if [ -n "$also" ]; then echo "hostwright: apt would also remove or install:" $also; exit 1; fi
+  also=$(along "$verb" $names)
+  if [ -n "$also" ]; then
+    echo "hostwright: error: apt would also remove, which the plan did not show:" $also
+    exit 1
+  fi
   sh -c "$patiently" patiently apt-mark unhold $names
   links=$(linked $names)
   status=0
-  DEBIAN_FRONTEND=noninteractive apt-get $apt_options --allow-change-held-packages "$verb" $names || status=$?
+  DEBIAN_FRONTEND=noninteractive apt-get $apt_options $no_lists --allow-change-held-packages "$verb" $names || status=$?
   link_again "$links"
   [ "$status" -eq 0 ] || exit "$status"
   # Packages that hold no library but a name of one (libc6-dev) leave that in the loader's cache.

@@ -19,7 +19,7 @@ from hostwright.resources.originals import INSTALLED_BY_US, MANUAL_BEFORE, PACKA
 from hostwright.resources.packages import debs_gone
 from hostwright.resources.packages.debfile import DebFile
 from hostwright.resources.packages.debs_gone import DEPENDS, MANUAL, WERE_BROUGHT, DebsGone, parse_depends
-from hostwright.resources.packages.dpkg import DPKG, DPKG_LOCK, mend_cut_script
+from hostwright.resources.packages.dpkg import ALONG, DPKG, DPKG_LOCK, mend_cut_script
 from hostwright.resources.packages.packages import Debs, DebsAbsent, DpkgInOrder
 from hostwright.resources.packages.repositories import LocalRepo, RepoDropped
 from hostwright.resources.python.interpreters import VenvPackage
@@ -299,10 +299,11 @@ def test_a_link_in_the_place_of_a_packages_directory_stays(tmp_path: Path) -> No
     program(bin_, "dpkg-query", f'exec /usr/bin/dpkg-query --admindir={database} "$@"')
     program(bin_, "apt-mark", "")
     program(bin_, "ldconfig", "")
-    take = sh_file(
+    take = ALONG + sh_file(
         debs_gone.__file__,
         "sh/take.sh",
         apt_options="-q",
+        no_lists="-q",
         patiently='"$@"',
         brought=tmp_path / "b",
         installed=tmp_path / "i",
@@ -366,7 +367,8 @@ def test_apt_that_would_do_more_is_stopped_before_it_does_anything(tmp_path: Pat
     log = apt(tmp_path, f"Purg cuda [1]\\n{more}\\n", "installed cuda\\ninstalled libcuda\\n")
     done = run(script_of(World((*BARE, CUDA, LIBCUDA), BARE)), path=tmp_path / "bin")
     assert done.returncode == 1
-    assert f"hostwright: apt would also remove or install: {more.split()[1]}".encode() in done.stdout
+    said = f"hostwright: error: apt would also remove, which the plan did not show: {more.split()[1]}"
+    assert said.encode() in done.stdout
     assert log.read_text() == ""
 
 
