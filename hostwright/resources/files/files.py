@@ -16,6 +16,7 @@ from hostwright.common.quoting import sh
 from hostwright.common.untrusted import json_object
 from hostwright.plan.model import PROBE_CAP_BYTES, Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.resources.files.fixed import fixed_probe, unless_fixed
 from hostwright.resources.files.keys_gone import KeysGone
 from hostwright.resources.files.paths import (
     ABSENT,
@@ -63,23 +64,24 @@ class File:
     lock: str = field(default="", metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (stat_probe(self.path), content_probe(self.path, self.content))
+        return (stat_probe(self.path), content_probe(self.path, self.content), fixed_probe(self.path))
 
-    def plan(self, facts: Facts) -> Change | None:
-        stat, content = (facts[probe] for probe in self.probes())
+    def plan(self, facts: Facts) -> Change | Refusal | None:
+        stat, content = (facts[probe] for probe in self.probes()[:2])
         want_stat = f"regular file|{self.mode}|{self.owner}"
         have_stat = stat.strip().replace("regular empty file", "regular file")
         same_text = stat.ok and content.text == self.content and not content.truncated
         if same_text and have_stat == want_stat:
             return None
         have = "other text" if not same_text else have_stat.replace("|", " ")
-        return Change(
+        change = Change(
             what=f"file {self.path}",
             have=have if stat.ok else ABSENT,
             want=want_stat.replace("|", " ").replace("regular file ", ""),
             diff="" if same_text else unified(self.path, content.text if stat.ok else "", self.content),
             steps=(Step("\n".join([keep_original(self.path), self._write(), *self.then]), self.lock),),
         )
+        return unless_fixed(change, self.path, facts)
 
     def _write(self) -> str:
         return write_script(
@@ -143,9 +145,9 @@ class Link:
     target: str  #: where it leads, as it is written into the link
 
     def probes(self) -> tuple[Probe, ...]:
-        return (instead_probe(self.path),)
+        return (instead_probe(self.path), fixed_probe(self.path))
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Change | Refusal | None:
         answer = facts[self.probes()[0]]
         have = (answer.text.removesuffix("\n") or "not a link") if answer.ok else ABSENT
         if have == self.target:
@@ -158,7 +160,8 @@ class Link:
             sh("ln -sfn -- %s %s", self.target, self.path),
         ]
         have, warnings = (f"a {kind}", (moved_aside(f"the {kind}", self.path),)) if kind else (have, ())
-        return Change(f"link {self.path}", have, self.target, (Step("\n".join(script)),), warnings=warnings)
+        change = Change(f"link {self.path}", have, self.target, (Step("\n".join(script)),), warnings=warnings)
+        return unless_fixed(change, self.path, facts)
 
     def removal(self) -> tuple[Resource, ...]:
         return (Original(self.path, ours=as_link(self.target)),)
@@ -179,13 +182,14 @@ class Absent:
     because: str = field(default="", metadata=NO_IDENTITY)  #: why it must go, for the plan
 
     def probes(self) -> tuple[Probe, ...]:
-        return (there_probe(self.path),)
+        return (there_probe(self.path), fixed_probe(self.path))
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Change | Refusal | None:
         if not facts[self.probes()[0]].ok:
             return None
         want = f"{ABSENT} ({self.because})" if self.because else ABSENT
-        return Change(f"file {self.path}", "present", want, (Step(sh("rm -f -- %s", self.path)),))
+        change = Change(f"file {self.path}", "present", want, (Step(sh("rm -f -- %s", self.path)),))
+        return unless_fixed(change, self.path, facts)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
@@ -212,10 +216,10 @@ class JsonMerged:
     check: str = ""
 
     def probes(self) -> tuple[Probe, ...]:
-        return (stat_probe(self.path), content_probe(self.path))
+        return (stat_probe(self.path), content_probe(self.path), fixed_probe(self.path))
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
-        stat, content = (facts[probe] for probe in self.probes())
+        stat, content = (facts[probe] for probe in self.probes()[:2])
         wanted = json.loads(self.wanted)
         have = json_object(content.text) if stat.ok and content.strip() else {}
         if stat.ok and content.truncated:
@@ -230,13 +234,14 @@ class JsonMerged:
         script = write_script(
             self.path, text, mode="644", owner="root:root", check=self.check, backup=True, stricter=True
         )
-        return Change(
+        change = Change(
             what=f"file {self.path}",
             have=ABSENT if not stat.ok else "not valid JSON" if have is None else "keys missing or different",
             want="merged with the stack's keys",
             steps=(Step(f"{keep_original(self.path)}\n{script}"),),
             diff=unified(self.path, content.text if stat.ok else "", text),
         )
+        return unless_fixed(change, self.path, facts)
 
     def removal(self) -> tuple[Resource, ...]:
         return (KeysGone(self.path, self.wanted, self.check),)

@@ -82,17 +82,19 @@ def write_script(
     """The commands that put ``content`` at ``path`` atomically; ``check`` holds ``%s`` for the new file's name.
 
     ``stricter``: a file of root's that is there keeps its group, and is not opened to those whom its mode keeps out.
+    A write that fails leaves no new file behind.
     """
     pure = PurePosixPath(path)
     new = str(pure.parent / f".{pure.name}.hostwright-new")
     lines = [
         sh("mkdir -p -- %s", pure.parent),
+        sh("(trap %s EXIT", sh("rm -f -- %s", new)),
         sh("umask 077; printf '%%s' %s > %s", content, new),
         sh("chown %s %s", owner, new),
         sh(_STRICTER, path, path, path, new, path, mode, new) if stricter else sh("chmod %s %s", mode, new),
     ]
     if check:
-        lines.append(sh(check, new) + sh(" || { rm -f -- %s; exit 1; }", new))
+        lines.append(sh(check, new) + " || exit 1")
     if backup:
         lines.append(sh("if [ -e %s ]; then cp -p -- %s %s; fi", path, path, f"{path}.hostwright-backup"))
-    return "\n".join([*lines, sh("sync -- %s", new), sh("mv -fT -- %s %s", new, path)])
+    return "\n".join([*lines, sh("sync -- %s", new), sh("mv -fT -- %s %s)", new, path)])

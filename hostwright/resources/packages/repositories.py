@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hostwright.common.errors import InputError
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Differs
@@ -227,7 +227,7 @@ class AptSource:
         known = "{" not in self.uri + self.suite  # what it must hold, whichever distribution the host has
         return (OS_RELEASE, *File(self.path, self._line({}) if known else "").probes())
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Change | Refusal | None:
         return File(self.path, self._line(os_release(facts))).plan(facts)
 
     def _line(self, release: Mapping[str, str]) -> str:

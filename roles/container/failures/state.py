@@ -31,7 +31,7 @@ INFO = Probe(
 #: How systemd starts dockerd, and the options that Debian's unit takes from a file.
 COMMAND = Probe(f"systemctl show -p ExecStart -- {UNIT} && {{ grep -s '^DOCKER_OPTS=' /etc/default/docker; exit 0; }}")
 
-SETTINGS = JsonMerged(DAEMON_JSON, "{}").probes()  #: what daemon.json is, and its text: asked by the role as well
+SETTINGS = JsonMerged(DAEMON_JSON, "{}").probes()[:2]  #: what daemon.json is, and its text: asked by the role as well
 
 #: Options whose key in daemon.json has another name (moby: options that implement NamedOption), and short ones.
 _KEYS = {

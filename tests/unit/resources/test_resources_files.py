@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 from hostwright.plan.model import Answer, Change, Facts, Refusal
 from hostwright.resources.files.files import Absent, Directory, File, JsonMerged, Link
+from hostwright.resources.files.fixed import FixedPass, fixed_probe
 from hostwright.resources.files.paths import few, write_script
 from tests.unit.support.facts import changes_of
-from tests.unit.support.shell import OWNER, ask, run
+from tests.unit.support.mounts import in_namespace
+from tests.unit.support.shell import OWNER, ask, program, run
 
 MOTD = File("/etc/motd", "hello\n")
 RIGHT = {"stat -c": "regular file|644|root:root\n", "cat --": "hello\n"}
@@ -80,9 +82,49 @@ def test_a_file_written_is_found_as_written(name: str, content: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = File(f"{folder}/{name}", content, owner="root:root")
         write(Path(file.path), content)
-        (_, stat), (status, text) = (ask(probe.script) for probe in file.probes())
+        (_, stat), (status, text), (_, fixed) = (ask(probe.script) for probe in file.probes())
+        assert not fixed
         assert stat.startswith(("regular file|640|", "regular empty file|640|"))
         assert (status, text) == (0, content)
+
+
+def test_a_write_that_fails_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
+    """The place is a directory, which `mv` refuses as it does an immutable file."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    assert write(tmp_path / "a", "x") != 0
+    assert write(tmp_path / "c", "x", check="false %s") != 0
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_file_that_cannot_be_replaced_is_refused_with_the_reason(tmp_path: Path) -> None:
+    """chattr +i, chattr +a, a directory with +i, a mount point, a file system that is mounted read-only."""
+    program(tmp_path / "bin", "lsattr", f"printf '%s\\n' '----i---------e------- {tmp_path}/held' "
+            f"'-----a--------e------- {tmp_path}/log' '--------------e---I--- {tmp_path}/index' "
+            f"'----i---------e------- {tmp_path}/folder'")  # fmt: skip
+    names = ("held", "log", "index", "folder/new/file", "point", "link", "ro/there", "ro/new")
+    paths = [str(tmp_path / name) for name in names]
+    done = in_namespace(
+        f"cd {tmp_path}; mkdir folder ro; touch held log index point; ln -s ro/there link; touch ro/there\n"
+        f"mount --bind index point; mount --bind ro ro; mount -o remount,bind,ro ro\n{FixedPass().script(paths)}",
+        PATH=f"{tmp_path}/bin:{os.environ['PATH']}",
+    )
+    assert done.returncode == 0, done.stderr
+    found = FixedPass().found(paths, done.stdout)
+    kinds = {Path(path).relative_to(tmp_path).as_posix(): line.split("\t")[:2] for path, line in found.items()}
+    assert {path: (kind, Path(at).name) for path, (kind, at) in kinds.items()} == {
+        "held": ("immutable", "held"), "log": ("append", "log"), "folder/new/file": ("immutable", "folder"),
+        "point": ("mounted", "point"), "ro/there": ("read-only", "there"), "ro/new": ("read-only", "ro"),
+    }  # fmt: skip
+    answers = {fixed_probe(MOTD.path).script: "immutable\t/etc/motd\t/etc/motd\n"}
+    merged = JsonMerged("/etc/motd", '{"a": 1}')
+    for state in (MOTD, merged, Link("/etc/motd", "/b"), Absent("/etc/motd")):
+        (refused,) = changes_of(state, {"test -e": "", **answers})
+        assert isinstance(refused, Refusal)
+        assert refused.sentence == (
+            "/etc/motd cannot be replaced: it is immutable (lsattr shows i); if it may change, run chattr -i /etc/motd, "
+            "and provision again"
+        )
+    assert changes_of(MOTD, {**RIGHT, **answers}) == ()
 
 
 def test_a_file_gets_its_mode(tmp_path: Path) -> None:
@@ -168,8 +210,7 @@ def test_a_link_says_what_is_in_its_place_and_that_it_is_moved_aside(
 ) -> None:
     link = Link(str(tmp_path / "link"), "/b")
     make(tmp_path / "link")
-    (probe,) = link.probes()
-    change = one((link.plan(Facts({probe: Answer(*ask(probe.script))})),))
+    change = one((link.plan(Facts({probe: Answer(*ask(probe.script)) for probe in link.probes()})),))
     assert change.have == have
     aside = f"{moved} is moved aside to {link.path}.before-hostwright.TIME, and comes back on removal"
     assert change.warnings == ((aside,) if moved else ())

@@ -82,7 +82,7 @@ def host(resources: Iterable[Resource], **differs: str | Answer) -> Facts:
         "getent passwd": "nvidia-persistenced:x:998:998::/nonexistent:/usr/sbin/nologin\n",
     }
     for one in files(resources):
-        stat, content = one.probes()
+        stat, content, _ = one.probes()
         right[stat.script] = f"regular file|{one.mode}|{one.owner}\n"
         right[content.script] = one.content
     return facts_for(resources, {**right, **differs})
