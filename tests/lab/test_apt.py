@@ -31,6 +31,32 @@ for name in theirs-tool theirs-odd; do dpkg-deb -b /tmp/$name >/dev/null; dpkg -
 """
 
 
+#: a distribution's driver of which two packages were removed by force, what a site built upon it, and a missing tool
+HALF_REMOVED = """
+for row in nvidia-tesla-470-alternative: nvidia-tesla-470-smi: nvidia-tesla-470-driver:nvidia-tesla-470-smi \
+  site-tools:nvidia-tesla-470-driver; do
+  work=$(mktemp -d); mkdir "$work/DEBIAN"
+  printf '%s\\n' "Package: ${row%%:*}" 'Version: 1' 'Architecture: all' 'Maintainer: L <a@b.example>' \
+    ${row##*:} 'Description: d' >"$work/DEBIAN/control"
+  [ -z "${row##*:}" ] || sed -i "s/^${row##*:}$/Depends: ${row##*:}/" "$work/DEBIAN/control"
+  dpkg-deb -b "$work" "$work.deb" >/dev/null; dpkg --install "$work.deb" >/dev/null
+done
+dpkg --remove --force-all nvidia-tesla-470-alternative nvidia-tesla-470-smi pciutils >/dev/null 2>&1
+"""
+
+#: somebody's training, a library of which was replaced, as an upgrade does it; needrestart restarts such services
+TRAINING = """
+apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq install needrestart python3-minimal >/dev/null
+printf '%s\\n' "\\$nrconf{restart} = 'a';" '1;' >/etc/needrestart/conf.d/a.conf
+systemd-run -q --unit=train python3 -c 'import time; time.sleep(3600)'
+library=$(ldconfig -p | sed -n 's/.*libexpat.so.1 .*=> //p' | head -n 1); library=$(readlink -f "$library")
+until grep -q "$library" /proc/$(systemctl show --value -p MainPID train)/maps; do sleep 0.05; done
+cp -a "$library" "$library.new"; mv "$library.new" "$library"
+NEEDRESTART_SUSPEND=1 apt-get -qq purge pciutils >/dev/null
+"""
+PID = "systemctl show --value -p MainPID train"
+FENCE = "/etc/apt/apt.conf.d/52hostwright"
+
 HOST = "apt01"
 
 
@@ -88,3 +114,45 @@ def test_only_repositories_that_are_needed_decide(machine: Machine, invoke: Fron
     states = on(machine, "dpkg-query -W -f='${Package} ${db:Status-Abbrev}\\n'").splitlines()
     assert {"theirs-tool ii ", "jq ii "} <= {f"{line.rstrip()} " for line in states}
     assert not [line for line in states if line.startswith(("nano ii", "theirs-odd"))]
+
+    a_half_removed_driver_goes_first(machine, invoke, base)
+    nothing_that_runs_is_restarted(machine, invoke, base)
+    an_immutable_file_stands_in_the_plan(machine, invoke, base)
+
+
+def a_half_removed_driver_goes_first(machine: Machine, invoke: FrontDoor, base: tuple[str, ...]) -> None:
+    """apt installs nothing on such a host, so that no role after base could take it away."""
+    on(machine, HALF_REMOVED)
+    plan = " ".join(invoke("plan", *base).stdout.split())
+    assert (
+        "dpkg: unmet dependencies (nvidia-tesla-470-driver (Depends: nvidia-tesla-470-smi)) → in order ("
+        "nvidia-tesla-470-driver removed, as a role of the host wants it; site-tools removed)"
+    ) in plan
+    done = invoke("provision", *base)
+    assert done.returncode == 0, done.stdout
+    on(machine, "lspci --version; ! dpkg-query -W nvidia-tesla-470-driver; ! dpkg-query -W site-tools")
+
+
+def nothing_that_runs_is_restarted(machine: Machine, invoke: FrontDoor, base: tuple[str, ...]) -> None:
+    on(machine, TRAINING)
+    before = on(machine, PID)
+    done = invoke("provision", *base)
+    assert done.returncode == 0, done.stdout
+    assert on(machine, f"lspci --version >/dev/null; {PID}") == before
+    # and so it would have been: the next run of apt makes up for it
+    on(machine, "apt-get -qq purge pciutils >/dev/null")
+    assert on(machine, PID) != before
+    on(machine, "systemctl stop train; apt-get -qq purge needrestart >/dev/null")
+    assert invoke("provision", *base).returncode == 0
+
+
+def an_immutable_file_stands_in_the_plan(machine: Machine, invoke: FrontDoor, base: tuple[str, ...]) -> None:
+    on(machine, f"echo '// ours' >>{FENCE}; chattr +i {FENCE}")
+    why = f"{FENCE} cannot be replaced: it is immutable (lsattr shows i); if it may change, run chattr -i {FENCE}"
+    assert why in " ".join(invoke("plan", *base).stdout.split())
+    refused = invoke("provision", *base)
+    assert refused.returncode == 1
+    assert why in " ".join(refused.stdout.split())
+    assert on(machine, "find /etc -name '*hostwright-new*'") == ""
+    on(machine, f"chattr -i {FENCE}")
+    assert invoke("provision", *base).returncode == 0

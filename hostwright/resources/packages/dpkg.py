@@ -28,6 +28,12 @@ DPKG = Probe(
     cap_bytes=1024 * 1024,
 )
 
+#: names of the packages that apt has marked as installed for others' sake: autoremove takes them with those
+AUTOMATIC = Probe(
+    "awk '/^Package: / { name = $2 } /^Auto-Installed: 1/ { print name }' /var/lib/apt/extended_states",
+    cap_bytes=256 * 1024,
+)
+
 #: 600 s is what unattended-upgrades may take on a slow disk (Azure/aks-engine#1538, #3068).
 APT_OPTIONS = (
     "-y -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "
@@ -139,6 +145,12 @@ def dpkg_rows(facts: Facts, wanted: Callable[[Installed], bool]) -> tuple[Instal
     """The rows of dpkg's database that are wanted, by name; of the others nothing is read. ``wanted`` is pure, and is
     recognised when it comes again: a function of a module, or a value with a hash."""
     return facts.table(DPKG, _by_choice)[wanted]
+
+
+@lru_cache(maxsize=64)
+def parse_automatic(text: str) -> Mapping[str, str]:
+    """The lines of ``AUTOMATIC`` by name."""
+    return {name: name for name in text.split()}
 
 
 def is_broken(row: Installed) -> bool:

@@ -22,6 +22,7 @@ from hostwright.resources.packages.dpkg import (
     ALONG,
     APT_GET,
     APT_OPTIONS,
+    AUTOMATIC,
     DPKG,
     DPKG_LOCK,
     LISTS,
@@ -34,6 +35,7 @@ from hostwright.resources.packages.dpkg import (
     is_broken,
     mend_script,
     mending,
+    parse_automatic,
     parse_dpkg,
 )
 from hostwright.resources.packages.mirrored import PROBES, take, take_for_others
@@ -111,10 +113,11 @@ def install_script(
 
 @dataclass(frozen=True, slots=True)
 class Debs:
-    r"""These packages are installed, and held where ``hold`` says so.
+    r"""These packages are installed and wanted for themselves, and held where ``hold`` says so.
 
     All that are missing, or there at another version, are one change, since one run of apt is cheaper than many.
     Recommended packages are left out, and stale lists are fetched once. Nothing is upgraded where no version is given.
+    One that came for another's sake is marked as manually installed: else it would go with that (``apt autoremove``).
     When the role is removed, the packages go that were not there before, with what only they brought; what others
     need stays. Without ``hold`` they count as tools that others may use too: on a host of which nobody wrote down what
     it had before, they stay.
@@ -125,6 +128,9 @@ class Debs:
     ~ packages gcc make: gcc absent, make absent → gcc, make=4.3-4.1
     >>> print(plan_text(packages, {"dpkg-query": "gcc\t10.2.1-1\tii \nmake\t4.3-4.1\thi \n"}))
     ~ packages gcc make: gcc not held → gcc held
+    >>> answers = {"dpkg-query": "gcc\t10.2.1-1\tii \n", "extended_states": "gcc\n"}
+    >>> print(plan_text(Debs(("gcc",)), answers))
+    ~ packages gcc: gcc automatic → gcc wanted for itself
     """
 
     packages: tuple[str, ...]  #: each ``name``, or ``name=version`` for exactly that version
@@ -140,8 +146,8 @@ class Debs:
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        further = PROBES if self.mirror else ()
-        return (DPKG, *further, others_below(self.tree)) if self.tree else (DPKG, *further)
+        asked = (DPKG, AUTOMATIC, *(PROBES if self.mirror else ()))
+        return (*asked, others_below(self.tree)) if self.tree else asked
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
         table = dpkg_table(facts)
@@ -157,10 +163,15 @@ class Debs:
             elif self.hold and not row.held:
                 unheld.append(name)
                 have.append(f"{name} not held")
-        if not missing and not unheld:
-            return None
         names = tuple(word.partition("=")[0] for word in self.packages)
-        what, want = f"packages {' '.join(names)}", ", ".join([*missing, *(f"{name} held" for name in unheld)])
+        automatic = facts.table(AUTOMATIC, parse_automatic)
+        loose = tuple(name for name in names if name in automatic and (row := table.get(name)) and row.present)
+        have += [f"{name} automatic" for name in loose]
+        if not have:
+            return None
+        what = f"packages {' '.join(names)}"
+        wants = [*missing, *(f"{name} held" for name in unheld), *(f"{name} wanted for itself" for name in loose)]
+        want = ", ".join(wants)
         taken = (take_for_others if self.source else take)(self.mirror, facts, missing)
         if taken.lacking:
             return taken.refusal(what, ", ".join(have), want)
@@ -172,7 +183,9 @@ class Debs:
                     tuple(missing), downgrade=True, guard=self.guard, source=self.source, mirrored=taken.files
                 )
             )
-        if self.hold:
+        if loose:
+            script.append(f"{PATIENTLY} apt-mark manual {words(loose)}")
+        if self.hold and (missing or unheld):
             script.append(hold_script(names))
         step = Step("\n".join(script), lock=DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES)
         have_all, want = ", ".join(have), want + taken.noted

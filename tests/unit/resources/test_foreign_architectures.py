@@ -99,8 +99,9 @@ def test_a_drivers_32_bit_package_that_a_whole_name_names_is_a_drivers() -> None
 
 def test_the_hosts_own_package_counts_for_what_is_wanted(answer: str) -> None:
     wanted = Debs(("libnvidia-gl-470=470.57.02-0",), hold=True)
-    assert wanted.plan(Facts({DPKG: Answer(0, answer)})) is None
-    assert Debs(("libnvidia-decode-470",)).plan(Facts({DPKG: Answer(0, answer)})) is not None
+    facts = facts_for(wanted, {DPKG.script: answer})
+    assert wanted.plan(facts) is None
+    assert Debs(("libnvidia-decode-470",)).plan(facts) is not None
 
 
 def test_what_a_package_of_another_architecture_needs_stays() -> None:

@@ -121,8 +121,8 @@ def test_a_file_that_cannot_be_replaced_is_refused_with_the_reason(tmp_path: Pat
         (refused,) = changes_of(state, {"test -e": "", **answers})
         assert isinstance(refused, Refusal)
         assert refused.sentence == (
-            "/etc/motd cannot be replaced: it is immutable (lsattr shows i); if it may change, run chattr -i /etc/motd, "
-            "and provision again"
+            "/etc/motd cannot be replaced: it is immutable (lsattr shows i); if it may change, run chattr -i /etc/motd"
+            ", and provision again"
         )
     assert changes_of(MOTD, {**RIGHT, **answers}) == ()
 

@@ -82,6 +82,17 @@ def test_a_package_of_a_file_is_held_without_unpacking_anything() -> None:
     assert change is not None and (change.have, change.artifacts) == ("not held", ())
 
 
+def test_what_came_for_anothers_sake_is_wanted_for_itself() -> None:
+    """dkms, which a distribution's driver brought, goes with that driver at the next `apt autoremove`."""
+    there = {"dpkg-query": "dkms\t2.8\tii \ngcc\t10\tii \nkmod\t28\thi \n", "extended_states": "dkms\nkmod\nlibx\n"}
+    (change,) = changes_of(Debs(("gcc", "dkms", "make")), there)
+    assert (change.have, change.want) == ("make absent, dkms automatic", "make, dkms wanted for itself")
+    (change,) = changes_of(Debs(("dkms", "kmod")), there)
+    assert change.steps[0].script.endswith("apt-mark manual dkms kmod")
+    assert "apt-get" not in change.steps[0].script
+    assert changes_of(Debs(("gcc",)), there) == ()
+
+
 def test_absent_packages_are_found_by_pattern_and_what_is_kept_is_kept() -> None:
     table = "nvidia-driver-460\t460\tii \nnvidia-container-toolkit\t1.17\tii \nnvidia-utils-460\t460\trc \n"
     change = plan(DebsAbsent(("nvidia-*",), "two drivers", keep=("nvidia-container-*",)), table)
