@@ -30,7 +30,7 @@ DPKG = Probe(
 
 #: names of the packages that apt has marked as installed for others' sake: autoremove takes them with those
 AUTOMATIC = Probe(
-    "awk '/^Package: / { name = $2 } /^Auto-Installed: 1/ { print name }' /var/lib/apt/extended_states",
+    "grep -B 2 '^Auto-Installed: 1' /var/lib/apt/extended_states | sed -n 's/^Package: //p'",
     cap_bytes=256 * 1024,
 )
 

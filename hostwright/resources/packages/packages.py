@@ -16,7 +16,7 @@ from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
-from hostwright.resources.originals import note_installed
+from hostwright.resources.originals import INSTALLED, note_installed
 from hostwright.resources.packages.debs_gone import TAKE, DebsGone
 from hostwright.resources.packages.dpkg import (
     ALONG,
@@ -103,7 +103,7 @@ def install_script(
     """
     flags = "--no-install-recommends --allow-change-held-packages"
     flags += (" --allow-downgrades" if downgrade else "") + (" --reinstall" if reinstall else "")
-    values = {"apt_options": APT_OPTIONS, "flags": flags, "guard": guard, "source": source}
+    values = {"apt_options": APT_OPTIONS, "flags": flags, "guard": guard, "source": source, "installed": INSTALLED}
     values |= {"mirrored": " ".join(map(host_path, mirrored))}
     lines = [LISTS + sh_file(__file__, "sh/install.sh", **values), "prepare " + words(packages)]
     if not reinstall:

@@ -9,7 +9,8 @@ from subprocess import CompletedProcess
 import pytest
 
 from hostwright.plan.model import Answer, Change, Facts
-from hostwright.resources.packages.packages import DebsAbsent
+from hostwright.resources.originals import INSTALLED
+from hostwright.resources.packages.packages import DebsAbsent, install_script
 from tests.unit.support.aptroot import AptRoot, deb, installed, repository, states, work_for_real
 from tests.unit.support.shell import ask, program, run
 
@@ -91,3 +92,31 @@ def test_those_that_went_meanwhile_are_no_failure(apt: AptRoot) -> None:
     change = plan(apt)
     apt.status(installed("bash"))
     assert made(change).returncode == 0
+
+
+def test_an_installation_takes_nothing_away_and_moves_nothing_that_is_held(apt: AptRoot, tmp_path: Path) -> None:
+    repository(
+        tmp_path / "r",
+        deb(tmp_path, "engine", Conflicts="runtime"),
+        deb(tmp_path, "tool", Depends="lib (>= 2)"),
+        deb(tmp_path, "lib", "2"),
+    )
+    apt.source(f"deb [trusted=yes] file:{tmp_path}/r stable main\n")
+    assert run("apt-get -q update").returncode == 0
+    before = (installed("runtime"), installed("site-tools", Depends="runtime"))
+    apt.status(*before, installed("lib", state="hold ok installed"))
+    done = run(install_script(("engine",)))
+    assert done.returncode == 1
+    assert b"hostwright: error: to install engine, apt would remove site-tools runtime" in done.stdout
+    (tmp_path / "ours").write_text("runtime\nsite-tools\n")  # a former version of the stack had another
+    assert run(install_script(("engine",)).replace(INSTALLED, str(tmp_path / "ours"))).returncode == 0
+    assert states(apt) == {"engine": "ii", "lib": "hi"}
+    apt.status(*before, installed("lib", state="hold ok installed"))
+    done = run(install_script(("tool",)))
+    assert done.returncode == 100
+    assert b"you have held broken packages" in done.stdout
+    assert states(apt) == {"runtime": "ii", "site-tools": "ii", "lib": "hi"}
+    apt.status(*before, installed("lib"))
+    done = run(install_script(("tool",)))
+    assert done.returncode == 0, done.stdout
+    assert states(apt) == {"runtime": "ii", "site-tools": "ii", "lib": "ii", "tool": "ii"}

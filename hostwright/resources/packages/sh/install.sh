@@ -1,16 +1,19 @@
 # What installs packages: only what they need decides, whatever else apt cannot fetch. Needs lists.sh.
-# prepare WORD...: lists that are stale are fetched once; it ends the step when apt knows no way to install these, and
-# when apt would install with them a package whose name matches $guard.
+# prepare WORD...: lists that are stale are fetched once; it ends the step when apt knows no way to install these, when apt
+# would remove a package for their sake that is not in the list $installed of ours, and when apt would install with them
+# one whose name matches $guard.
 # bring WORD...: installs them; where an archive is no longer at its address, lists are fetched and it is tried again.
 # $source: the source list that should know them, which is fetched first and alone; may be empty for all of the host's.
 # $mirrored: package files, in directories that are named by their sha256. Where there are some, apt gets a list of these
 # for this step, with $source and no other source of the host, whose lists stay as they are.
-# shellcheck disable=SC2086  # $apt_options, $flags, $mirrored, $only and $bad are words
+# shellcheck disable=SC2086  # $apt_options, $flags, $mirrored, $only, $keep, $going and $bad are words
 : "${apt_options:?}"
 : "${flags:?}"
 : "${guard?}"
 : "${source?}"
 : "${mirrored?}"
+: "${installed:?}"
+keep=''
 own=''
 only=''
 fetched=''
@@ -67,6 +70,10 @@ prepare() {
     all_lists
     known "$@" || unknown
   fi
+  going=$(printf '%s\n' "$simulated" | sed -n 's/^Remv \([^ ]*\).*/\1/p')
+  [ -n "$going" ] || keep=--no-remove
+  going=$(printf '%s\n' "$going" | grep -vxF -e "$(cat "$installed" 2>/dev/null)" || true)
+  [ -z "$going" ] || { echo "hostwright: error: to install $*, apt would remove" $going; exit 1; }
   [ -n "$guard" ] || return 0
   bad=$(printf '%s\n' "$simulated" | sed -n 's/^Inst \([^ ]*\).*/\1/p' | grep -E -e "$guard" || true)
   if [ -n "$bad" ]; then echo "hostwright: apt would also install:" $bad; exit 1; fi
@@ -76,11 +83,11 @@ all_lists() {
   fetch_lists
 }
 bring() {
-  if install install "$@"; then notes; return 0; fi
+  if install $keep install "$@"; then notes; return 0; fi
   can_download "$@" && return 100
   if [ -z "$fetched" ] && [ -z "$mirrored" ]; then
     all_lists
-    if install install "$@"; then notes; return 0; fi
+    if install $keep install "$@"; then notes; return 0; fi
     can_download "$@" && return 100
   fi
   printf '%s\n' "$downloaded" | sed -n 's/^E: Failed to fetch /hostwright: error: apt could not fetch /p' | head -n 3
