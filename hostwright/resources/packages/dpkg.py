@@ -72,7 +72,7 @@ def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patt
     gone = " ".join(leaving)
     values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS}
     values |= {"removable": " ".join(removable), "leaving": gone, "barred": _barred(patterns)}
-    return (_looked(patterns) if gone else "") + LISTS + sh_file(__file__, "sh/mend.sh", **values).rstrip("\n")
+    return (_looked(patterns) if gone else "") + LISTS + sh_file(__file__, "sh/mending/mend.sh", **values).rstrip("\n")
 
 
 def mend_cut_script(removable: Iterable[str] = ()) -> str:
@@ -82,13 +82,13 @@ def mend_cut_script(removable: Iterable[str] = ()) -> str:
 
 @lru_cache(maxsize=8)
 def mending(leaving: tuple[str, ...] = ()) -> Probe:
-    """What mending would do, a line each (``sh/mend_look.sh``); nothing where dpkg is in order."""
+    """What mending would do, a line each (``sh/mending/mend_look.sh``); nothing where dpkg is in order."""
     return Probe(_looked(leaving) + "looked", root=True)
 
 
 def _looked(leaving: tuple[str, ...]) -> str:
     values = {"apt_options": APT_OPTIONS, "no_lists": NO_LISTS, "leaving": " ".join(leaving)}
-    return sh_file(__file__, "sh/mend_look.sh", **values, barred=_barred(leaving))
+    return sh_file(__file__, "sh/mending/mend_look.sh", **values, barred=_barred(leaving))
 
 
 def _barred(leaving: Iterable[str]) -> str:

@@ -218,7 +218,7 @@ class DebsAbsent:
     >>> from hostwright.plan.testing import plan_text
     >>> others = DebsAbsent(("chrony", "ntp*"), "two would set the clock", keep=("ntpdate",))
     >>> installed = "ntp\t4.2.8\tii \nntpdate\t4.2.8\tii \nour-clocks\t1.0\tii \n"
-    >>> print(plan_text(others, {"dpkg-query": installed, "dpkg-query -W -f='${db": "along our-clocks\n"}))
+    >>> print(plan_text(others, {"dpkg-query": installed, "look purge '(": "along our-clocks\n"}))
     ~ packages chrony ntp*: ntp 4.2.8, our-clocks 1.0 → absent (two would set the clock)
       what depends on them goes with them: our-clocks
     """
@@ -235,9 +235,9 @@ class DebsAbsent:
     def _along(self) -> Probe:
         """What apt removes beside them."""
         kept = f"(?!{_any_of(self.keep).pattern})" if self.keep else ""
-        values = {"patterns": " ".join(self.patterns), "keep": " ".join(self.keep), "verb": self._verb}
-        values["matching"] = f"{kept}(?:{_any_of(self.patterns).pattern})"
-        return Probe(ALONG + sh_file(__file__, "sh/absent_look.sh", **values), root=True)
+        matching = f"{kept}(?:{_any_of(self.patterns).pattern})"
+        asked = sh("look %s %s %s %s", self._verb, matching, " ".join(self.patterns), " ".join(self.keep))
+        return Probe(ALONG + asked, root=True)
 
     @property
     def _verb(self) -> str:

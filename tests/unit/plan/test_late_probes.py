@@ -134,7 +134,7 @@ def test_a_probe_that_somebody_else_killed_has_its_status():
 
 
 MOTD = Absent("/etc/motd")
-(ASKED,) = MOTD.probes()
+ASKED = MOTD.probes()[0]
 STACK = Stack(name="house", distributions={"debian": ("12",)}, artifacts={})
 DESIRED = Desired("gpu01", STACK, (DesiredRole("motd", (), (MOTD,)),))
 
