@@ -312,7 +312,8 @@ class DpkgInOrder:
         rows = [line.partition(" ") for line in answer.text.splitlines()] if answer.ok else []
         names = {kind: [name for first, _, name in rows if first == kind] for kind in (*_MENDED, "unmet")}
         have = [f"interrupted ({', '.join(broken) or 'unfinished journal'})"] if broken or journal else []
-        have += [f"unmet dependencies ({', '.join(names['unmet'])})"] if names["unmet"] else []
+        unmet = [row for row in names["unmet"] if row.partition(" ")[0] not in broken]
+        have += [f"unmet dependencies ({', '.join(unmet)})"] if unmet else []
         if not have:
             return None
         effects = [text % ", ".join(names[kind]) for kind, text in _MENDED.items() if names[kind]]
