@@ -61,6 +61,8 @@ PATIENTLY = sh("sh -c %s patiently", PATIENCE)
 ALONG = sh_file(__file__, "sh/along.sh", no_lists=NO_LISTS)
 #: The shell functions that fetch apt's lists: ``fetch_lists``, ``notes``, ``not_fetched``.
 LISTS = sh_file(__file__, "sh/lists.sh", apt_options=APT_OPTIONS, patiently=PATIENCE)
+#: The shell function ``configured``.
+UNSTARTED = sh_file(__file__, "sh/mending/unstarted.sh", patiently=PATIENCE)
 
 
 def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patterns: tuple[str, ...] = ()) -> str:
@@ -72,7 +74,8 @@ def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patt
     gone = " ".join(leaving)
     values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS}
     values |= {"removable": " ".join(removable), "leaving": gone, "barred": _barred(patterns)}
-    return (_looked(patterns) if gone else "") + LISTS + sh_file(__file__, "sh/mending/mend.sh", **values).rstrip("\n")
+    looked = _looked(patterns) if gone else ""
+    return looked + LISTS + UNSTARTED + sh_file(__file__, "sh/mending/mend.sh", **values).rstrip("\n")
 
 
 def mend_cut_script(removable: Iterable[str] = ()) -> str:

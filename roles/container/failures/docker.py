@@ -12,7 +12,7 @@ from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.services import Disturbing, RestartedAfter
-from hostwright.standard.roles.container.engine import DAEMON_JSON, FIREWALL, SNAP_DOCKER, DeviceLinks, without
+from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES, FIREWALL, SNAP_DOCKER, DeviceLinks, without
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
     INFO,
@@ -42,10 +42,12 @@ def snap(look: Look) -> Iterator[str]:
 
 
 def gone(look: Look) -> Iterator[str]:
-    """The release record says that the host had Docker, and dpkg knows no package of it, nor is it the snap."""
+    """The release record says that the host had Docker, and dpkg knows no package of it, configured or not, nor is it
+    the snap."""
     look.require(RELEASE)
     role = release.read(look.facts).get("roles", {}).get("container")
-    if role and not engine_package(look) and not look.answer(SNAP_DOCKER).ok:
+    interrupted = any(row.broken for name in ENGINES if (row := look.packages.get(name)))
+    if role and not engine_package(look) and not interrupted and not look.answer(SNAP_DOCKER).ok:
         yield "no package of Docker is installed"
 
 

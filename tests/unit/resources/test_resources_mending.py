@@ -16,7 +16,7 @@ from hostwright.plan.model import Answer, Change, Facts
 from hostwright.resources.packages.dpkg import mend_script, mending
 from hostwright.resources.packages.packages import DpkgInOrder
 from tests.unit.support.aptroot import AptRoot, deb, installed, repository, states, work_for_real
-from tests.unit.support.shell import ask, run
+from tests.unit.support.shell import ask, program, run
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="dpkg --root needs root")
 
@@ -210,6 +210,65 @@ def test_without_such_a_role_the_script_that_fails_is_what_the_step_says(apt: Ap
         assert done.returncode != 0
         assert b"bad exit status: 2" in done.stdout
         assert states(apt) == {"odd-dkms": "iF"}
+
+
+def refusing(apt: AptRoot, folder: Path) -> Path:
+    """A package is half-configured whose script starts a service that does not start; the place of the host's policy
+    for services."""
+    policy = folder / "policy-rc.d"
+    path = deb(folder, "engine")
+    script = folder / "tree-engine-1/DEBIAN/postinst"
+    script.write_text(
+        f"#!/bin/sh\n[ ! -x {policy} ] || {policy} engine.service start || [ $? != 101 ] || exit 0\nexit 1\n"
+    )
+    script.chmod(0o755)
+    run(f"dpkg-deb --root-owner-group -b {script.parents[1]} {path} && dpkg --install {path}")
+    assert states(apt)["engine"] == "iF"
+    program(folder / "bin", "systemctl", f'echo "$*" >>{folder}/asked; [ "$1" != start ]')
+    return policy
+
+
+def mend_with(apt: AptRoot, policy: Path) -> CompletedProcess[bytes]:
+    change = plan(apt)
+    assert change is not None
+    script = change.steps[0].script.replace("/var/lib/dpkg", str(apt.dpkg))
+    return run(script.replace("/usr/sbin/policy-rc.d", str(policy)))
+
+
+def test_a_service_that_does_not_start_does_not_keep_its_package_unconfigured(apt: AptRoot, tmp_path: Path) -> None:
+    """ApolloAuto/apollo#12485: a later role writes the file for which it does not start."""
+    policy = refusing(apt, tmp_path)
+    program(
+        tmp_path / "bin", "systemctl", f'echo "$*" >>{tmp_path}/asked; case $1 in is-active | start) exit 1 ;; esac'
+    )
+    done = mend_with(apt, policy)
+    assert done.returncode == 0, done.stdout
+    assert b"hostwright: note: engine does not start; its package was configured without it" in done.stdout
+    assert "start -- engine" in (tmp_path / "asked").read_text()
+    assert states(apt) == {"engine": "ii"}
+    assert not policy.exists()
+
+
+def test_a_policy_of_the_hosts_own_is_left_alone(apt: AptRoot, tmp_path: Path) -> None:
+    policy = refusing(apt, tmp_path)
+    policy.write_text("#!/bin/sh\nexit 0\n")
+    policy.chmod(0o755)
+    assert mend_with(apt, policy).returncode != 0
+    assert policy.read_text() == "#!/bin/sh\nexit 0\n"
+
+
+def test_a_policy_that_a_kill_left_forbids_nothing_and_goes(apt: AptRoot, tmp_path: Path) -> None:
+    policy = refusing(apt, tmp_path)
+    program(tmp_path / "bin", "sort", f"cp {policy} {tmp_path}/left; exec /usr/bin/sort")
+    trap = "trap 'rm -f -- \"$policy\"' EXIT"
+    change = plan(apt)
+    assert change is not None
+    assert trap in change.steps[0].script
+    script = change.steps[0].script.replace(trap, ":").replace("/var/lib/dpkg", str(apt.dpkg))
+    run(script.replace("/usr/sbin/policy-rc.d", str(policy)))
+    assert policy.exists()
+    assert run(f"{policy} other.service start").returncode == 0
+    assert not policy.exists()
 
 
 def test_others_that_are_not_in_order_are_mended_beside_it(apt: AptRoot, tmp_path: Path) -> None:

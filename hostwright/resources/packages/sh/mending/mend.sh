@@ -1,10 +1,10 @@
-# Leaves nothing half-installed, half-configured or waiting for a trigger. Needs lists.sh.
+# Leaves nothing half-installed, half-configured or waiting for a trigger. Needs lists.sh and unstarted.sh.
 # A package that was cut off while it was unpacked (a full disk does that) can neither be configured nor mended by
 # `apt-get -f`: dpkg wants its archive again. Only packages in $removable, which the plan has shown, are removed, and of
 # those that were cut off only ones that no repository has. $leaving, which roles of the host take away, go before anything
 # is configured or apt is asked for anything: nobody needs a script of theirs to succeed. `looked` prints what mend_look.sh
 # says by now; $barred are preferences that keep apt from bringing them again.
-# The first `--configure -a` may fail for a dependency that `apt-get -f` brings only then; the last one decides.
+# `configured` may fail for a dependency that `apt-get -f` brings only then; the last line decides.
 # $patiently: a program for `sh -c` that runs its arguments, and again while another process has the lock.
 # shellcheck disable=SC2016,SC2086,SC2154  # dpkg's own expressions; $apt_options are words; lists.sh sets $printed
 : "${patiently:?}"
@@ -56,7 +56,7 @@ for name in $(dpkg-query -W -f='${db:Status-Eflag} ${binary:Package}\n' | sed -n
     exit 1
   fi
 done
-sh -c "$patiently" patiently dpkg --configure -a --force-confdef --force-confold || true  # the last line decides
+configured || true  # the last line decides
 only_what_was_shown "$(fix -s | removed)"
 fix || {
   fetch_lists

@@ -75,6 +75,8 @@ def test_docker_from_snap_is_recognised() -> None:
 
 def test_a_docker_that_was_removed_is_missed_only_where_it_was() -> None:
     assert evidence("docker-gone", {DPKG: NO_DOCKER}) == ["no package of Docker is installed"]
+    half = f"{NO_DOCKER}docker.io:amd64\t20.10.5\tiF \tamd64\tdocker.io\n"
+    assert evidence("docker-gone", {DPKG: half}) == [], "ApolloAuto/apollo#12485: it is there, half configured"
     assert evidence("docker-gone", {DPKG: NO_DOCKER, RELEASE: Answer(1, "")}) == []
     assert evidence("docker-gone", {DPKG: NO_DOCKER, SNAP_DOCKER: "1\n"}) == []
 
