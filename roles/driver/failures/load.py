@@ -142,8 +142,9 @@ def uvm_not_loaded(look: Look) -> Iterator[str]:
 
 
 def devices_missing(look: Look) -> Iterator[str]:
-    """The module is loaded, nvidia-smi has just run, and ``/dev/nvidiactl`` or files of cards (``/dev/nvidia0`` …) are
-    not there; or ``/dev/nvidia-uvm`` is not, and ``nvidia-modprobe``, which makes it for programs, is not setuid.
+    """The module is loaded, nvidia-smi has just run, and ``/dev/nvidiactl`` is not there, or files (``/dev/nvidia0`` …)
+    of cards that it lists, of all where it lists none; or ``/dev/nvidia-uvm`` is not, and ``nvidia-modprobe``, which
+    makes it for programs, is not setuid.
     """
     state = ours(look)
     lines = look.text(DEVICES).splitlines()
@@ -153,8 +154,9 @@ def devices_missing(look: Look) -> Iterator[str]:
         if f"there {CONTROL}" not in lines:
             yield f"{CONTROL} is not there"
         files = next((int(match[1]) for line in lines if (match := _CARDS.fullmatch(line))), None)
-        if files is not None and files < _cards(look):
-            yield f"{count(_cards(look), 'card')}, {count(files, 'device file')} /dev/nvidiaN"
+        cards = _listed(look) or _cards(look)
+        if files is not None and files < cards:
+            yield f"{count(cards, 'card')}, {count(files, 'device file')} /dev/nvidiaN"
     if state.uvm and f"there {UVM}" not in lines and "setuid" not in lines:
         yield f"{UVM} is not there, and /usr/bin/nvidia-modprobe is not setuid"
 
@@ -167,6 +169,14 @@ def _explained(look: Look) -> bool:
 def _cards(look: Look) -> int:
     look.require(PCI)
     return len(gpu_ids(look.facts))
+
+
+def _listed(look: Look) -> int:
+    """How many cards nvidia-smi lists: one that the driver does not bring up has no device file."""
+    try:
+        return len(smi(look).gpus)
+    except Unread:
+        return 0
 
 
 def _lost(look: Look) -> bool:

@@ -17,6 +17,7 @@ from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE
 from hostwright.standard.roles.driver.failures.load import gpu_unsupported, init_failed
 from hostwright.standard.roles.driver.gpus import smi
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids, nvswitches
+from hostwright.standard.roles.driver.xids.events import slot
 
 #: ``gpu PATH`` of each card in /sys, ``acs ADDRESS`` of devices with ACS source validation, ``virtual``.
 ACS = Probe(sh_file(__file__, "acs.sh"), root=True)  # without root, lspci does not show ACS bits
@@ -101,7 +102,20 @@ def _missing(look: Look) -> Iterator[str]:
         off = f", {lost} fell off the bus" if lost else ""
         dead = f", {failed} could not be started" if failed else ""
         known = ", ".join(card(gpu) for gpu in cards) or "none"
-        yield f"{bus} NVIDIA GPUs on the PCI bus, {len(cards)} in nvidia-smi{off}{dead}; it lists {known}"
+        here = {slot(gpu.bus) for gpu in cards}
+        silent = [address for address in _told_by(_slots, look) if slot(address) not in here]
+        without = f" without {', '.join(silent)}" if silent else ""
+        yield f"{bus} NVIDIA GPUs on the PCI bus, {len(cards)} in nvidia-smi{without}{off}{dead}; it lists {known}"
+        slots = set(map(slot, silent))
+        yield from (f"not in nvidia-smi: {one.name}" for one in look.known.missing(cards) if slot(one.bus) in slots)
+
+
+def _slots(look: Look) -> Iterator[str]:
+    """The addresses of NVIDIA GPUs on the PCI bus."""
+    for line in look.text(ACS).split("\n"):
+        kind, _, path = line.strip().partition(" ")
+        if kind == "gpu" and (found := [match[0] for match in _DEVICE.finditer(path.lower())]):
+            yield found[-1]
 
 
 def _told_by(other: Callable[[Look], Iterable[str]], look: Look) -> tuple[str, ...]:
@@ -124,6 +138,8 @@ def _fewer(look: Look) -> Iterator[str]:
     on_bus, declared = len(_gpus_on_bus(look)), look.known.gpus
     if declared is not None and 0 < on_bus < declared:
         yield f"{on_bus} of the {declared} GPUs that the inventory says (hostwright_gpus) are on the PCI bus"
+        if slots := _told_by(_slots, look):
+            yield f"on the bus: {', '.join(slots)}"
         yield from _gone(look)
 
 
