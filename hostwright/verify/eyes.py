@@ -12,6 +12,7 @@ from hostwright.apply.jobs.scripting import work_script
 from hostwright.common.errors import ProtocolError
 from hostwright.common.quoting import sh_file
 from hostwright.transport import Output
+from hostwright.transport.root.become import PATH
 from hostwright.transport.root.rootshell import RootShell
 
 CHECK_TIMEOUT_S = 300.0  #: one command of a check; training a small model on the CPU of a slow host takes a minute
@@ -21,11 +22,27 @@ USER_DIRS = '"/tmp/hostwright-check.$(id -u)" "$HOME/.hostwright-check"'
 _NOWHERE = 79  #: our choice of an exit status: the user has no directory in which programs may be run
 
 
+#: The first line of a check's commands: they are found whatever PATH the host gives to sessions, which is kept for the
+#: check of that.
+_SEARCH = f"SESSION_PATH=${{PATH-}} PATH={PATH}:${{PATH:-/bin}}; export SESSION_PATH PATH\n"
+
+_LAST_LINES = 3  #: our choice, of what a command printed, in the message of an assertion
+_LAST_CHARACTERS = 300  #: our choice, of these
+
 Heard = Callable[[Output], None]
 
 
 def _unheard(_: Output) -> None:
     """Nobody wants to know what commands print."""
+
+
+class Completed(CommandResult):  # type: ignore[misc]  # testinfra has no types
+    """A command's result. An assertion's message names it by its command, its status and its last lines."""
+
+    def __repr__(self) -> str:
+        command = self.command.decode("utf-8", "replace").splitlines() or [""]
+        printed = " / ".join((self.stderr.strip() or self.stdout.strip() or "no output").splitlines()[-_LAST_LINES:])
+        return f"`{command[0]}{' …' if command[1:] else ''}` (status {self.rc}): {printed[-_LAST_CHARACTERS:]}"
 
 
 class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no types
@@ -43,11 +60,11 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
         """Run a command; ``%s`` in it take the arguments, quoted. Raises ``HostError`` where it could not be asked."""
         line = self.get_command(command, *args)
         run = self._shell.attempt if self._root else self._shell.as_login_user
-        output = run(line + "\n", timeout_s=CHECK_TIMEOUT_S)
+        output = run(("" if self._root else _SEARCH) + line + "\n", timeout_s=CHECK_TIMEOUT_S)
         if output.truncated:
             raise ProtocolError(self._shell.host, f"it printed more than can be read: {line}")
         self._heard(output)
-        return self.result(output.status, self.encode(line), output.stdout, output.stderr)
+        return Completed(self, output.status, self.encode(line), output.stdout, output.stderr)
 
 
 def testinfra_host(shell: RootShell, *, root: bool = False, heard: Heard = _unheard) -> TestinfraHost:

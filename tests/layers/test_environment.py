@@ -14,7 +14,7 @@ from hostwright.plan.member import Member
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment import opened
-from hostwright.standard.roles.environment.failures.variables import VARIABLES
+from hostwright.standard.roles.environment.failures.variables import VARIABLES, session_path
 from hostwright.standard.roles.environment.winning import LOGIN, setter
 
 Run = Callable[..., CommandResult]
@@ -36,6 +36,8 @@ printf '\\n%s\\n' 'hostwright: end'
 
 #: What Debian's and Ubuntu's cron gives to a job of a user's crontab, and nothing else.
 CRON = 'env -i HOME="$HOME" LOGNAME="$(id -un)" SHELL=/bin/sh PATH=/usr/bin:/bin /bin/sh -c %s sh %s'
+#: A command over ssh, with the PATH that the session came with.
+SESSION = 'env PATH="$SESSION_PATH" /bin/sh -c %s sh %s'
 LOGIN_SHELL = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c \'exec /bin/sh -c "$@"\' bash %s sh %s'
 SUDO = "if command -v sudo >/dev/null; then sudo -n /bin/sh -c %s sh %s; else echo 'hostwright: no sudo here'; fi"
 TWICE = 'env -i HOME="$HOME" /bin/bash -l -c \'exec /bin/sh -c "$@"\' bash %s'
@@ -108,8 +110,10 @@ def of_session(root_run: Run) -> Winner:
     """The file and line that sets a variable of other sessions: where somebody's or the system's files name it."""
 
     def winner(variable: str, directory: str) -> str:
-        lines = root_run(VARIABLES.script).stdout.splitlines()
-        by = next((line for line in lines if f"{variable}=" in line and directory and directory in line), "")
+        text = root_run(VARIABLES.script).stdout
+        if not directory:
+            return f"; {each}" if variable == "PATH" and (each := session_path(text)) else ""
+        by = next((line for line in text.splitlines() if f"{variable}=" in line and directory in line), "")
         return f"; {by}" if by else ""
 
     return winner
@@ -123,7 +127,7 @@ def test_login_shells(host: Host, stack: Stack, names: tuple[str, ...], of_login
 
 def test_commands_over_ssh(host: Host, stack: Stack, names: tuple[str, ...], of_session: Winner) -> None:
     """A command over ssh, where no profile is read, finds tools and libraries."""
-    check(host.run("/bin/sh -c %s sh %s", USE, " ".join(names)), names, stack, winner=of_session)
+    check(host.run(SESSION, USE, " ".join(names)), names, stack, winner=of_session)
 
 
 def test_cron_jobs(host: Host, stack: Stack, names: tuple[str, ...]) -> None:

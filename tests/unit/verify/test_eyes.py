@@ -27,6 +27,7 @@ class Here:
     folder: Path
     killed: bool = False
     truncated: bool = False
+    path: str = ""
     host: Host = field(default_factory=lambda: Host("gpu01"))
 
     def run(self, command: str, *, stdin: bytes, timeout_s: float) -> Output:
@@ -34,7 +35,7 @@ class Here:
             return Output(143, b"", b"Terminated\n", False, 0.0)
         if self.truncated:
             return Output(-1, bytes(100), b"", True, 0.0)
-        env = {"PATH": f"{self.folder}:{os.environ['PATH']}"}
+        env = {"PATH": self.path or f"{self.folder}:{os.environ['PATH']}"}
         done = subprocess.run([command], input=stdin, capture_output=True, env=env, check=False, timeout=timeout_s)
         return Output(done.returncode, done.stdout, done.stderr, False, 0.0)
 
@@ -61,6 +62,24 @@ def test_command_on_a_lost_host_does_not_judge_the_layer(here: Any, root: bool) 
         host.run("true")
     with pytest.raises(Unreachable, match="the program on it was killed"):
         assert host.file("/etc/motd").exists
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_a_failed_assertion_says_command_status_and_last_lines_and_shows_no_object(here: Any, root: bool) -> None:
+    host = eyes.testinfra_host(RootShell(here), root=root)
+    with pytest.raises(AssertionError) as failure:
+        host.check_output("echo 1; echo 2 >&2; echo 'not found' >&2\nexit 127")
+    assert str(failure.value).splitlines()[0] == (
+        "Unexpected exit code 127 for `echo 1; echo 2 >&2; echo 'not found' >&2 …` (status 127): 2 / not found"
+    )
+    assert repr(host.run("exit 3")) == "`exit 3` (status 3): no output"
+
+
+def test_a_check_finds_its_commands_whatever_path_sessions_get(tmp_path: Path) -> None:
+    """archcraft-os/archcraft#455: PATH in /etc/environment names the distribution's own scripts only."""
+    host = eyes.testinfra_host(RootShell(Here(tmp_path, path="/usr/share/archcraft/scripts")))
+    assert host.check_output("uname -s") == "Linux"
+    assert host.check_output('echo "$SESSION_PATH"') == "/usr/share/archcraft/scripts"
 
 
 def test_endless_output_does_not_judge_the_layer(here: Any) -> None:
