@@ -28,6 +28,8 @@ MAX_LINES = 400
 #: ``has PATH`` for each library of the stack's names in a directory that they put there.
 VARIABLES = homes_probe(HAS + sh_file(__file__, "variables.sh", most=MAX_LINES), cap_bytes=512 * MAX_LINES)
 PROFILES = "/etc/profile.d/"
+ENVIRONMENT = "/etc/environment"
+PAM = (ENVIRONMENT, "/etc/security/pam_env.conf")  #: of pam_env's, for all sessions
 
 _LINE = Pattern(r"(/[^:]*):(\d{1,9}):(.*)")
 _NAME = r"\b(\w*PATH|LD_PRELOAD|CUDA_[A-Z_]+|XLA_FLAGS)(?:\+?=|\s+(?:DEFAULT|OVERRIDE)=)"
@@ -64,10 +66,31 @@ def _assigned(look: Look) -> tuple[Assignment, ...]:
     answer = look.answer(VARIABLES)
     if not answer.ok:
         raise Unread(f"the homes did not answer within {LOOK_S} s" if answer.status in {124, 137} else "not readable")
-    lines = (match for line in answer.text.splitlines() if (match := _LINE.fullmatch(line)))
+    return _parse(answer.text)
+
+
+def _parse(text: str) -> tuple[Assignment, ...]:
+    lines = (match for line in text.splitlines() if (match := _LINE.fullmatch(line)))
     matches = ((line, match) for line in lines for match in _ASSIGNMENT.finditer(_COMMENT.sub("", line[3])))
     assigned = (Assignment(line[1], int(line[2]), match[1], match[2]) for line, match in matches)
     return tuple(each for each in assigned if each.file != OWN_PROFILE)
+
+
+def session_path(text: str) -> Assignment | None:
+    """The line of pam_env's files that gives sessions a ``PATH`` without the system's programs, from ``VARIABLES``."""
+    own = {each.file: each for each in _parse(text) if each.name == "PATH" and each.file in PAM}  # the last line counts
+    for file, each in own.items():
+        value = each.value.strip("\"'")
+        kept = file != ENVIRONMENT and ("{PATH}" in value)  # nothing is expanded in /etc/environment
+        if not kept and not {part.rstrip("/") for part in value.split(":")} & {"/usr/bin", "/bin"}:
+            return each
+    return None
+
+
+def path_without_system(look: Look) -> Iterator[str]:
+    """``PATH`` in /etc/environment or /etc/security/pam_env.conf has neither /usr/bin nor /bin."""
+    if each := session_path(look.text(VARIABLES)):
+        yield str(each)
 
 
 def path_replaced(look: Look) -> Iterator[str]:
@@ -175,6 +198,15 @@ VARIABLES_RULES = (
         "Let the line keep what was there, PATH=$PATH:DIRECTORY, or take it out of that file",
         "bash(1), INVOCATION",
         sign=Sign("environment", path_replaced, (LOGIN,), grave=False),
+    ),
+    FailureRule(
+        "path-without-system",
+        "",
+        "pam_env gives sessions a PATH without the system's programs, so commands over ssh find none of them, nor nvcc",
+        "Name the system's directories in that line, or take it out: in /etc/environment no variable is expanded, so"
+        " $PATH does not keep what was there",
+        "pam_env(8); archcraft-os/archcraft#455",
+        sign=Sign("environment", path_without_system, (VARIABLES,), grave=False),
     ),
     FailureRule(
         "library-path-first",

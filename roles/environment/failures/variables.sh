@@ -1,5 +1,5 @@
-# Assignments that mention CUDA or set the loader's path, FILE:NUMBER:LINE, at most $most, those in system-wide files
-# first; then what `has` says of the directories on those paths. Needs that, and $nl and homes of the engine's homes
+# Assignments that mention CUDA or set the loader's path, and PATH in files of pam_env's, FILE:NUMBER:LINE, at most $most,
+# those in system-wide files first; then what `has` says of the directories on those paths. Needs that, and $nl and homes of the engine's homes
 # probe. Only regular files of at most 1 MiB are read, and through a link none of root's: a user's link to a file of the kernel's, such as /proc/kmsg or
 # /proc/kcore, would never end.
 : "${most:?}"
@@ -13,8 +13,9 @@ for home in $(homes); do
   done
 done
 set +f
-system='/etc/environment
-/etc/security/pam_env.conf
+pam='/etc/environment
+/etc/security/pam_env.conf'
+system="$pam"'
 /etc/profile
 /etc/bash.bashrc
 /etc/zsh/zshenv'
@@ -22,6 +23,7 @@ sets='^[^#]*(PATH|CUDA_[A-Z_]+|XLA_FLAGS)[+]?=.*cuda|^[^#]*LD_(LIBRARY_PATH|PREL
 small() { find -L "$@" -exec grep -anHsE -m 20 "$sets" -- {} +; }
 # shellcheck disable=SC2086  # a path a line
 lines=$({
+  grep -anHsE -m 20 '^[[:space:]]*(export[[:space:]]+)?PATH([[:space:]]+(DEFAULT|OVERRIDE))?=' $pam | grep -v cuda
   small $system /etc/profile.d/*.sh "$@" -maxdepth 0 -type f -size -2049
   [ -z "$links" ] || small $links -maxdepth 0 -type f -size -2049 ! -uid 0
 } 2>/dev/null | cut -c1-500 | head -n "$most")

@@ -226,3 +226,27 @@ def test_who_reads_etc_environment_is_said_rightly() -> None:
         cause = RULES[name].cause
         assert "pam_env" in cause and "logins, ssh, cron and sudo" in cause
         assert not re.search(r"(cron|sudo|over ssh)\b[^.;)]* never", cause)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "found_there"),
+    [
+        ("/etc/environment", 'PATH="/usr/share/archcraft/scripts"', True),
+        ("/etc/environment", "PATH=$PATH:/opt/tools/bin", True),
+        ("/etc/environment", 'PATH="/usr/local/bin:/usr/bin/:/bin"', False),
+        ("/etc/environment", "NODE_PATH=/opt/modules", False),
+        ("/etc/security/pam_env.conf", "PATH DEFAULT=/opt/tools/bin", True),
+        ("/etc/security/pam_env.conf", "PATH DEFAULT=${PATH}:/opt/tools/bin", False),
+        ("/home/ann/.bashrc", "PATH=/opt/tools/bin", False),
+    ],
+)
+def test_a_path_of_sessions_without_the_systems_programs_is_told(file: str, text: str, found_there: bool) -> None:
+    assert bool(found("path-without-system", line(text, file, 1))) is found_there
+    if found_there:
+        assert found("path-without-system", line(text, file, 1))[0].startswith(f"{file}:1: PATH=")
+
+
+def test_the_question_for_variables_reads_the_path_of_sessions(tmp_path: Path) -> None:
+    write(tmp_path / "etc/environment", 'PATH="/usr/share/archcraft/scripts"\n')
+    answer = asked(VARIABLES, tmp_path, "/etc/", "/home/")
+    assert answer.text == '/etc/environment:1:PATH="/usr/share/archcraft/scripts"\n'
