@@ -27,6 +27,7 @@ from testinfra.host import Host as TestinfraHost
 from hostwright.common.errors import HostError, described
 from hostwright.common.input.vault import Vault
 from hostwright.common.secret import Secret
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.role import place_of
 from hostwright.plan.roles.site import STANDARD, Site
@@ -44,6 +45,8 @@ OUTPUT_CHARACTERS = 256 * 1024  #: of what a check's commands print, for the fai
 #: by which a check says that it could not be made: the host was not to be asked, or has not what it takes. Such
 #: a check is told as not made, never as passed
 UNCHECKED = (HostError, pytest.skip.Exception)
+
+_OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: how Python shows an object that says nothing of itself
 
 
 class Said:
@@ -272,7 +275,10 @@ def _role_of(node: pytest.Item | pytest.Collector) -> str:
 def _why(call: pytest.CallInfo[None]) -> str:
     """The sentence of a failed assertion, or of the error, without pytest's traceback."""
     error = call.excinfo
-    return "" if error is None else (str(error.value).strip() or error.typename)
+    if error is None:
+        return ""
+    first, *more = (str(error.value).strip() or error.typename).splitlines()
+    return "\n".join([_OBJECT.sub("…", first), *(line for line in more if not _OBJECT.search(line))])
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from hostwright.plan.host import jobs as hostjobs
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify import eyes
+from hostwright.verify.layer_checks import _why
 from tests.unit.transport.test_become import SUDO
 
 
@@ -121,3 +122,14 @@ def test_where_nobody_may_it_says_so(here: Any, tmp_path: Path, monkeypatch: Any
     done = eyes.program_runner(RootShell(here, Secret("hunter2")))(COMPILED, "1", "2")
     assert done.rc != 0
     assert done.stderr == "no directory was found in which programs may be run\n"
+
+
+def test_no_message_of_a_check_shows_a_python_object() -> None:
+    """pytest's own explanation of ``assert run("x").rc == 0`` names the method of an object at an address."""
+
+    said = "assert 2 == 0\n +  where 2 = `x` (status 2): no.rc"
+
+    def fail() -> None:
+        raise AssertionError(f"{said}\n +    where no = <a.B object at 0x7f>()")
+
+    assert _why(pytest.CallInfo.from_call(fail, "call")) == said
