@@ -24,6 +24,13 @@ ADD_HOSTS = f'{EDIT}\nedit \'found["hosts"] = ["fd://"]\'\n'
 TAKE_HOSTS = f"{EDIT}\nedit 'del found[\"hosts\"]'\n"
 #: Starts Docker until systemd gives up.
 FAILS = "systemctl restart docker || true; until systemctl is-failed --quiet docker; do sleep 0.1; done\n"
+#: docker.io's script ends with the status of the start, as Ubuntu's and docker-ce's do, and fails.
+HALF_CONFIGURED = """
+cd /var/lib/dpkg
+sed -i '2i invoke-rc.d docker start || exit $?' info/docker.io.postinst
+awk '/^Package:/ {p = $2} p == "docker.io" && /^Status:/ {$0 = "Status: install ok half-configured"} {print}' \\
+    status >status.half && mv status.half status
+"""
 
 NEWER = " ".join(
     f"{name}=1.18.0-1"
@@ -59,6 +66,12 @@ CONTAINER = (
     plant(
         "daemon.json broken and Docker restarted", "container", f"echo '{{\"runtimes\": ' >{JSON}\n{FAILS}",
         rules="daemon-json", states=(f"file {JSON}", "service docker.service", RESTART),
+    ),
+    plant(
+        "Docker half configured, as its daemon.json is broken", "container",
+        f"echo '{{\"runtimes\": ' >{JSON}\n{FAILS}\n{HALF_CONFIGURED}",
+        rules="daemon-json dpkg-interrupted",
+        states=("dpkg", "packages docker.io", f"file {JSON}", "service docker.service", RESTART),
     ),
     plant(
         "hosts in daemon.json", "container", ADD_HOSTS,
