@@ -46,6 +46,21 @@ def test_a_path_that_is_set_later_is_named_by_verify_and_the_doctor(provisioned:
     assert f"{LATE}:1" in doctor.stdout
 
 
+def test_a_path_of_sessions_without_programs_fails_only_what_users_meet(provisioned: FrontDoor, host: Machine) -> None:
+    """archcraft-os/archcraft#455: the line is named, and checks of healthy layers find their programs."""
+    line = 'PATH="/usr/share/archcraft/scripts"'
+    on(host, f"cp -p /etc/environment /root/environment; echo '{line}' >/etc/environment")
+    try:
+        failed = provisioned("verify", "--hosts", "gpu01", "--roles", "base,environment")
+        doctor = provisioned("doctor", *ENVIRONMENT)
+    finally:
+        on(host, "cp -p /root/environment /etc/environment")
+    assert failed.returncode != 0
+    assert "✓ base: 7 checks" in failed.stdout
+    assert f"nvcc is not on its PATH; /etc/environment:1: {line}" in failed.stdout
+    assert f"/etc/environment:1: {line}" in doctor.stdout
+
+
 def test_a_copy_of_a_library_that_wins_is_named_and_where_it_is_set(provisioned: FrontDoor, host: Machine) -> None:
     on(host, f"mkdir -p /opt/miniconda3/lib; cp -L {LIB}/libcudart.so.11.0 /opt/miniconda3/lib")
     on(host, f"echo 'C=/opt/miniconda3; export LD_LIBRARY_PATH=$C/lib:$LD_LIBRARY_PATH' >{CONDA}")

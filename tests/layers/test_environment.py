@@ -25,6 +25,7 @@ Run = Callable[..., CommandResult]
 #: that they have where /usr/local is no link.
 USE = """\
 printf '\\n%s\\n' 'hostwright: begin'
+command -v nvcc >/dev/null || { printf '\\n%s\\n' 'hostwright: end'; exit 0; }
 echo "nvcc $(command -v nvcc)"
 nvcc -V | grep -o 'V[0-9][0-9.]*$'
 env -u TMPDIR nvcc -x cu -E /dev/null >/dev/null && echo works

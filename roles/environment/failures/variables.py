@@ -206,7 +206,7 @@ VARIABLES_RULES = (
         "Name the system's directories in that line, or take it out: in /etc/environment no variable is expanded, so"
         " $PATH does not keep what was there",
         "pam_env(8); archcraft-os/archcraft#455",
-        sign=Sign("environment", path_without_system, (VARIABLES,), grave=False),
+        sign=Sign("environment", path_without_system, (VARIABLES,)),
     ),
     FailureRule(
         "library-path-first",

@@ -280,6 +280,11 @@ SHELLS = (
         quick=True,
     ),
     plant(
+        "PATH of sessions without the system's programs", "environment",
+        "echo 'PATH=\"/usr/share/archcraft/scripts\"' >>/etc/environment",
+        rules="path-without-system", cure="/bin/sed -i /archcraft/d /etc/environment",
+    ),
+    plant(
         "a copied line with a backslash", "environment",
         r"echo 'export PATH=/usr/local/cuda/bin\${PATH:+:${PATH}}' >>~ops/.bashrc",
         rules="path-misquoted", cure="sed -i /cuda/d ~ops/.bashrc",
