@@ -48,7 +48,7 @@ def mend(apt: AptRoot, *leaving: str) -> CompletedProcess[bytes]:
     change = plan(apt, *leaving)
     assert change is not None
     script = change.steps[0].script.replace("Acquire::Retries=3", "Acquire::Retries=0")
-    return run(script.replace("/var/lib/dpkg", str(apt.dpkg)))
+    return run(script.replace("/var/lib/dpkg", str(apt.dpkg)).replace("/usr/sbin/policy-rc.d", f"{apt.root}/policy"))
 
 
 def test_a_host_in_order_plans_nothing_and_asks_apt_nothing(apt: AptRoot) -> None:

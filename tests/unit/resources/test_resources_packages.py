@@ -197,7 +197,7 @@ def test_half_unpacked_package_is_unpacked_before_configuring():
     (change,) = changes_of(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-6\tiHR\n"})
     script = change.steps[0].script
     assert "gcc-10" in change.have
-    assert script.index("reinstreq") < script.index("dpkg --unpack") < script.index("dpkg --configure -a")
+    assert script.index("reinstreq") < script.index("dpkg --unpack") < script.index("\nconfigured ||")
     assert change.steps[0].tries > 1
 
 
