@@ -79,7 +79,10 @@ def mixed(look: Look) -> Iterator[str]:
         return
     if state.module or not all(state.libraries):  # a missing module is a separate failure
         yield str(state)
-        yield from (f"{path} belongs to no package, and wins" for path in state.winning(wanted_version(look)))
+        winning = (*state.winning(wanted_version(look)), *state.strays)
+        yield from (f"{path} belongs to no package, and wins" for path in winning)
+        yield from (f"{path}, wins" for path in state.packaged)
+        yield from state.preferred
 
 
 def cut(look: Look) -> Iterator[str]:

@@ -29,6 +29,10 @@ from hostwright.standard.roles.driver.states.removal import DriverGone, provisio
 
 #: what may be set aside, whatever a host says: a library of a driver, in a directory of the loader
 _OTHER = Pattern(r"/(?:[^/]+/)+lib(?:cuda|nvidia-[a-z0-9-]+)\.so\.[0-9.]+")
+#: likewise: a module of the driver, of some kernel
+_STRAY = Pattern(
+    r"(?:/usr)?/lib/modules/(?:[^/.][^/]*/)+nvidia(?:-uvm|-modeset|-drm|-peermem)?\.ko(?:\.(?:gz|xz|zst))?"
+)
 _VERSION = Pattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
 #: What the installer disturbs: the loaded module must be removed from the kernel.
@@ -55,17 +59,24 @@ class DriverState:
     ours: str = ""  #: the version that Hostwright recorded as installed
     theirs: bool = False  #: that one was somebody else's, and only recorded
     others: tuple[str, ...] = ()  #: libraries of other versions, of no package: opened, or beside those that are
+    strays: tuple[str, ...] = ()  #: modules of another version, of no package, that win over DKMS's, and their siblings
+    packaged: tuple[str, ...] = ()  #: those of packages: ``PATH, of the package NAME``
+    preferred: tuple[str, ...] = ()  #: lines of ``depmod.d`` that prefer another directory's: ``FILE:LINE``
 
     @classmethod
     def read(cls, text: str) -> DriverState:
         """The state in the answer to the state probe."""
         pairs = [line.partition("=")[::2] for line in text.splitlines() if "=" in line]
         values = dict(pairs)
+
+        def all_of(name: str) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(value for key, value in pairs if key == name))
+
         return cls(
             module=values.get("module", ""),
             loaded=values.get("loaded", ""),
             libraries=tuple(values.get(name, "") for name in _LIBRARIES),
-            lost=tuple(dict.fromkeys(value for key, value in pairs if key == "lost")),
+            lost=all_of("lost"),
             dkms="dkms" in values,
             source="source" in values,
             uvm="uvm" in values,
@@ -73,7 +84,10 @@ class DriverState:
             record="record" in values,
             ours=values.get("ours", ""),
             theirs="theirs" in values,
-            others=tuple(value for key, value in pairs if key == "other" and _OTHER.fullmatch(value)),
+            others=tuple(filter(_OTHER.fullmatch, all_of("other"))),
+            strays=tuple(filter(_STRAY.fullmatch, all_of("stray"))),
+            packaged=all_of("packaged"),
+            preferred=all_of("preferred"),
         )
 
     @property
@@ -115,7 +129,8 @@ class DriverState:
             return ABSENT
         pairs = zip(_LIBRARIES, self.libraries, strict=True)
         links = ", ".join(f"{name} is {path.rpartition('/')[2] or ABSENT}" for name, path in pairs)
-        return f"{links}; module {self.module or ABSENT}, loaded {self.loaded or 'none'}"
+        wins = next((f" ({file})" for file in (*self.strays, *self.packaged)), "")
+        return f"{links}; module {self.module or ABSENT}{wins}, loaded {self.loaded or 'none'}"
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -204,12 +219,16 @@ class NvidiaRunfile:
         if sentence := self._shown(facts):
             return Refusal(what, have, want, "display", sentence)
         run = steps.install(host_path(self.artifact), self.version, self.flags)
-        todo = (Step(steps.unload(force=self.force), timeout_s=300), Step(run, timeout_s=3600), Step(steps.LOAD))
+        todo = (Step(steps.unload(force=self.force), timeout_s=300), Step(run, timeout_s=3600))
+        todo = (*todo, *_set_aside(state), Step(steps.LOAD))
         disturbs = REPLACES if state.loaded and not self.allowed else ""
         final = (
             "" if driver_packages(facts) else state.lost_to(self.version, provisioned=provisioned(facts))
         )  # packages can be installed again
-        return Change(what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, final=final)
+        aside = kept_aside("DKMS", state.strays)
+        return Change(
+            what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, final=final, warnings=aside
+        )
 
     def _links(self, state: DriverState) -> Change | None:
         winning = state.winning(self.version)
@@ -222,10 +241,18 @@ class NvidiaRunfile:
 
     def _module(self, state: DriverState, facts: Facts) -> Planned | None:
         """DKMS builds the module from the installed sources; the loaded module stays in the kernel."""
-        if state.module == self.version and state.dkms:
+        wrong = state.module != self.version or state.strays or state.packaged
+        if state.dkms and not wrong:
             return None
-        have = str(state) if state.module != self.version else "not built by DKMS for the running kernel"
-        return self._kernel_change(have, facts, (Step(steps.rebuild(self.version)), *self._load(state)))
+        have = str(state) if wrong else "not built by DKMS for the running kernel"
+        if state.packaged and state.dkms:
+            sentence = (
+                f"{state.packaged[0]}, wins over the module that DKMS built: remove that package"
+                f"{''.join(f', or the line {line}' for line in state.preferred)}, then run depmod -a"
+            )
+            return Refusal("NVIDIA kernel module", have, f"{self.version}, by DKMS, loaded", "other-module", sentence)
+        todo = (*_set_aside(state), Step(steps.rebuild(self.version)), *self._load(state))
+        return self._kernel_change(have, facts, todo, (*kept_aside("DKMS", state.strays), *_preferring(state)))
 
     def _loaded(self, state: DriverState, facts: Facts) -> Planned | None:
         if state.loaded and state.loaded != self.version:
@@ -244,13 +271,15 @@ class NvidiaRunfile:
         step = Step(steps.record(self.version, theirs=not provisioned(facts)))
         return None if state.record else Change("NVIDIA driver", "files not recorded", "recorded", (step,))
 
-    def _kernel_change(self, have: str, facts: Facts, todo: tuple[Step, ...]) -> Change | Deferred | Refusal:
+    def _kernel_change(
+        self, have: str, facts: Facts, todo: tuple[Step, ...], warnings: tuple[str, ...] = ()
+    ) -> Change | Deferred | Refusal:
         what, want = "NVIDIA kernel module", f"{self.version}, by DKMS, loaded"
         if boots_first(facts):
             return Deferred(what, have, want, "reboot")
         if sentence := unsigned_refused(facts):
             return Refusal(what, have, want, "secure-boot", sentence)
-        return Change(what, have, want, todo)
+        return Change(what, have, want, todo, warnings=warnings)
 
     def _shown(self, facts: Facts) -> str:
         """The sentence with which a host with a display is refused: a display cannot be drained."""
@@ -261,6 +290,14 @@ class NvidiaRunfile:
             f"the driver must be replaced and the GPU shows a screen ({shown}): "
             "end that first, or set driver_force: true to have it ended"
         )
+
+
+def _set_aside(state: DriverState) -> tuple[Step, ...]:
+    return (Step(steps.modules_aside(state.strays)),) if state.strays else ()
+
+
+def _preferring(state: DriverState) -> tuple[str, ...]:
+    return (f"depmod.d prefers modules of another directory: {few([*state.preferred])}",) if state.preferred else ()
 
 
 def driver_packages(facts: Facts) -> tuple[str, ...]:

@@ -132,15 +132,22 @@ done
 def relink(version: str, others: tuple[str, ...] = ()) -> str:
     """Point the libraries' links back to the recorded files; with the links, the loader's cache is right again.
     ``others`` are kept aside first: ldconfig would turn the links to them."""
-    return KEEP_ASIDE + sh("version=%s\nrecord=%s\nothers=%s\n", version, RECORD, words(others)) + _RELINK
+    return KEEP_ASIDE + sh("version=%s\nrecord=%s\nothers=%s\n", version, RECORD, words(others)) + _SET_ASIDE + _RELINK
 
 
-_RELINK = """\
+def modules_aside(strays: tuple[str, ...]) -> str:
+    """Keep these modules aside, so that modprobe takes DKMS's."""
+    return KEEP_ASIDE + sh("others=%s\n", words(strays)) + _SET_ASIDE + "depmod -a\n"
+
+
+_SET_ASIDE = """\
 eval "set -- $others"
 for file; do
   keep_aside "$file"
   rm -f -- "$file"
 done
+"""
+_RELINK = """\
 for name in libcuda.so libnvidia-ml.so; do
   file=$(sed -n "s:^\\(.*/$name\\.$version\\)|.*:\\1:p" "$record")
   ln -sfn "${file##*/}" "${file%/*}/$name.1"

@@ -46,6 +46,11 @@ DRIVER = (
         rules="driver-versions-mixed", states=(PACKAGE,), quick=True,
     ),
     plant(
+        "an older module of nobody's that modprobe would take", "driver",
+        "cd /lib/modules/$(uname -r)/updates; sed s/470.182.03/470.161.03/g dkms/nvidia.ko >nvidia.ko; depmod -a",
+        rules="driver-versions-mixed", states=(MODULE,), quick=True,
+    ),
+    plant(
         "nvidia-smi deleted", "driver", "rm /usr/bin/nvidia-smi",
         rules="driver-files-lost", states=(PACKAGE,),
     ),

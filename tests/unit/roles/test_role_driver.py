@@ -224,6 +224,49 @@ def test_nothing_but_a_drivers_library_is_set_aside_whatever_a_host_says(path: s
     assert change.warnings == ()
 
 
+STRAY = "/lib/modules/5.10.0-46-amd64/updates/nvidia.ko.xz"
+
+
+@pytest.mark.parametrize("differs", [{"module": OTHER}, {}])
+def test_a_module_of_nobodys_that_wins_over_dkms_is_named_and_set_aside(differs: dict[str, str]) -> None:
+    line = "/etc/depmod.d/own.conf:override nvidia * extra"
+    found = state(**differs) + f"stray={STRAY}\npreferred={line}\n"
+    (change,) = plan(**{"modinfo -k": found})
+    assert f"module {differs.get('module', V)} ({STRAY}), loaded {V}" in change.have
+    assert STRAY in scripts(change)[0]
+    assert scripts(change)[0].endswith("depmod -a\n")
+    assert "dkms install --force" in scripts(change)[1]
+    assert change.warnings[0].endswith(f"/DATE: {STRAY}")
+    assert line in change.warnings[1]
+    assert not installs(change)
+
+
+def test_a_driver_that_is_replaced_leaves_no_module_that_wins() -> None:
+    (change,) = plan(**{"modinfo -k": state(source="", module=OTHER) + f"stray={STRAY}\n"})
+    assert installs(change)
+    assert "depmod -a" in scripts(change)[2]
+    assert change.warnings[0].endswith(f"/DATE: {STRAY}")
+
+
+def test_a_module_of_a_package_that_wins_over_dkms_is_left_and_named() -> None:
+    found = state(module=OTHER) + f"packaged={STRAY}, of the package backport\n"
+    (refusal,) = plan(**{"modinfo -k": found})
+    assert isinstance(refusal, Refusal)
+    assert refusal.sentence == (
+        f"{STRAY}, of the package backport, wins over the module that DKMS built: remove that package,"
+        " then run depmod -a"
+    )
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "/lib/modules/x/../../../etc/nvidia.ko/shadow", "/lib/modules/x/ext4.ko"]
+)
+def test_nothing_but_a_drivers_module_is_set_aside_whatever_a_host_says(path: str) -> None:
+    (change,) = plan(**{"modinfo -k": state(module=OTHER) + f"stray={path}\n"})
+    assert change.warnings == ()
+    assert path not in "".join(scripts(change))
+
+
 @pytest.mark.parametrize("damage", [{"module": ""}, {"module": OTHER}, {"dkms": ""}])
 def test_a_lost_module_is_rebuilt_without_touching_who_uses_the_gpu(damage: dict[str, str]) -> None:
     (change,) = plan(**{"modinfo -k": state(**damage)})

@@ -1,6 +1,7 @@
 # The driver's state as key=value lines for runfile.py. The loader's own cache says which library a program would get,
 # wherever that is. other= is a library of another version that no package owns: one that a program would get, or one
-# beside it. lost= is a file that is missing, or whose size or time differs from what the installer left.
+# beside it. stray= is a module of another version that no package owns and modprobe takes instead of DKMS's, or one
+# beside it; packaged= is one that a package owns, and preferred= a line of depmod.d. lost= is a file that is missing, or whose size or time differs from what the installer left.
 : "${version:?}"
 : "${installing:?}"
 : "${record:?}"
@@ -8,8 +9,27 @@
 : "${programs:?}"
 newline='
 '
+# strays FILE: the driver's modules in the directory of one that wins over DKMS's, and the lines by which it may win
+strays() {
+  set -- "$1" "${1%/*}"
+  for other in "$1" "$2"/nvidia.ko* "$2"/nvidia-uvm.ko* "$2"/nvidia-modeset.ko* "$2"/nvidia-drm.ko* "$2"/nvidia-peermem.ko*; do
+    [ -e "$other" ] || continue
+    owner=$(dpkg-query -S -- "$other" "/usr$other" "${other#/usr}" 2>/dev/null)
+    [ -n "$owner" ] || echo "stray=$other"
+    for built in "/lib/modules/$kernel/updates/dkms"/nvidia.ko*; do
+      if [ -n "$owner" ] && [ -e "$built" ]; then echo "packaged=$other, of the package ${owner%%:*}"; fi
+    done
+  done
+  grep -HsE '^[[:space:]]*override[[:space:]]+nvidia' /etc/depmod.d/*.conf /run/depmod.d/*.conf \
+    /usr/local/lib/depmod.d/*.conf /lib/depmod.d/*.conf | sed 's/^/preferred=/'
+}
 read -r kernel </proc/sys/kernel/osrelease
-echo "module=$(modinfo -k "$kernel" -F version nvidia)"
+modinfo -k "$kernel" nvidia nvidia-uvm | while read -r key value; do
+  case $key in filename:) file=$value ;; esac
+  [ "$key" = version: ] || continue
+  case ${file##*/} in *uvm*) ;; *) echo "module=$value" ;; esac
+  case $value-$file in "$version"-* | *-"/lib/modules/$kernel/updates/dkms/"*) ;; *) strays "$file" ;; esac
+done
 loaded=
 if [ -d /sys/module/nvidia ]; then read -r loaded </sys/module/nvidia/version; echo "loaded=$loaded"; fi
 if [ -d /sys/module/nvidia_uvm ]; then echo uvm=yes; fi

@@ -140,6 +140,12 @@ ONE = {
         "driver-versions-mixed",
         f"libcuda.so.1 is absent, libnvidia-ml.so.1 is libnvidia-ml.so.{V}; module {V}, loaded {V}",
     ),
+    "a module of nobody's that modprobe takes": (
+        {STATE: state(module=OTHER) + "stray=/lib/modules/x/updates/nvidia.ko\n"},
+        "driver-versions-mixed",
+        f"libcuda.so.1 is libcuda.so.{V}, libnvidia-ml.so.1 is libnvidia-ml.so.{V}; module {OTHER}"
+        f" (/lib/modules/x/updates/nvidia.ko), loaded {V}",
+    ),
     "installed and not booted": (
         {STATE: state(loaded=OTHER)},
         "version-mismatch",

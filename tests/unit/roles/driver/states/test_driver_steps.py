@@ -289,7 +289,8 @@ def test_driver_state_comes_from_files_and_record(tmp_path: Path) -> None:
         (lib / f"{name}.1").symlink_to(f"{name}.{V}")
     lines = "".join(f"\\t{name}.1 (libc6,x86-64) => {lib}/{name}.1\\n" for name in names)
     program(programs, "ldconfig", f"printf '{lines}'")
-    program(programs, "modinfo", f"echo {V}")
+    module = "/lib/modules/$2/updates/dkms/nvidia.ko"
+    program(programs, "modinfo", f'echo "filename:       {module}"; echo "version:        {V}"')
     record = tmp_path / "driver.files"
     record.write_text(f"{lib}/libcuda.so.{V}|10|1\n")
     script = NvidiaRunfile(STACK.artifact("driver"), V).state_probe.script
@@ -306,3 +307,39 @@ def test_driver_state_comes_from_files_and_record(tmp_path: Path) -> None:
     again = DriverState.read(run(f"set +eu\n{script}", path=programs).stdout.decode())
     assert again.cut
     assert again.others == again.winning(V) == (f"{lib}/libcuda.so.580.159.04",)
+
+
+@pytest.mark.parametrize("ending", ["", ".xz", ".zst"])
+@pytest.mark.parametrize("directory", ["updates", "extra", "weak-updates/nvidia", "kernel/drivers/video"])
+def test_the_module_that_wins_over_dkms_is_named_with_its_siblings(tmp_path: Path, directory: str, ending: str) -> None:
+    programs, place = tmp_path / "bin", tmp_path / "lib/modules/x" / directory
+    place.mkdir(parents=True)
+    names = [f"{name}.ko{ending}" for name in ("nvidia", "nvidia-modeset", "nvidia-uvm", "nvidiafb")]
+    for name in names:
+        (place / name).touch()
+    rows = (f"filename: {place}/nvidia.ko{ending}", "version: 470.161.03", "filename: /x/updates/dkms/nvidia-uvm.ko")
+    program(programs, "modinfo", "\n".join(f"echo '{row}'" for row in (*rows, f"version: {V}")))
+    program(programs, "dpkg-query", f"case $* in */nvidia-modeset.ko*) echo 'theirs: {place}/{names[1]}' ;; esac")
+    probe = NvidiaRunfile(STACK.artifact("driver"), V).state_probe.script
+    built = tmp_path / "dkms"
+    script = probe.replace('"/lib/modules/$kernel/updates/dkms"/', f"{built}/")
+    lines = run(f"set +eu\n{script}", path=programs).stdout.decode().splitlines()
+    assert "module=470.161.03" in lines
+    assert {line for line in lines if line.startswith(("stray=", "packaged="))} == {
+        f"stray={place}/nvidia.ko{ending}",
+        f"stray={place}/nvidia-uvm.ko{ending}",
+    }
+    built.mkdir()
+    (built / "nvidia.ko").touch()
+    again = run(f"set +eu\n{script}", path=programs).stdout.decode().splitlines()
+    assert f"packaged={place}/{names[1]}, of the package theirs" in again
+
+
+def test_a_module_that_is_set_aside_is_kept(tmp_path: Path) -> None:
+    module = tmp_path / "nvidia.ko"
+    module.write_text("older")
+    program(tmp_path / "bin", "depmod", f"echo $* >{tmp_path}/done")
+    step = driver_steps.modules_aside((str(module),)).replace("/opt/hostwright/set-aside", str(tmp_path / "aside"))
+    assert run(step, path=tmp_path / "bin").returncode == 0
+    assert [kept.read_text() for kept in (tmp_path / "aside").rglob("nvidia.ko")] == ["older"]
+    assert (module.exists(), (tmp_path / "done").read_text()) == (False, "-a\n")
