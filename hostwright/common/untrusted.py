@@ -88,6 +88,9 @@ class Match(Protocol):
     def end(self) -> int:
         """The place after its last character."""
 
+    def groupdict(self) -> dict[str, str | None]:
+        """The text of each named group, ``None`` for one that matches nothing."""
+
 
 class Pattern:
     """A regular expression for a text that others wrote. The engine (RE2) takes time in proportion to the text's

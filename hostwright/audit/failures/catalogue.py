@@ -61,7 +61,7 @@ class Catalogue:
         """Raise ``InputErrors`` for every pattern that cannot be read: one is compiled when it is first needed."""
         mistakes = Mistakes()
         for rule in self.rules:
-            for pattern in filter(None, (rule.pattern, rule.unless, rule.narrower)):
+            for pattern in filter(None, (rule.pattern, rule.unless, rule.narrower, *rule.names)):
                 with mistakes:
                     try:
                         _compiled(pattern)

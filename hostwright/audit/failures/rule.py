@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from hostwright.audit.failures.treatment import Treatment
 from hostwright.audit.judging.look import Look
 from hostwright.common.errors import Finding
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 
 EVIDENCE_CHARACTERS = 300  #: of each line of a finding's evidence
@@ -72,6 +74,16 @@ class FailureRule:
     narrower: str = ""  #: a regular expression: an output in which it is found is of another cause
     treatment: Treatment | None = None  #: what a rebuild does about it, where that is not a repair
     covers: Covers | None = None
+    #: regular expressions with named groups. The text of a group ``module`` in the lines of a match replaces the word
+    #: MODULE in ``cause`` and ``cure``
+    names: tuple[str, ...] = ()
+
+    def named(self, text: str, lines: str) -> str:
+        """``cause`` or ``cure`` with the names that these lines contain."""
+        matches = (_names(pattern).search(lines) for pattern in self.names)
+        for group, value in (pair for match in matches if match for pair in match.groupdict().items()):
+            text = text.replace(group.upper(), value or group.upper())
+        return text
 
     @property
     def link(self) -> str:
@@ -83,7 +95,8 @@ class FailureRule:
         sign = self.sign
         layer, grave, provision = (sign.layer, sign.grave, sign.provision) if sign else ("", True, False)
         lines = tuple(line.strip()[:EVIDENCE_CHARACTERS] for line in evidence)
-        return Finding(self.name, layer, grave, lines, self.cause, self.cure, provision, self.link)
+        cause, cure = (self.named(text, "\n".join(evidence)) for text in (self.cause, self.cure))
+        return Finding(self.name, layer, grave, lines, cause, cure, provision, self.link)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +109,14 @@ class Failure:
     @property
     def cause(self) -> str:
         """What went wrong, as a sentence without a full stop."""
-        return self.rule.cause
+        return self.rule.named(self.rule.cause, self.evidence)
 
     @property
     def cure(self) -> str:
         """What to do now, as a sentence without a full stop."""
-        return self.rule.cure
+        return self.rule.named(self.rule.cure, self.evidence)
+
+
+@cache
+def _names(pattern: str) -> Pattern:
+    return Pattern(f"(?im){pattern}")

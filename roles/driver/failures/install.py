@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign, Tangled
+from hostwright.audit.failures import FailureRule, ForPeople, Sign, Tangled
 from hostwright.audit.failures.wanted import wanted
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import jobs
@@ -26,7 +26,7 @@ from hostwright.standard.roles.driver.failures.state import (
     wanted_version,
 )
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
-from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display, unsigned_refused
+from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile
 from hostwright.standard.roles.driver.states.steps import INSTALLING
@@ -45,7 +45,7 @@ def x_server(look: Look) -> Iterator[str]:
     for probe in runfile.probes():
         look.require(probe)
     change = runfile.plan(look.facts)
-    if isinstance(change, Refusal) and not unsigned_refused(look.facts):
+    if isinstance(change, Refusal) and change.rule == "display":
         yield from display(look.facts).split(", ")
 
 
@@ -75,14 +75,20 @@ def mixed(look: Look) -> Iterator[str]:
     state = ours(look)
     if state is None or state.lost or state.cut or _agree(state) or why_unbuilt(look) not in {"", MISSING}:
         return
-    if any(True for _ in compat_first(look)):  # a separate failure, which provisioning does not fix
+    if any((*compat_first(look), *module_of_package(look))):  # a separate failure, which provisioning does not fix
         return
     if state.module or not all(state.libraries):  # a missing module is a separate failure
         yield str(state)
         winning = (*state.winning(wanted_version(look)), *state.strays)
         yield from (f"{path} belongs to no package, and wins" for path in winning)
-        yield from (f"{path}, wins" for path in state.packaged)
         yield from state.preferred
+
+
+def module_of_package(look: Look) -> Iterator[str]:
+    """A module of another version that a package brought is found before the one that DKMS built (modinfo)."""
+    state = ours(look)
+    if state is not None and state.dkms and state.packaged:
+        yield from (*state.packaged, *state.preferred)
 
 
 def cut(look: Look) -> Iterator[str]:
@@ -137,6 +143,17 @@ VERSION_MISMATCH_SIGN = Sign("driver", reboot_pending, (DPKG,), provision=True)
 _WHOLE: tuple[Probe, ...] = (DPKG, *LOG_PROBES)
 
 INSTALL_RULES = (
+    FailureRule(
+        "module-of-package",
+        "",
+        "a package brought a module of the driver, of another version, that is loaded in place of the one that DKMS"
+        " built",
+        "Remove the package that the evidence names, or the line of depmod.d that prefers its directory, then run"
+        " depmod -a and provision again",
+        "depmod.d(5), search and override; Frogging-Family/nvidia-all#394",
+        sign=Sign("driver", module_of_package, (DPKG,)),
+        treatment=ForPeople(),
+    ),
     FailureRule(
         "driver-versions-mixed",
         "",

@@ -219,8 +219,8 @@ class NvidiaRunfile:
         if sentence := self._shown(facts):
             return Refusal(what, have, want, "display", sentence)
         run = steps.install(host_path(self.artifact), self.version, self.flags)
-        todo = (Step(steps.unload(force=self.force), timeout_s=300), Step(run, timeout_s=3600))
-        todo = (*todo, *_set_aside(state), Step(steps.LOAD))
+        unload, install = Step(steps.unload(force=self.force), timeout_s=300), Step(run, timeout_s=3600)
+        todo = (unload, install, *_set_aside(state), Step(steps.LOAD))
         disturbs = REPLACES if state.loaded and not self.allowed else ""
         final = (
             "" if driver_packages(facts) else state.lost_to(self.version, provisioned=provisioned(facts))

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from hostwright.audit.failures import FailureRule
 
+#: the driver that has a card in place of NVIDIA's, but for nouveau and nova, which have a rule of their own
+BOUND = r"is already bound to (?P<driver>(?:[a-mo-z]|n[a-np-uw-z]|nv[a-hj-z]|nvidia[a-z])[\w-]{0,40})"
+
 BUS = (
+    FailureRule(
+        "card-of-another-driver",
+        BOUND,
+        "DRIVER has the card, as for a virtual machine (passthrough), and NVIDIA's driver is not given it",
+        "Where the host is to have the card, take its ids out of DRIVER's options in /etc/modprobe.d and on the"
+        " kernel's command line, DRIVER out of softdep lines, /etc/modules and the initramfs, run update-initramfs -u"
+        " -k all and reboot; where a virtual machine has it, leave it so, and take the host out of the role driver",
+        "nvidia.ko, nv-pci.c; Linux drivers/vfio/pci/vfio_pci.c, ids; jurkovic-nikola/OpenLinkHub#174",
+        names=(BOUND,),
+    ),
     FailureRule(
         "gpu-bar-invalid",
         r"No address space to allocate resized BAR1|Failed to re-allocate BAR1"

@@ -13,6 +13,7 @@ from hostwright.standard.roles.driver.failures.build import (
 from hostwright.standard.roles.driver.failures.install import OTHER_INSTALLER_SIGN, X_SERVER_SIGN
 from hostwright.standard.roles.driver.failures.load import NOT_SIGNED_SIGN, NOUVEAU_SIGN
 from hostwright.standard.roles.driver.failures.logs import in_log
+from hostwright.standard.roles.driver.failures.messages.bus import BOUND
 
 #: gcc's and make's word for an error, in the languages in which logs are met
 _ERROR = r"(?:error|Error|ERROR|Fehler|erreur|Erreur|errore|Errore|erro|Erro|Ошибка|ошибка|错误|錯誤|エラー)"
@@ -28,6 +29,7 @@ INSTALLING = (
         "Blacklist nouveau, rebuild the initramfs and reboot (the driver role does all three), then provision again",
         "nvidia-installer misc.c",
         sign=NOUVEAU_SIGN,
+        narrower=BOUND,
     ),
     FailureRule(
         "x-server",

@@ -5,6 +5,13 @@ from __future__ import annotations
 from hostwright.audit.failures import FailureRule, ForPeople
 from hostwright.standard.roles.driver.failures.kernel import BLACKLISTED_SIGN, FORBIDDEN_SIGN
 
+#: whose module it is: ``insert 'nvidia': Exec format error``, ``nvidia: Unknown symbol``, ``nvidia.ko disagrees about``
+_MODULE = (
+    r"(?P<module>[\w-]{1,60})(?:\.ko[.\w]{0,5})?['\"]?(?: \(\S+\))?:? (?:-1 )?(?:Exec format|Invalid module format"
+    r"|Unknown symbol|version magic|disagrees about version|no symbol version|\.gnu\.linkonce)"
+)
+_SYMBOL = r"Unknown symbol (?P<symbol>\w{1,80}) \(err"
+
 PEERMEM = (
     FailureRule(
         "peermem-unusable",
@@ -55,20 +62,26 @@ MODULES = (
         r"|\.gnu\.linkonce\.this_module section size must match|Skipping invalid relocation target"
         r"|\b\w{1,60}: Unknown symbol \w{1,80} \(err -22\)"
         r"|(?:insert module|insmod|modprobe|inserting)[^\n]+: (?:-1 )?(?:Exec|Invalid module) format",
-        "the module was built for another kernel, or against headers of another configuration, than the one that runs",
-        "Compare uname -r with modinfo -F vermagic MODULE; reboot where a newer kernel is installed, else build the"
-        " module again for the running one (dkms build and dkms install with -k $(uname -r))",
+        "the kernel module MODULE was built for another kernel, or against headers of another configuration, than the"
+        " one that runs",
+        "Compare uname -r with modinfo -F vermagic MODULE; reboot where a newer kernel is installed, else build MODULE"
+        " again for the running one, with what installed it (dkms install -k $(uname -r) where DKMS has it)",
         "Linux kernel/module/main.c, check_modinfo and check_version",
+        names=(_MODULE,),
     ),
     FailureRule(
         "module-symbol-missing",
         r"\b\w{1,60}: Unknown symbol \w{1,80} \(err"
+        r"|(?:insert|insmod|modprobe|inserting)[^\n]*: (?:-1 )?Unknown symbol[^\n]*\n(?:[^\n]*\n){0,5}?"
+        r"[^\n]*: Unknown symbol \w{1,80} \(err"
         r"|(?:insert|insmod|modprobe|inserting)[^\n]*: (?:-1 )?Unknown symbol",
-        "the kernel lacks something that the module calls: a module that it needs is not loaded (nvidia before"
-        " nvidia-uvm, drm before nvidia-drm) or is of another version, or this one was built for another kernel",
-        "Look into dmesg, which names the symbol (Unknown symbol). Load the module with modprobe, which loads what it"
-        " needs, not with insmod; where it stays, run depmod and build the module again for this kernel (dkms)",
-        "Linux kernel/module/main.c, simplify_symbols",
+        "the kernel module MODULE calls what no loaded module has: one that it needs is not loaded, or not installed",
+        "Load what has the symbol (dmesg names it: Unknown symbol) and then MODULE, with modprobe, which loads what a"
+        " module needs, not with insmod: modprobe ipmi_devintf (over ipmi_msghandler) for ipmi_*, drm_kms_helper for"
+        " drm_*, nvidia for what nvidia-uvm and nvidia-modeset call; for any other, modprobe -R symbol:SYMBOL names it."
+        " Where no module has it, install the kernel's further ones (linux-modules-extra-$(uname -r)), run depmod -a",
+        "Linux kernel/module/main.c, simplify_symbols; modprobe(8), --resolve-alias",
+        names=(_MODULE, _SYMBOL),
     ),
     FailureRule(
         "driver-older-than-kernel",

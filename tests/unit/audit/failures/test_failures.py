@@ -51,6 +51,7 @@ SAMPLES = {
     "module-blacklisted-at-boot": (
         "Module nvidia is blacklisted\nmodprobe: ERROR: could not insert 'nvidia': Operation not permitted"
     ),
+    "card-of-another-driver": "NVRM: GPU 0000:01:00.0 is already bound to vfio-pci.",
     "module-symbol-missing": (
         "nvidia_uvm: Unknown symbol nvUvmInterfaceDisableAccessCntr (err -2)\n"
         "insmod: ERROR: could not insert module nvidia-uvm.ko: Unknown symbol in module"

@@ -157,6 +157,72 @@ def test_the_line_that_names_the_cause_decides(source: str) -> None:
     assert (failure.rule.name if failure else None) == rule
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "modprobe: ERROR: could not insert 'vmmon': Exec format error",
+        "insmod: ERROR: could not insert module ./misc/vmmon.ko: Invalid module format",
+        "insmod: error inserting 'vmmon.ko.xz': -1 Invalid module format",
+        "systemd-modules-load[412]: Failed to insert module 'vmmon': Exec format error",
+        "[   12.1] vmmon: version magic '5.4.18-100 SMP mod_unload ' should be '5.4.18-200 SMP mod_unload '",
+        "[   12.1] vmmon: disagrees about version of symbol module_layout",
+        "[   12.1] vmmon: Unknown symbol pci_find_bus (err -22)",
+        "kernel: module vmmon: .gnu.linkonce.this_module section size must match the kernel's built struct module size",
+        "depmod: WARNING: /lib/modules/5.10.0-46-amd64/misc/vmmon.ko disagrees about version of symbol pci_find_bus",
+    ],
+)
+def test_a_module_of_another_kernel_is_named_whosever_it_is(text: str) -> None:
+    failure = KNOWN.classify(text)
+    assert failure is not None
+    assert failure.rule.name == "module-of-another-kernel"
+    assert "module vmmon was built" in failure.cause
+    assert "build vmmon again" in failure.cure
+    assert "nvidia" not in f"{failure.cause} {failure.cure}".lower()
+    assert failure.rule.finding((failure.evidence,)).cause == failure.cause
+
+
+IPMI = "[    4.009675] nvidia: Unknown symbol ipmi_create_user (err -2)"
+IPMI_MODPROBE = "modprobe: ERROR: could not insert 'nvidia': Unknown symbol in module, or unknown parameter (see dmesg)"
+
+
+@pytest.mark.parametrize("text", [IPMI, f"{IPMI_MODPROBE}\n{IPMI}", f"{IPMI}\n{IPMI_MODPROBE}"])
+def test_a_symbol_that_no_loaded_module_has_is_named_and_nothing_is_built_again(text: str) -> None:
+    failure = KNOWN.classify(text)
+    assert failure is not None
+    assert failure.rule.name == "module-symbol-missing"
+    assert IPMI in failure.evidence
+    assert "module nvidia calls" in failure.cause
+    assert "modprobe -R symbol:ipmi_create_user" in failure.cure
+    assert "modprobe ipmi_devintf" in failure.cure
+    assert not {"built", "build", "rebuild", "dkms"} & set(f"{failure.cause} {failure.cure}".lower().split())
+
+
+GENERAL = (
+    "NVRM: The NVIDIA probe routine was not called for 1 device(s).\nNVRM: This can occur when a driver such as:\n"
+    "NVRM: nouveau, rivafb, nvidiafb or rivatv\nNVRM: was loaded and obtained ownership of the NVIDIA device(s)."
+)
+
+
+@pytest.mark.parametrize(
+    "driver, rule",
+    [
+        ("vfio-pci", "card-of-another-driver"),
+        ("pci-stub", "card-of-another-driver"),
+        ("nvidiafb", "card-of-another-driver"),
+        ("nvgrace_gpu_vfio_pci", "card-of-another-driver"),
+        ("nouveau", "nouveau-in-use"),
+        ("nova_core", "nouveau-in-use"),
+    ],
+)
+def test_the_driver_that_has_the_card_is_named(driver: str, rule: str) -> None:
+    bound = f"[10582.980815] NVRM: GPU 0000:01:00.0 is already bound to {driver}."
+    failure = KNOWN.classify(f"modprobe: ERROR: could not insert 'nvidia': No such device\n{bound}\n{GENERAL}")
+    assert failure is not None
+    assert failure.rule.name == rule
+    assert bound in failure.evidence
+    assert failure.cause.startswith((f"{driver} has the card", "the nouveau driver has the GPU"))
+
+
 def test_the_evidence_names_whose_module_it_is() -> None:
     failure = KNOWN.classify(AUTOINSTALL)
     assert failure is not None

@@ -146,6 +146,11 @@ ONE = {
         f"libcuda.so.1 is libcuda.so.{V}, libnvidia-ml.so.1 is libnvidia-ml.so.{V}; module {OTHER}"
         f" (/lib/modules/x/updates/nvidia.ko), loaded {V}",
     ),
+    "a module of a package that modprobe takes": (
+        {STATE: state(module=OTHER) + "packaged=/lib/modules/x/updates/nvidia.ko, of the package backport\n"},
+        "module-of-package",
+        "/lib/modules/x/updates/nvidia.ko, of the package backport",
+    ),
     "installed and not booted": (
         {STATE: state(loaded=OTHER)},
         "version-mismatch",
