@@ -146,8 +146,9 @@ PACKAGES = (
         r"|dependencias incumplidas|dipendenze non soddisfatte|dependências desencontradas"
         r"|неудовлетворённые зависимости"
         r"|有未满足的依赖关系",
-        "the packages asked for cannot be installed together with what is held or installed",
-        "Look at apt-mark showhold on the host, and at the lines above this message for the package that clashes",
+        "a package lacks one that it depends on, or the packages asked for clash with what is held or installed",
+        "Read the lines above this message: they name the package and what it depends on. Then look at"
+        " apt-mark showhold on the host",
         "NVIDIA/ansible-role-nvidia-driver#33",
     ),
     *APT_RULES,
