@@ -65,6 +65,11 @@ def bootable(name: str, *, headers: bool = True, module: str = "", default: str 
     }
 
 
+def booted_with(words: str) -> Change:
+    """GRUB starts the running kernel next, with these words on its command line."""
+    return lambda facts: {BOOT_LOADER: Answer(0, grub(facts[UNAME].text.partition(" ")[0], words=words))}
+
+
 def unattended(*fenced: str) -> Change:
     """unattended-upgrades is installed and switched on, and keeps off these packages."""
     rows = "".join(f'Unattended-Upgrade::Package-Blacklist:: "{name}";\n' for name in fenced)
@@ -118,7 +123,7 @@ KERNEL = (
     made_up("a newer kernel, and a boot loader that is not read",
             together(bootable("6.99.0-1-amd64", headers=False), says(BOOT_LOADER, "other /efi/loader/loader.conf\n"))),
     made_up("a command line of the next boot that keeps the module away",
-            says(BOOT_LOADER, grub("5.10.0-1-amd64", words="module_blacklist=nvidia")), "module-blacklisted-at-boot"),
+            booted_with("module_blacklist=nvidia"), "module-blacklisted-at-boot"),
     made_up("a command line that kept the module away",
             together(UNLOADED, says(MODPROBE, "kernel module_blacklist=nvidia\n")), "module-blacklisted-at-boot",
             REPORT),

@@ -11,7 +11,7 @@ WHO = "@failed,@untouched"
 
 
 def two_at_once(trial: Trial) -> None:
-    """Two runs on one host: one has it, the other is told whose it is and ends with status 1."""
+    """Two runs on one host: one has it, the other is told whose it is and ends with status 3."""
     delay = trial.rng.choice((0.0, 0.0, None))
     first = trial.provision(state="first")
     if delay is None:
@@ -23,11 +23,11 @@ def two_at_once(trial: Trial) -> None:
         raise Missed  # the first had given the host back by then
     statuses = sorted(run.status if run.status is not None else -1 for run in (first, second))
     trial.record.notes["statuses"] = [first.status, second.status]
-    trial.expect(statuses == [0, 1], f"exit statuses {first.status} and {second.status} instead of one 0 and one 1")
-    loser = next((run for run in (second, first) if run.status == 1), None)
+    trial.expect(statuses == [0, 3], f"exit statuses {first.status} and {second.status} instead of one 0 and one 3")
+    loser = next((run for run in (second, first) if run.status == 3), None)
     if loser is not None:
         trial.expect("works on it since" in loser.output, "the loser is not told whose the host is")
-    if statuses == [0, 1]:
+    if statuses == [0, 3]:
         trial.record.further = 0
 
 
