@@ -59,6 +59,7 @@ _NO_DEVICE = (
 )
 _ADDRESS = r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
 _UNSUPPORTED_CARD = Pattern(f"NVRM: The NVIDIA GPU {_ADDRESS}")
+_PCI_ID = Pattern(r"\(PCI ID: 10de:([0-9a-fA-F]{4})\)")
 _NO_DEVICES = "No devices were found"
 _INIT = Pattern(f"NVRM: GPU (?:at )?(?:PCI:)?{_ADDRESS}.*RmInitAdapter failed")
 LOAD_PROBES = (NOUVEAU, SECURE_BOOT, NVIDIA_SMI, BOOTED, PCI, DPKG, KERNEL_GONE, *HOST_PROBES)
@@ -87,14 +88,23 @@ def not_signed(look: Look) -> Iterator[str]:
 
 def gpu_unsupported(look: Look) -> Iterator[str]:
     """A card's PCI id is of an architecture that this driver branch does not drive; or the kernel's log says since the
-    boot that the installed driver does not support a card that nvidia-smi does not list.
+    boot that the installed driver does not support a card that nvidia-smi does not list, nor another of its model.
     """
     if reasons := unfit(look, "gpu-driver"):
         yield from reasons
         return
     named = said_since_boot(look, _UNSUPPORTED_CARD.pattern)
     if named and any("is not supported by" in line.text for line in kernel_log(look)):
-        yield from _of_silent_cards(look, named, _UNSUPPORTED_CARD).values()
+        silent = _of_silent_cards(look, named, _UNSUPPORTED_CARD)
+        yield from (line for line in silent.values() if not _another_works(look, line))
+
+
+def _another_works(look: Look, line: str) -> bool:
+    """Whether nvidia-smi lists a card of the model that the line names: then the driver supports the model, and it is
+    this card that is not well (NVIDIA/aicr#1858)."""
+    match = _PCI_ID.search(line)
+    others = [device for device in gpu_ids(look.facts) if not match or device != int(match[1], 16)]
+    return _listed(look) > len(others)
 
 
 def init_failed(look: Look) -> Iterator[str]:

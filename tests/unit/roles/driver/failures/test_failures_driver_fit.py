@@ -82,6 +82,12 @@ def test_a_card_that_no_table_knows_is_told_by_the_kernel() -> None:
     assert evidence("gpu-unsupported", described) == []
 
 
+def test_a_card_whose_twin_works_is_supported_whatever_the_kernel_says() -> None:
+    named = "NVRM: The NVIDIA GPU 0000:19:00.0 (PCI ID: 10de:1eb8)"
+    lines = (LOADING, named, "NVRM: installed in this system is not supported by the")
+    assert evidence("gpu-unsupported", {PCI: T4 + T4, KERNEL_LOG: log(*lines)}) == []
+
+
 def test_what_the_kernel_said_before_the_boot_is_history() -> None:
     before = (NOW - BOOT).total_seconds() / 3600 + 1
     rejected = "Loading of module with unavailable key is rejected"
