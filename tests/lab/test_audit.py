@@ -131,7 +131,7 @@ def test_unwritable_report_is_refused_before_hosts_are_contacted(settled: FrontD
 def test_a_liar_breaks_nothing_and_is_seen(settled: FrontDoor, liar: Machine, tmp_path: Path):
     page = tmp_path / "fleet.html"
     done = settled("audit", "--hosts", "gpu01,gpu02", "--details", "--html", str(page))
-    assert done.returncode == 3, done.stderr
+    assert done.returncode == 1, done.stderr  # its cards are not read
     assert "driver-files-lost: /usr/bin/nvidia-smi" in done.stdout
     controls = {sign for sign in done.stdout if unicodedata.category(sign) == "Cc"} - {"\n"}
     assert not controls

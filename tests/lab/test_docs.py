@@ -107,6 +107,7 @@ def run(checkout: Path, lab: Lab) -> Callable[[Command], subprocess.CompletedPro
     environment = {
         **os.environ,
         "PATH": f"{checkout / '.venv/bin'}:{os.environ['PATH']}",
+        "PYTHONPATH": str(checkout),  # `hostwright` runs the copy's code, as `invoke` does
         "HOME": str(checkout.parent),
         "HOSTWRIGHT_ARTIFACTS": str(Store.default().root),
         "HOSTWRIGHT_YES": "1",  # nobody is at the keyboard
