@@ -86,7 +86,7 @@ def check(
     others = {name: path for name in missing for path in lines if path.startswith("/") and f"/{stem(name)}.so" in path}
     found = [f"{name} ({f'it is {others[name]}' if name in others else 'nowhere'})" for name in missing]
     places = dict.fromkeys(winner("LD_LIBRARY_PATH", path.rpartition("/")[0]) for path in others.values())
-    assert not missing, f"not found below {stack.section(CudaSection).prefix}: {', '.join(found)}{''.join(places)}"
+    assert not missing, f"not loaded from {stack.section(CudaSection).prefix}: {', '.join(found)}{''.join(places)}"
 
 
 def stem(library: str) -> str:

@@ -68,7 +68,7 @@ PACKAGES = (
         r"|needs to be reinstalled, but I can't find an archive",
         "dpkg was killed in the middle of its work, or a package's own script failed",
         "Provision again: the base role finishes what waits, and first takes away what a role of the host does not"
-        " want. A package that still fails then is named: fix what its script says, or remove it",
+        " want. A package that still fails then is named: fix what its script says",
         "apt",
         sign=INTERRUPTED,
     ),
@@ -198,7 +198,7 @@ PACKAGES = (
         r"|subprocesso[^\n]*script[^\n]*erro"
         r"|подпроцесс[^\n]*сценари",
         "a script that a package brings failed, and dpkg left the package unfinished",
-        "The lines above dpkg's error say what failed: fix that, or remove the package, then provision again, which"
+        "The lines above dpkg's error say what failed: fix that, then provision again, which"
         " runs dpkg --configure -a",
         "dpkg lib/dpkg/subproc.c",
         weight="consequence",
