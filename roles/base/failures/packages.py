@@ -198,8 +198,7 @@ PACKAGES = (
         r"|subprocesso[^\n]*script[^\n]*erro"
         r"|подпроцесс[^\n]*сценари",
         "a script that a package brings failed, and dpkg left the package unfinished",
-        "The lines above dpkg's error say what failed: fix that, then provision again, which"
-        " runs dpkg --configure -a",
+        "The lines above dpkg's error say what failed: fix that, then provision again, which runs dpkg --configure -a",
         "dpkg lib/dpkg/subproc.c",
         weight="consequence",
     ),
