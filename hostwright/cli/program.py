@@ -22,7 +22,7 @@ from hostwright import __version__
 from hostwright.cli.arguments import PROGRAM, SITE
 from hostwright.cli.door import helping, streams
 from hostwright.cli.door.completion import completing
-from hostwright.cli.door.libraries import lacking
+from hostwright.cli.door.libraries import Lacking, lacking
 from hostwright.cli.door.slips import no_group, unknown_verb
 from hostwright.cli.door.unforeseen import place_of, sentence_of
 from hostwright.cli.door.words import WordsParser, names_of
@@ -170,7 +170,7 @@ class Hostwright(Program):
 
         try:
             module = sitetasks.load(root)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Lacking):
             raise
         except BaseException as error:  # also what ends a program
             sentence = f"{place_of(error, root / 'tasks.py')}: {described(error)}"

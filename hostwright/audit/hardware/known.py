@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from hostwright.audit.hardware.gpu import Gpu
+from hostwright.common.untrusted import whole
 
 #: Our choice. What is missing for longer is how the host is now, and no longer a finding.
 REMEMBERED_DAYS = 30
@@ -78,10 +79,10 @@ class KnownHardware:
         now = known_card(gpu)
         before = [card for card in self.cards if card.identity == now.identity]
         for what, value in _VALUES:
-            if value(now).isdecimal():
+            if (number := whole(value(now))) is not None:
                 alike = (card for card in before if what != _MEMORY or card.ecc == now.ecc)
-                most = max((int(value(card)) for card in alike if value(card).isdecimal()), default=0)
-                if int(value(now)) < most:
+                most = max((whole(value(card)) or 0 for card in alike), default=0)
+                if number < most:
                     yield f"{what}: {value(now)}, {most} before"
 
     def less_memory(self, memory_bytes: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping
@@ -12,10 +11,11 @@ from hostwright.audit.fleetaudit import GPU_LAYER
 from hostwright.audit.hardware.known import REMEMBERED_DAYS, KnownCard, KnownHardware
 from hostwright.audit.history.items import CARD, READING, card_of
 from hostwright.audit.history.pruning import DAY_S
+from hostwright.common.untrusted import Pattern
 
 _COUNT = (READING, GPU_LAYER, "count")
 _MEMORY = (READING, "base", "memory")
-_NUMBER = re.compile(r"([0-9]{1,9})(?: GiB)?")
+_NUMBER = Pattern(r"([0-9]{1,9})(?: GiB)?")
 
 
 def hardware(db: sqlite3.Connection, inventory: int | None, now: datetime) -> Mapping[str, KnownHardware]:

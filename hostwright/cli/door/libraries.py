@@ -37,11 +37,15 @@ def _sentence(why: str) -> str:
     )
 
 
+class Lacking(SystemExit):
+    """Ends this process, which lacks a library; a sentence has said so."""
+
+
 def require(library: str) -> None:
-    """End this process with a sentence where a library is missing. Raises ``SystemExit``.
+    """End this process with a sentence where a library is missing. Raises ``Lacking``.
 
     >>> require("sys")
     """
     if find_spec(library) is None:
         print(_sentence(f"No module named {library!r}"), file=sys.stderr)
-        sys.exit(BAD_INPUT)
+        raise Lacking(BAD_INPUT)

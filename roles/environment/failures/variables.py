@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hostwright.audit.failures import FailureRule, ForPeople, Sign
 from hostwright.audit.failures.homes import LOOK_S, homes_probe
-from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.judging.look import Unread
 from hostwright.common.quoting import sh_file
 from hostwright.common.untrusted import Pattern
@@ -207,6 +207,7 @@ VARIABLES_RULES = (
         " $PATH does not keep what was there",
         "pam_env(8); archcraft-os/archcraft#455",
         sign=Sign("environment", path_without_system, (VARIABLES,)),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "library-path-first",

@@ -126,7 +126,10 @@ def test_the_vault_password_of_the_sites_ansible_cfg_is_used(site: Path, call: C
     assert (status, err) == (0, "")
 
 
-def test_an_ansible_cfg_where_everybody_may_write_is_not_read(site: Path, call: Call) -> None:
+def test_an_ansible_cfg_where_everybody_may_write_is_not_read(
+    site: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOSTWRIGHT_SITE", str(site))  # else nothing of the site is used
     encrypted(site)
     (site / "ansible.cfg").write_text("[defaults]\nvault_password_file = secrets/vault\n")
     os.chmod(site, 0o777)  # noqa: PTH101, S103 - what is tested

@@ -55,7 +55,14 @@ class World:
             raise self.broken[name]
         if name in self.pending:
             left = type(
-                "Left", (), {"empty": False, "changes": (1,), "to_json": lambda _: Plan(name, "house").to_json()}
+                "Left",
+                (),
+                {
+                    "empty": False,
+                    "changes": (1,),
+                    "tally": "1 change",
+                    "to_json": lambda _: Plan(name, "house").to_json(),
+                },
             )()
             return Outcome(name, Plan(name, "house"), left=left)  # type: ignore[arg-type]
         accept = settings.accept

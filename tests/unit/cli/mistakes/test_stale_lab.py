@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -33,7 +34,8 @@ class Checkout(Desk):
         self.write("inventory/lab.yml", FILE)
 
     def says(self, line: str, program: str = "hostwright") -> Said:
-        return self.types(line, program=program, env={"HOSTWRIGHT_LAB_STATE": str(self.folder / "labs")})
+        places = {"PYTHONPATH": f"{self.site}{os.pathsep}{PROJECT}", "HOSTWRIGHT_LAB_STATE": str(self.folder / "labs")}
+        return self.types(line, program=program, env=places)
 
 
 @pytest.fixture

@@ -21,9 +21,10 @@ OLD = ("2.7", "3.6", "3.7", "3.8", "3.9", "3.10")
 #: what any Python reads first, whichever command it is given
 FRONT = ("hostwright/__init__.py", "hostwright/cli/skeleton/tasks.py", "tasks.py", "lab/__init__.py")
 #: what is typed in a checkout
+MAIN = "from hostwright.__main__ import main; main()"
 COMMANDS = {
     "python -m hostwright": ("-m", "hostwright", "plan"),
-    "the installed command": ("-c", "from hostwright.__main__ import main; main()"),
+    "the installed command": ("-c", f"import sys; sys.argv = {['hostwright', 'plan']}; {MAIN}"),
     "import hostwright": ("-c", "import hostwright"),
     "make demo": ("-m", "lab.demo"),
     "python -m lab": ("-m", "lab", "status"),
