@@ -318,7 +318,7 @@ class TestImage:
     def test_a_base_that_is_missing_is_refused_and_one_that_may_be_pulled_is_not(self) -> None:
         plan = planned(self.image(image="site/jupyter:2"))
         assert isinstance(plan, Refusal)
-        assert "bring it with images.push" in plan.sentence
+        assert "bring it with `invoke images.push --archive FILE`" in plan.sentence
         assert isinstance(planned(self.image(image="site/jupyter:2", pull=True)), Change)
 
     def test_it_is_built_once(self) -> None:
