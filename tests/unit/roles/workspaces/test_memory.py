@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,15 +83,21 @@ def test_the_list_says_that_one_that_does_not_run_ended_for_want_of_memory() -> 
     assert row.state == "restarting, ended for want of memory, no longer declared"
 
 
-def test_the_logs_of_a_run_are_read_by_its_owner(tmp_path: Path) -> None:
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A directory that other accounts can reach, which pytest's own is not."""
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o755)  # noqa: PTH101, S103 - what it is for
+        yield Path(place)
+
+
+def test_the_logs_of_a_run_are_read_by_its_owner(tmp_path: Path, open_to_all: Path) -> None:
     """Who owns the directory may put a link to a file of root's there, which the logs would then show."""
-    folder, secret = tmp_path / "bob", tmp_path / "secret"
+    folder, secret = open_to_all / "bob", open_to_all / "secret"
     secret.write_text("root's own")
     secret.chmod(0o600)
     folder.mkdir()
     (folder / "batch.json").symlink_to(secret)
-    for path in (tmp_path, *tmp_path.parents[:2]):
-        path.chmod(0o755)
     os.chown(folder, 2002, 2002)
     script = logs_script(replace(space(RUN), directory=str(folder)), 100)
     known = stub(tmp_path, docker=DOCKER) | {"STATE": "0 false"}
