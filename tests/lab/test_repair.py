@@ -106,7 +106,7 @@ def test_another_key_in_a_repositorys_keyring_is_planned_and_replaced(provisione
     """Also where the stack's key file is not on the host: the toolkit's then comes again."""
     for name in REPOSITORIES.values():
         on(gpu01, f"cp {KEYRINGS}/debian-archive-bullseye-stable.gpg {KEYRINGS}/{name}-keyring.gpg")
-    on(gpu01, "rm /var/cache/hostwright/artifacts/*/nvidia-container-toolkit.asc")
+    on(gpu01, "rm -f /var/cache/hostwright/artifacts/*/nvidia-container-toolkit.asc")
 
     plan = provisioned.json("plan", "--hosts", "gpu01", status=3)["plans"][0]
     changes = {role["role"]: role["changes"] for role in plan["roles"]}
