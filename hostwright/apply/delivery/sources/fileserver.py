@@ -33,7 +33,7 @@ class _Given:
 
     token: str = field(repr=False)
     item: StoredFile
-    peer: str  #: of whom it is expected; empty: that is not known
+    peer: str  #: the expected peer, an address or a name; empty: unknown
     bound: bool  #: whether nobody else may show it
     shown: bool = False
 
@@ -49,7 +49,7 @@ class FileServer:
         self._lock = threading.Lock()
 
     def grant(self, item: StoredFile, address: str, ports: Ports, peer: str, *, bound: bool = False) -> Grant:
-        """Let ``peer`` (an address, or a name, of which nothing follows) fetch a file once, from this machine's
+        """Let ``peer`` (an address, or a name, which is not checked) fetch a file once, from this machine's
         ``address``; with ``bound``, nobody but it. The server is started for it.
 
         Raises ``InputError`` and ``HostwrightError`` where nothing can be served there.
