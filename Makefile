@@ -69,17 +69,17 @@ unit: lint programs unit-tests
 
 # Beside lab tests, which wait for hosts that are on the same cores, they stand back.
 unit-tests:
-	nice -n $(if $(BESIDE_LABS),10,0) $(VENV)/bin/python -m tests.twice tests/unit -n auto
+	nice -n $(if $(BESIDE_LABS),10,0) $(VENV)/bin/python -m pytest tests/unit -n auto
 
 # Tests with hosts of their own run beside those on the hosts that many tests share: two cores, half of it is waiting.
 lab-test: setup
 	@$(MAKE) --no-print-directory -j 2 lab-test-shared lab-test-own
 
 lab-test-shared:
-	$(SUDO) $(VENV)/bin/python -m tests.twice tests/lab -m "shared_hosts and not long"
+	$(SUDO) $(VENV)/bin/python -m pytest tests/lab -m "shared_hosts and not long"
 
 lab-test-own:
-	$(SUDO) $(VENV)/bin/python -m tests.twice tests/browser tests/lab -m "not shared_hosts and not long"
+	$(SUDO) $(VENV)/bin/python -m pytest tests/browser tests/lab -m "not shared_hosts and not long"
 
 test: lint programs
 	@$(MAKE) --no-print-directory -j 3 BESIDE_LABS=1 lab-test-shared lab-test-own unit-tests
