@@ -1,24 +1,21 @@
-"""What the operator's machine says to workers.
+"""Tells each worker of a run, again and again, how the run stands.
 
-To each worker of a run, again and again, how the run stands: in coroutines of the cluster's client, one a worker, so
-that one that hangs holds up no other. And to workers of a run that was left behind: that they must let go of it.
+Each worker has a coroutine of the cluster's client, so that one that hangs holds up no other.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
 from distributed import Client
 
-from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, OPTION, ask_each, connected, in_time
-from hostwright.apply.executors.cluster.desk import WORD_S, hear, leave
-from hostwright.apply.executors.cluster.errand import Message, Word, desk_of
-from hostwright.common.errors import InputError, InputErrors
+from hostwright.apply.executors.cluster.desk import WORD_S, hear
+from hostwright.apply.executors.cluster.errand import Word
 
 
 class Speaking:
@@ -103,23 +100,3 @@ class Speaking:
             return
         if heard.get(worker):
             self._heard(worker, word)
-
-
-def left_behind(address: str, run: str, known: Mapping[str, int]) -> list[Message]:
-    """Have the workers of a cluster let go of a run that was left behind; what they recorded of it beyond what is
-    known. Raises ``InputError`` where nobody says which workers there are, and ``InputErrors`` where one of them does
-    not answer: it may still work on a host."""
-    with connected(address, f"hostwright-{run}") as client:
-        workers = in_time(client.nthreads, ANSWER_S)
-        if workers is None:
-            raise InputError(f"{address} does not say which workers it has within {ANSWER_S:.0f} s: try again", OPTION)
-        answers, errors = ask_each(client, tuple(workers), leave, run, known)
-        in_time(lambda: client.unregister_worker_plugin(desk_of(run)), CLOSE_S)
-    if errors:
-        raise InputErrors(
-            [
-                InputError(f"the worker {worker} does not let go of the run {run}: {error}")
-                for worker, error in errors.items()
-            ]
-        )
-    return [message for messages in answers.values() for message in messages]

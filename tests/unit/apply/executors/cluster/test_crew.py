@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pytest
 
-from hostwright.apply.executors.cluster import speaking
+from hostwright.apply.executors.cluster import takeover
 from hostwright.apply.executors.cluster.cluster import ClusterCrew, brief
 from hostwright.apply.executors.cluster.errand import Done, Knock, Message
 from hostwright.apply.executors.cluster.fitness import Cluster, Demands, this_machine
@@ -118,12 +118,12 @@ def test_a_scheduler_that_does_not_say_which_workers_there_are_is_not_one_withou
     client: Client, monkeypatch: pytest.MonkeyPatch
 ):
     """Nobody would be asked for what is missing, and workers that go on with hosts would not let go of them."""
-    monkeypatch.setattr(speaking, "connected", lambda *_: nullcontext(client))
-    assert speaking.left_behind(ADDRESS, RUN.id, {}) == []
+    monkeypatch.setattr(takeover, "connected", lambda *_: nullcontext(client))
+    assert takeover.left_behind(ADDRESS, RUN.id, {}) == []
 
     def silent() -> Mapping[str, int]:
         raise TimeoutError
 
     monkeypatch.setattr(client, "nthreads", silent)
     with pytest.raises(InputError, match=f"{ADDRESS} does not say which workers it has"):
-        speaking.left_behind(ADDRESS, RUN.id, {})
+        takeover.left_behind(ADDRESS, RUN.id, {})

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostwright.apply.events import HostEnded, Witness
-from hostwright.apply.executors.cluster.errand import Done, Message, Reported
+from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, OPTION, ask_each, connected, in_time
+from hostwright.apply.executors.cluster.desk import leave
+from hostwright.apply.executors.cluster.errand import Done, Message, Reported, desk_of
 from hostwright.apply.journal.reading import RunSummary
-from hostwright.apply.journal.records import RUNNING
 from hostwright.apply.journal.results import parsed, scan
 from hostwright.apply.journal.writing import Journal
 from hostwright.apply.rollout.rollout import result_of
-from hostwright.common.errors import HostError
+from hostwright.common.errors import HostError, InputError, InputErrors
 from hostwright.common.places import JOURNAL
 
 if TYPE_CHECKING:
@@ -32,11 +33,6 @@ if TYPE_CHECKING:
 #: asks workers for what they recorded of a run, beyond these numbers of attempts
 Ask = Callable[[str, Mapping[str, int]], Iterable[Message]]
 _Attempts = dict[str, dict[int, Message]]  #: at one host: all messages of each, by their numbers
-
-
-def is_left(run: RunSummary) -> bool:
-    """Whether a run was given to a cluster, and its machine died before it ended."""
-    return bool(run.header.options.get("scheduler")) and run.status is None and run.state != RUNNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +52,33 @@ def take_over(run: RunSummary, ask: Ask, *, secrets: Iterable[Secret], warn: Cal
     with Journal.reopened(run.folder, run.header, secrets=secrets, on_trouble=warn) as reopened:
         known = heard(journal)
         _, ended = scan(journal)
-        told = ask(run.run, {attempt: each.number for attempt, each in known.items()})
-        missing = in_order(told, known, ended)
+        messages = ask(run.run, {attempt: each.number for attempt, each in known.items()})
+        missing = in_order(messages, known, ended)
         for at, event in missing:
             reopened.add(event, at)
     return len(missing)
+
+
+def left_behind(address: str, run: str, known: Mapping[str, int]) -> list[Message]:
+    """Have the workers of a cluster let go of a run that was left behind; what they recorded beyond what is ``known``.
+
+    Raises ``InputError`` where the scheduler does not list its workers, and ``InputErrors`` where one of them does not
+    answer: it may still work on a host.
+    """
+    with connected(address, f"hostwright-{run}") as client:
+        workers = in_time(client.nthreads, ANSWER_S)
+        if workers is None:
+            raise InputError(f"{address} does not say which workers it has within {ANSWER_S:.0f} s: try again", OPTION)
+        answers, errors = ask_each(client, tuple(workers), leave, run, known)
+        in_time(lambda: client.unregister_worker_plugin(desk_of(run)), CLOSE_S)
+    if errors:
+        raise InputErrors(
+            [
+                InputError(f"the worker {worker} does not let go of the run {run}: {error}")
+                for worker, error in errors.items()
+            ]
+        )
+    return [message for messages in answers.values() for message in messages]
 
 
 def heard(journal: Path) -> dict[str, Heard]:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from hostwright.apply.events import HostEnded, Note, Observed, RoleFinished, RoleStarted, Witness
 from hostwright.apply.executors.cluster.errand import Done, Knock, Message, Reported
-from hostwright.apply.executors.merging import Heard, heard, in_order, is_left, take_over
+from hostwright.apply.executors.cluster.takeover import Heard, heard, in_order, take_over
+from hostwright.apply.executors.hiring import is_left
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.reading import Runs, summary_of
