@@ -45,8 +45,9 @@ from hostwright.stack.store.debs import PackageMirror
 from hostwright.stack.store.hostcache import host_path
 
 __all__ = [
-    "APT_GET", "DPKG", "DPKG_LOCK", "MIRROR_TRIES", "PATIENTLY", "Debs", "DebsAbsent", "DpkgInOrder", "Installed",
-    "NamedLike", "dpkg_rows", "dpkg_table", "hold_script", "install_script", "is_broken", "named_like", "parse_dpkg",
+    "APT_GET", "DPKG", "DPKG_LOCK", "JOURNAL", "MIRROR_TRIES", "PATIENTLY", "Debs", "DebsAbsent", "DpkgInOrder",
+    "Installed", "NamedLike", "dpkg_rows", "dpkg_table", "hold_script", "install_script", "is_broken", "named_like",
+    "parse_dpkg",
 ]  # fmt: skip
 
 
@@ -307,10 +308,8 @@ class DpkgInOrder:
 
     def plan(self, facts: Facts) -> Change | None:
         broken = [row.name for row in dpkg_rows(facts, is_broken)]
-        journal = facts[self.probes()[1]].strip()
-        answer = facts[mending(self.leaving)]
-        rows = [line.partition(" ") for line in answer.text.splitlines()] if answer.ok else []
-        names = {kind: [name for first, _, name in rows if first == kind] for kind in (*_MENDED, "unmet")}
+        journal = facts[JOURNAL].strip()
+        names = self._names(facts)
         have = [f"interrupted ({', '.join(broken) or 'unfinished journal'})"] if broken or journal else []
         unmet = [row for row in names["unmet"] if row.partition(" ")[0] not in broken]
         have += [f"unmet dependencies ({', '.join(unmet)})"] if unmet else []
@@ -325,6 +324,17 @@ class DpkgInOrder:
             (Step(script, DPKG_LOCK, tries=MIRROR_TRIES),),
             disturbs="removes packages that a role takes away" if names["leave"] else "",
         )
+
+    def removed(self, facts: Facts) -> frozenset[str]:
+        """The packages that the change removes."""
+        names = self._names(facts)
+        return frozenset((*names["leave"], *names["Remv"]))
+
+    def _names(self, facts: Facts) -> dict[str, list[str]]:
+        """What mending would do, by kind of line."""
+        answer = facts[mending(self.leaving)]
+        rows = [line.partition(" ") for line in answer.text.splitlines()] if answer.ok else []
+        return {kind: [name for first, _, name in rows if first == kind] for kind in (*_MENDED, "unmet")}
 
     def removal(self) -> tuple[Resource, ...]:
         return (DpkgInOrder(),)  # nothing can be taken away from one that is not in order

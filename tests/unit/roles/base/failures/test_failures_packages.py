@@ -23,7 +23,7 @@ from hostwright.audit.judging.look import Unread
 from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Answer, Probe, RolePlan
-from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.packages.packages import DPKG, DpkgInOrder
 from hostwright.standard.roles.base.failures import apt, disks, host
 from hostwright.standard.roles.base.failures.packages import DISK, PACKAGES
 from tests.unit.roles import test_role_base, test_role_container
@@ -33,6 +33,8 @@ from tests.unit.support.shell import ask, program, run
 
 SIGNED = [rule for rule in (*DISK, *PACKAGES) if rule.sign]
 UPDATES = apt.IN_ORDER.probes()[1]
+MENDING = next(one for one in test_role_base.RESOURCES if isinstance(one, DpkgInOrder)).probes()[2]
+PACKAGE_RULES = ("dpkg-interrupted", "package-script-failed")
 HELD = "/var/lib/dpkg/lock-frontend 812 {} unattended-upgr\n"
 RUNS = {"schema": 1, "role": "cuda", "nonce": "N", "run": "r", "operator": "o", "steps": []}
 
@@ -60,9 +62,26 @@ def test_garbage_never_raises(rule: FailureRule, text: str, status: int) -> None
 # --- dpkg and apt
 
 
-def test_a_half_configured_package_is_seen() -> None:
-    table = test_role_base.PROVISIONED + test_role_container.DPKG + "cuda-nvcc-11-2\t11.2.152-1\tiF \n"
-    assert evidence("dpkg-interrupted", {DPKG: table}) == ["cuda-nvcc-11-2 11.2.152-1: iF"]
+@pytest.mark.parametrize(
+    ("row", "differs", "rule"),
+    [
+        ("zfs-dkms\t2.0.3\tiF ", {}, "package-script-failed"),
+        ("zfs-dkms\t2.0.3\tiF ", {UPDATES: "0001\n"}, "dpkg-interrupted"),  # dpkg was killed meanwhile
+        ("zfs-dkms\t2.0.3\tiU ", {}, "dpkg-interrupted"),
+        ("zfs-dkms\t2.0.3\tiFR", {}, "dpkg-interrupted"),
+        ("dkms\t2.8.4-3\tiF ", {}, "dpkg-interrupted"),  # the role wants it
+        ("ntp\t4.2.8\tiF ", {MENDING: "leave ntp\n"}, "dpkg-interrupted"),  # a role takes it away
+    ],
+)
+def test_a_half_configured_package_of_nobodys_is_not_what_provisioning_finishes(
+    row: str, differs: dict[Probe, Reply | None], rule: str
+) -> None:
+    table = test_role_base.PROVISIONED + test_role_container.DPKG
+    kept = "".join(f"{line}\n" for line in table.splitlines() if line.partition("\t")[0] != row.partition("\t")[0])
+    found = {name: evidence(name, {DPKG: f"{kept}{row}\n", **differs}) for name in (rule, *PACKAGE_RULES)}
+    name, version, state = row.split("\t")
+    assert found.pop(rule)[0] == f"{name} {version}: {state.strip()}"
+    assert not any(found.values())
 
 
 def test_an_unfinished_journal_is_seen() -> None:
