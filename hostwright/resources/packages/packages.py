@@ -249,8 +249,14 @@ class DebsAbsent:
         if not unwanted:
             return None
         table = dpkg_table(facts)
-        rows = (line.partition("along ") for line in facts[self._along].text.splitlines())
-        along = tuple(row for before, _, name in rows if not before and (row := table.get(name)))
+        rows = [line.partition(" ") for line in facts[self._along].text.splitlines()]
+        along = tuple(row for kind, _, name in rows if kind == "along" and (row := table.get(name)))
+        warnings = [f"what depends on them goes with them: {', '.join(row.name for row in along)}"] if along else []
+        unknown = next((reason or "no reason given" for kind, _, reason in rows if kind == "unknown"), "")
+        if unknown:
+            warnings.append(
+                f"apt cannot say yet what goes with them ({unknown}): unless it can then, nothing is removed"
+            )
         have = [f"{row.name} {row.version}" for row in (*unwanted, *along)]
         script = TAKE + sh("take %s ", self._verb) + words(tuple(row.name for row in (*unwanted, *along)))
         return Change(
@@ -258,7 +264,7 @@ class DebsAbsent:
             ", ".join(have),
             f"{ABSENT} ({self.because})",
             (Step(script, lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES),),
-            warnings=(f"what depends on them goes with them: {', '.join(row.name for row in along)}",) if along else (),
+            warnings=tuple(warnings),
         )
 
     def removal(self) -> tuple[Resource, ...]:
