@@ -29,6 +29,7 @@ from hostwright.standard.roles.base.failures.packages import DISK, PACKAGES
 from tests.unit.roles import test_role_base, test_role_container
 from tests.unit.support.facts import Reply
 from tests.unit.support.hostlooks import NOW, df, evidence, look_at
+from tests.unit.support.known import KNOWN
 from tests.unit.support.shell import ask, program, run
 
 SIGNED = [rule for rule in (*DISK, *PACKAGES) if rule.sign]
@@ -410,3 +411,40 @@ def test_a_job_that_was_cut_off_is_told_from_one_that_runs(last_jobs: str, runni
 def test_a_host_without_jobs_has_none(tmp_path: Path) -> None:
     assert ask(logs.LAST_JOBS.script.replace(hostjobs.JOBS_DIR, str(tmp_path / "none"))) == (0, "")
     assert ask(logs.LAST_JOBS.script.replace(hostjobs.JOBS_DIR, str(tmp_path))) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        (" unable to install new version of './usr/bin/curl': Operation not permitted", "/usr/bin/curl"),
+        (
+            "ERROR: Could not install packages due to an OSError: [Errno 1] Operation not permitted: '/opt/x.py'",
+            "/opt/x.py",
+        ),
+        ("cp: cannot create regular file '/etc/profile.d/cuda.sh': Operation not permitted", "/etc/profile.d/cuda.sh"),
+        ("mv: cannot move '/etc/x.new' to '/etc/x': Operation not permitted", "/etc/x"),
+        ("sed: cannot rename /etc/sedAbc12d: Operation not permitted", "/etc/"),
+        ("ERROR: Unable to create '/usr/bin/nvidia-smi' for copying (Operation not permitted)", "/usr/bin/nvidia-smi"),
+        ("bash: line 3: /etc/resolv.conf: Operation not permitted", "/etc/resolv.conf"),
+    ],
+)
+def test_a_file_that_not_even_root_may_change_is_named_whatever_the_tool(text: str, file: str) -> None:
+    found = KNOWN.explained(f"Unpacking...\n{text}\nE: Sub-process /usr/bin/dpkg returned an error code (1)\n")
+    assert found is not None
+    assert (found.rule, found.evidence) == ("file-immutable", (text.strip(),))
+    assert f"lsattr -d on {file} " in found.cure
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "chown: changing ownership of '/data/x': Operation not permitted",  # NFS, a container without root
+        "mount: /mnt: cannot mount /dev/sdb1: Operation not permitted",
+        "sh: 1: cannot create /proc/sys/kernel/x: Operation not permitted",
+        "modprobe: ERROR: could not insert 'nvidia': Operation not permitted",
+        "nvidia-container-cli: mount error: open failed: /sys/fs/cgroup/devices/devices.allow: operation not permitted",
+    ],
+)
+def test_what_else_is_not_permitted_is_nothing_that_chattr_set(text: str) -> None:
+    found = KNOWN.explained(text)
+    assert found is None or found.rule != "file-immutable"
