@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hostwright.apply.delivery.sources.ledger import COPIES
+from hostwright.apply.delivery.sources.sources import COPIES
 from hostwright.apply.events import FROM_HERE, OVER_SSH, PEER
 from hostwright.stack.store.artifacts import STORE_VARIABLE, Store
 from hostwright.stack.store.hostcache import CACHE

@@ -91,7 +91,7 @@ ALLOWED = {
     ),
     **dict.fromkeys(
         (
-            "hostwright/apply/delivery/sources/fileserver.py",
+            "hostwright/apply/delivery/sources/servers.py",
             "hostwright/audit/failures/logs.py",
             "roles/base/failures/apt.py",
             "roles/driver/failures/build.py",
