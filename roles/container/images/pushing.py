@@ -26,9 +26,10 @@ from hostwright.plan.observing import ask
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded, artifact_of
 from hostwright.standard.roles.container.images.look import read_look
 from hostwright.standard.roles.container.images.reference import familiar
+from hostwright.standard.roles.container.images.registry import registry_at, serves_images
 from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed
 
-ROLE, REGISTRY = "container", "registry"
+ROLE = "container"
 VERB = "images.push"
 
 
@@ -109,12 +110,9 @@ def _name(text: str) -> str:
 
 def registry_of(members: Members) -> str:
     """The registry of all these hosts. Raises ``InputError`` where one has none, or another."""
-    from hostwright.standard.roles.registry import Registry  # the role above, which only this needs
-
     found: dict[str, list[str]] = {}
     for member in members:
-        v = member.variables.get(REGISTRY)
-        found.setdefault(v.at if isinstance(v, Registry) else "", []).append(member.name)
+        found.setdefault(registry_at(member), []).append(member.name)
     if "" in found:
         sentence = (
             f"{', '.join(found[''])} {'has' if len(found['']) == 1 else 'have'} no registry: add the role registry to "
@@ -168,9 +166,5 @@ def _stages(one: _Push, first: Member, others: tuple[Member, ...], at: str) -> I
 
 def pusher_of(members: Members) -> Member:
     """The host that gets the archive: the registry's own where it has Docker, so that it goes over the network once."""
-    able = [member for member in members if _serves(member) and ROLE in {role.name for role in member.of_host}]
+    able = [member for member in members if serves_images(member) and ROLE in {role.name for role in member.of_host}]
     return able[0] if able else next(iter(members))
-
-
-def _serves(member: Member) -> bool:
-    return bool(getattr(member.variables.get(REGISTRY), "serve", False))
