@@ -16,7 +16,7 @@ from hostwright.audit.failures import Catalogue, FailureRule
 from hostwright.audit.fleetaudit import GPU_LAYER, NotChecked, Reading
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
 from hostwright.audit.judging.audited import AuditScope
-from hostwright.audit.judging.look import NOW, Look, NotedLook, Unread
+from hostwright.audit.judging.look import CHANGES, NOW, Look, NotedLook, Unread
 from hostwright.audit.readings.host import readings
 from hostwright.common.canonical import Same
 from hostwright.common.errors import Finding, NotAnswered
@@ -127,7 +127,7 @@ class _Steady:
         if NOW in notes:
             return OPEN
         for question in notes:
-            if not (isinstance(question, tuple) and question[0] == "changes"):  # what differs was read of the facts
+            if question != CHANGES:  # what differs was read of the facts
                 self._noted.token(question)
         return said
 

@@ -42,7 +42,8 @@ def judge(member: Member, facts: Facts, at: datetime, known_before: KnownHardwar
     hardware = replace(known_before, gpus=read_expected_gpus(member.host))
     if refusal := memory.judged("refusal", facts, release.refusal):
         return unread(member, refusal, at)
-    first = Look(member.desired, member.variables, facts, {}, at, looks_at.cards, looks_at.named, hardware, memory)
+    wanted, named = looks_at.wants.desired, looks_at.named
+    first = Look(wanted, member.variables, facts, {}, at, looks_at.cards, named, hardware, memory)
     known = alike(first, looks_at)
     look = replace(first, changes=known.changes)
     read = readings_of(looks_at.wants.audit_values, look) if known.readings is OPEN else known.readings
