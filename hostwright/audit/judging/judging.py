@@ -42,10 +42,11 @@ def judge(member: Member, facts: Facts, at: datetime, known_before: KnownHardwar
     hardware = replace(known_before, gpus=read_expected_gpus(member.host))
     if refusal := memory.judged("refusal", facts, release.refusal):
         return unread(member, refusal, at)
-    first = Look(member.desired, member.variables, facts, {}, at, looks_at.cards, looks_at.named, hardware, memory)
+    wanted, named = member.desired_of_all, looks_at.named
+    first = Look(wanted, member.variables, facts, {}, at, looks_at.cards, named, hardware, memory)
     known = alike(first, looks_at)
     look = replace(first, changes=known.changes)
-    read = readings_of(looks_at.wants.audit_values, look) if known.readings is OPEN else known.readings
+    read = readings_of(member.audit_values, look) if known.readings is OPEN else known.readings
     found = [_repairable(one, known.changes) for one in known.found(look, looks_at.rules)]
     record = memory.judged("recorded", facts, _record)
     deviations = tuple(_deviations(member, known, read, record))
@@ -165,7 +166,7 @@ def _layer(
 
 
 def _notes(member: Member, facts: Facts, now: datetime) -> tuple[str, ...]:
-    off = off_roles(member.wants.desired, facts, member.memory)
+    off = off_roles(member.desired_of_all, facts, member.memory)
     try:
         return (*notes_on(facts, now, member.memory), *off)
     except KeyError:  # its locks were not probed, or did not answer

@@ -161,14 +161,6 @@ def test_what_looks_at_the_time_is_judged_for_each_host(tmp_path: Path, monkeypa
     assert asked == {"late": 5, "steady": 1}
 
 
-def test_what_names_the_host_is_judged_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_rules(monkeypatch, rule("named", lambda look: [f"on {look.host}"]))
-    hosts = members(tmp_path, 3)
-    facts = dict.fromkeys(audit_probes(hosts[0]), Answer(0, ""))
-    said = [judge(member, Facts(facts), AT).findings[0].evidence for member in hosts]
-    assert said == [(f"on {member.name}",) for member in hosts]
-
-
 def test_what_is_different_on_every_host_is_soon_not_noted_any_more_with_all_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,7 +179,7 @@ def test_what_is_different_on_every_host_is_soon_not_noted_any_more_with_all_the
     ))  # fmt: skip
     noted: list[str] = []
     noting = Look.noting
-    monkeypatch.setattr(Look, "noting", lambda look, notes: noted.append(look.host) or noting(look, notes))
+    monkeypatch.setattr(Look, "noting", lambda look, notes: noted.append("") or noting(look, notes))
     hosts = members(tmp_path, 40)
     usual = dict.fromkeys(audit_probes(hosts[0]), Answer(1, ""))
     per_host: list[int] = []

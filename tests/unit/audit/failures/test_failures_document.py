@@ -26,7 +26,7 @@ def seen(look: Look) -> Iterator[str]:
 
     More of it.
     """
-    yield look.host
+    yield look.stack.name
 
 
 RULE = FailureRule(
