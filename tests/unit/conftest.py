@@ -25,7 +25,7 @@ from tests.unit.support.commands import commands_in, parsed
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name what was run a second time."""
-    config.pluginmanager.register(reruns)
+    config.pluginmanager.import_plugin("tests.reruns")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
