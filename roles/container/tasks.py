@@ -6,12 +6,9 @@ from invoke import Collection
 
 from hostwright.cli.tasks.options import (
     CHECK,
-    DRAIN,
-    FORCE,
     GRADUAL,
     LISTED,
     REACHED,
-    YES,
     Given,
     verb,
 )
@@ -59,31 +56,4 @@ def audit(given: Given, older: int = 90, scan: bool = True) -> int:
     return verbs.audit(given.selection, given.connection, older, scan=scan, as_json=given.json)
 
 
-@verb(
-    *REACHED,
-    CHECK,
-    DRAIN,
-    FORCE,
-    *GRADUAL,
-    YES,
-    again="build once more on a day on which the images were built already",
-)
-def rebuild(given: Given, again: bool = False) -> int:
-    """Build the images of SSH boxes again with today's updates, and make the boxes anew; files and host keys stay.
-
-    hostwright images.rebuild gpu01
-    """
-    from hostwright.standard.roles.workspaces.verbs import rebuilding  # whose images they are
-
-    return rebuilding.rebuild(
-        given.selection,
-        given.connection,
-        given.change(),
-        again=again,
-        force=given.force,
-        check=given.check,
-        as_json=given.json,
-    )
-
-
-namespace = Collection("images", push, audit, rebuild)
+namespace = Collection("images", push, audit)

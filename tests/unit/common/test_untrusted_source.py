@@ -109,7 +109,7 @@ ALLOWED = {
     ),
     **dict.fromkeys(
         (
-            "hostwright/apply/executors/cluster/records.py",
+            "hostwright/apply/executors/cluster/reporting.py",
             "hostwright/audit/failures/units.py",
             "roles/base/failures/disks.py",
             "roles/base/failures/host.py",
