@@ -29,7 +29,7 @@ from hostwright.plan.model import Facts, RetryRule
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles, named_roles
 from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers_noted
-from hostwright.plan.roles.role import Role, Wanted, discover, in_order, rules_of, sections_of
+from hostwright.plan.roles.role import Role, RoleContext, discover, in_order, rules_of, sections_of
 from hostwright.plan.roles.rolefiles import files_for, role_files
 from hostwright.plan.roles.site import Site
 from hostwright.plan.roles.wants import desire
@@ -86,12 +86,12 @@ class Member:
         return tuple((role, self.variables[role.name]) for role in roles)
 
     @property
-    def wanted(self) -> Wanted:
+    def context(self) -> RoleContext:
         """What its roles get beside their own variables."""
 
-        def make() -> Wanted:
+        def make() -> RoleContext:
             roles, gpus = self._bound(self.of_host or self.roles), read_expected_gpus(self.host)
-            return Wanted(self.stack, self.force, roles, self.templates, gpus)
+            return RoleContext(self.stack, self.force, roles, self.templates, gpus)
 
         return self.shared("wanted", make)
 
@@ -100,7 +100,7 @@ class Member:
         """The desired states of ``roles`` on a host without a name."""
 
         def make() -> Desired:
-            found = desire("", self.wanted, self._bound(self.roles), self.memory, self.packages)
+            found = desire("", self.context, self._bound(self.roles), self.memory, self.packages)
             files = role_files(state for role in found.roles for state in role.resources)
             files = (*files, *(self.packages.files if self.packages else ()))
             return replace(found, stack=self.stack.with_files(files), occupancy=self.occupancy)
@@ -120,7 +120,7 @@ class Member:
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:
         """The values that audits compare, of all its roles."""
-        return self.shared("audit values", lambda: self.wanted.audit_values)
+        return self.shared("audit values", lambda: self.context.audit_values)
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:

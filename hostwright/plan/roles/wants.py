@@ -1,7 +1,7 @@
 """The desired states of hosts with the same stack, roles and variables: made once for all of them.
 
 A role's function is called once for all hosts that have the same for it. It may look at the variables of other roles
-(``Wanted.roles``): that it does is noted, and only then do these count.
+(``RoleContext.roles``): that it does is noted, and only then do these count.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from hostwright.common.canonical import Same
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.facts.memory import Memory
-from hostwright.plan.roles.role import Role, Wanted, goes_before, rules_of
+from hostwright.plan.roles.role import Role, RoleContext, goes_before, rules_of
 from hostwright.plan.stacks.distribution import with_mirror
 from hostwright.stack.stack import Section
 from hostwright.stack.store.debs import PackageMirror
@@ -21,7 +21,7 @@ from hostwright.stack.store.debs import PackageMirror
 
 def desire(
     host: str,
-    wanted: Wanted,
+    ctx: RoleContext,
     roles: Iterable[tuple[Role, object]],
     memory: Memory | None = None,
     packages: PackageMirror | None = None,
@@ -30,14 +30,14 @@ def desire(
     distribution come from there."""
     memory, chosen = memory or Memory(), tuple(roles)
     before = goes_before(role for role, _ in chosen)
-    names = tuple(role.name for role, _ in wanted.roles)
-    others = tuple(Same(values) for _, values in wanted.roles)
-    same = (Same(wanted.stack), wanted.force, wanted.templates, wanted.gpus, names, Same(packages))
+    names = tuple(role.name for role, _ in ctx.roles)
+    others = tuple(Same(values) for _, values in ctx.roles)
+    same = (Same(ctx.stack), ctx.force, ctx.templates, ctx.gpus, names, Same(packages))
 
     def states(role: Role, values: object) -> DesiredRole:
         def make() -> tuple[DesiredRole, tuple[Same[Any], ...]]:
             looked: list[None] = []
-            states = role.resources(values, _NotedWanted.of(wanted, looked))
+            states = role.resources(values, _NotedContext.of(ctx, looked))
             states = with_mirror(states, packages) if packages else states
             return DesiredRole(role.name, before[role.name], states), others if looked else ()
 
@@ -45,25 +45,25 @@ def desire(
         made, read = memory.kept(name, key, make)
         return made if read in ((), others) else memory.kept(name, (*key, *others), make)[0]
 
-    of_host = [role for role, _ in wanted.roles or chosen]
+    of_host = [role for role, _ in ctx.roles or chosen]
     return Desired(
         host,
-        wanted.stack,
+        ctx.stack,
         tuple(states(role, values) for role, values in chosen),
         rules=rules_of(of_host),
         of_host=tuple(role.name for role in of_host),
     )
 
 
-class _NotedWanted(Wanted):
+class _NotedContext(RoleContext):
     """What a role gets, which notes whether it looks at the variables of other roles."""
 
     __slots__ = ("looked",)
 
     @classmethod
-    def of(cls, wanted: Wanted, looked: list[None]) -> _NotedWanted:
-        """The same as ``wanted``; each look appends to ``looked``."""
-        noted = cls(*(getattr(wanted, part.name) for part in fields(Wanted)))
+    def of(cls, ctx: RoleContext, looked: list[None]) -> _NotedContext:
+        """The same as ``ctx``; each look appends to ``looked``."""
+        noted = cls(*(getattr(ctx, part.name) for part in fields(RoleContext)))
         object.__setattr__(noted, "looked", looked)
         return noted
 
@@ -75,4 +75,4 @@ class _NotedWanted(Wanted):
     @property
     def sections(self) -> Mapping[str, Section]:
         """As of all: of the roles, only their names count, which are the same wherever a result is used again."""
-        return Wanted(self.stack, self.force, object.__getattribute__(self, "roles"), self.templates).sections
+        return RoleContext(self.stack, self.force, object.__getattribute__(self, "roles"), self.templates).sections
