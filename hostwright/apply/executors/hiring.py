@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.apply.rollout.options import RunOptions, Spread
 from hostwright.common.errors import InputError
-from hostwright.plan.member import Members, Roster
+from hostwright.plan.targets import Roster, Targets
 
 if TYPE_CHECKING:
     from hostwright.apply.journal.reading import RunSummary
@@ -22,7 +22,7 @@ PROVE = "proofs are run from this machine: provision without --prove, then run `
 
 @contextmanager
 def hired(
-    roster: Roster, members: Members, spread: Spread, password: Secret | None, *, proves: bool = False
+    roster: Roster, targets: Targets, spread: Spread, password: Secret | None, *, proves: bool = False
 ) -> Iterator[Hire | None]:
     """Who works on these hosts; ``None``: this machine. Raises ``InputError`` for a cluster that cannot, before any
     host is touched."""
@@ -35,7 +35,7 @@ def hired(
     with _needing_dask():
         from hostwright.apply.executors.cluster.cluster import crew_of
         from hostwright.apply.executors.cluster.fitness import opened
-    with opened(address, roster, members, password) as cluster:
+    with opened(address, roster, targets, password) as cluster:
         yield partial(crew_of, cluster)
 
 

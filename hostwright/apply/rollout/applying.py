@@ -31,8 +31,8 @@ from hostwright.common.places import state_root
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder
 from hostwright.plan.host.release import Run
-from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.model import Plan
+from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.stack import stackstore
 from hostwright.stack.stack import Artifact, Stack
 
@@ -54,7 +54,7 @@ class Work:
     """What is done with one host of a run, given its name."""
 
     roster: Roster
-    members: Mapping[str, Member]
+    targets: Mapping[str, TargetHost]
     connections: Connections
     run: Run
     emit: Emit
@@ -85,8 +85,8 @@ class Work:
 
     def apply(self, name: str) -> Outcome:
         """One host, from its connection to its end."""
-        member = self.members[name]
-        host = HostApply(lambda: self.connections.connect(member), self.goal.desired(member), self.settings(member))
+        target = self.targets[name]
+        host = HostApply(lambda: self.connections.connect(target), self.goal.desired(target), self.settings(target))
         try:
             outcome = host.apply(self.saved.get(name))
         finally:
@@ -103,17 +103,17 @@ class Work:
         sizes = {name: artifact.size or 0 for name, artifact in stack.artifacts.items()}
         return Durations(self.past.of(stack.name), sizes)
 
-    def settings(self, member: Member) -> Settings:
+    def settings(self, target: TargetHost) -> Settings:
         """What applying needs to know, from the options and the inventory."""
-        variables = read_apply_variables(member.host)
+        variables = read_apply_variables(target.host)
         return Settings(
             run=self.run,
             emit=self.emit,
             locate=self.locate,
-            holder=locks.holder(self.run.id, member.name, datetime.now(UTC), self.owner),
+            holder=locks.holder(self.run.id, target.name, datetime.now(UTC), self.owner),
             reboot_timeout_s=variables.reboot_timeout_s,
             allow_reboot=not self.change.no_reboot,
-            local=member.host.local,
+            local=target.host.local,
             files=variables.files,
             private=self.files.keys(),
             handout=self.handout,
@@ -121,18 +121,18 @@ class Work:
             drain=self.change.drain,
             force=self.roster.force,
             yes=self.change.yes,
-            depart=self.goal.departs(member),
+            depart=self.goal.departs(target),
             keep=self.keep,
             explain=self.roster.explain,
             clean=self.clean,
-            examine=lambda shell, units: self.roster.examine(member, shell, units, self.clean),
+            examine=lambda shell, units: self.roster.examine(target, shell, units, self.clean),
             again=again(self.verb, self.run.id),
-            durations=lambda: self.durations(member.stack),
+            durations=lambda: self.durations(target.stack),
             retry_rules=self.roster.retry_rules,
             as_saved=self.as_saved,
             stopping=self.stopping.is_set,
             ended=self.ended,
-            accept=partial(self.accept, self, member) if self.accept else None,
+            accept=partial(self.accept, self, target) if self.accept else None,
         )
 
 
@@ -147,13 +147,13 @@ class HiredCrew(Crew, Protocol):
 #: who works on the hosts of a run, while it lasts; the run's work is what is to be done
 Hire = Callable[[Work], AbstractContextManager[HiredCrew]]
 #: what is still asked of a host that is as desired, before it counts as done; see ``Settings.accept``
-Accept = Callable[[Work, Member, Holder | None], tuple[Acceptance, ...]]
+Accept = Callable[[Work, TargetHost, Holder | None], tuple[Acceptance, ...]]
 
 
 def apply_goal(
     verb: str,
     roster: Roster,
-    members: Members,
+    targets: Targets,
     connections: Connections,
     audience: Audience,
     *,
@@ -174,20 +174,20 @@ def apply_goal(
     Raises ``InputError`` for limits that cannot be read, and ``Interrupted`` with these results after a second Ctrl-C;
     errors of hosts are in the results.
     """
-    limits = change.rollout.limits(len(members), most=len(members) if hire else None)
-    given = RunOptions.of(roster, members, change).recorded(**(options or {}))
+    limits = change.rollout.limits(len(targets), most=len(targets) if hire else None)
+    given = RunOptions.of(roster, targets, change).recorded(**(options or {}))
     with (
         recorded(
-            verb, roster, members, connections, audience=audience, options=given, left=NOTHING_CHANGED
+            verb, roster, targets, connections, audience=audience, options=given, left=NOTHING_CHANGED
         ) as recording,
-        handout_for(recording.run.id, members, recording.emit) as handout,
+        handout_for(recording.run.id, targets, recording.emit) as handout,
     ):
         then = again(verb, recording.record)
         LEFT.set(LEFT_RUNNING % then)
         stopping = threading.Event()
         work = Work(
             roster,
-            members.by_name,
+            targets.by_name,
             connections,
             recording.run,
             recording.emit,
@@ -205,7 +205,7 @@ def apply_goal(
         try:
             with hire(work) if hire else nullcontext() as crew:
                 results = roll_out(
-                    tuple(members.by_name),
+                    tuple(targets.by_name),
                     work,
                     limits=limits,
                     emit=recording.emit,
@@ -233,14 +233,14 @@ def stop_gently(stopping: threading.Event, emit: Emit, then: str, handout: Hando
         threading.Thread(target=handout.stop, name="stop-files", daemon=True).start()
 
 
-def handout_for(run: str, members: Members, emit: Emit) -> Handout:
+def handout_for(run: str, targets: Targets, emit: Emit) -> Handout:
     """Hands out the files of a run to those of its hosts that get them by HTTP."""
-    return Handout(run, taking(members), emit)
+    return Handout(run, taking(targets), emit)
 
 
-def taking(members: Iterable[Member]) -> Mapping[str, FileSettings]:
+def taking(targets: Iterable[TargetHost]) -> Mapping[str, FileSettings]:
     """The hosts that get their files by HTTP, and how."""
-    settings = {member.name: read_file_settings(member.host) for member in members if not member.host.local}
+    settings = {target.name: read_file_settings(target.host) for target in targets if not target.host.local}
     return {name: one for name, one in settings.items() if one.way == "pull"}
 
 

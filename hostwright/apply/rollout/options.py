@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from hostwright.apply.rollout.limits import Limits, read_limits
 from hostwright.common.errors import InputError
 from hostwright.common.places import state_root
-from hostwright.plan.member import Members, Roster
+from hostwright.plan.targets import Roster, Targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,12 @@ class RunOptions:
     scheduler: str = ""
 
     @classmethod
-    def of(cls, roster: Roster, members: Members, change: ChangeOptions = UNBOUNDED) -> Self:
+    def of(cls, roster: Roster, targets: Targets, change: ChangeOptions = UNBOUNDED) -> Self:
         """The options with which these hosts are changed."""
         return cls(
-            hosts=members.pattern,
+            hosts=targets.pattern,
             var=tuple(f"{key}={value}" for key, value in roster.settings.items()),
-            roles=",".join(members.roles),
+            roles=",".join(targets.roles),
             accept_new=roster.options.host_keys == "accept-new",
             force=roster.force,
             drain=change.drain,

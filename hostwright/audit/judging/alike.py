@@ -104,7 +104,7 @@ def _alike(whole: Look, looks_at: AuditScope, noted: Look) -> Alike:
     return Alike(
         states,
         changes,
-        steady.judge(partial(readings_of, looks_at.member.audit_values)),
+        steady.judge(partial(readings_of, looks_at.target.audit_values)),
         tuple(rule if said is OPEN else said for rule, said in found if said is not None),
         steady.judge(gpus_of),
         steady.judge(events_of),

@@ -15,7 +15,7 @@ from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, members_of, open_fleet, roles_here
+from hostwright.cli.opening import ask_password, open_fleet, roles_here, targets_of
 from hostwright.cli.views.progress import audit_audience, watch
 from hostwright.cli.views.reports import Outputs
 from hostwright.cli.views.shared import print_document, show_led, show_next
@@ -43,7 +43,7 @@ def audit(
 
     def table(look: AuditResult, *, first: bool = False) -> Group:
         known = [host for host in look.audit.hosts if host.status != "new"]  # another has little to show in detail
-        every = details or len(auditor.members) == len(known) == 1
+        every = details or len(auditor.targets) == len(known) == 1
         return show_audit(look.audit, look.ages, details=every, columns=console.make_console().width, first=first)
 
     def once() -> tuple[int, RenderableType]:
@@ -113,9 +113,9 @@ def _show_next(
     desired = [host.host for host in look.audit.hosts if host.status == "desired"]
     for verb, hosts, more in verbs:
         if verb == "plan":
-            show_next(out, verb, hosts, auditor.members, more, done=desired)
+            show_next(out, verb, hosts, auditor.targets, more, done=desired)
         else:
-            show_led(out, verb, hosts, auditor.members, more)
+            show_led(out, verb, hosts, auditor.targets, more)
 
 
 def _write(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
@@ -129,8 +129,8 @@ def _write(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
 
 def _auditor(selection: Selection, connection: ConnectionOptions, options: AuditOptions) -> Auditor:
     fleet = open_fleet(selection, connection)
-    members = members_of(fleet, replace(selection, hosts=selection.hosts or EVERY_HOST))
-    return fleet.auditor(members, options, password=ask_password(connection), audience=audit_audience())
+    targets = targets_of(fleet, replace(selection, hosts=selection.hosts or EVERY_HOST))
+    return fleet.auditor(targets, options, password=ask_password(connection), audience=audit_audience())
 
 
 def _diagnosis(host: HostAudit) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import Declined, ask, can_ask, of_plans, refuse_unasked, says_yes
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
+from hostwright.cli.opening import ask_password, level_of, open_fleet, targets_of
 from hostwright.cli.views.changing.outcomes import intents, show_outcomes, show_plans
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next, warn
 from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Unanswered, worst
@@ -24,7 +24,7 @@ from hostwright.common.quoting import sh
 from hostwright.common.secret import Secret
 from hostwright.common.text import count, printable
 from hostwright.common.userpaths import expanded, place_for
-from hostwright.fleet import Fleet, Members
+from hostwright.fleet import Fleet, Targets
 from hostwright.inventory.patterns import counted
 from hostwright.plan.planning import HostPlan
 
@@ -55,13 +55,13 @@ def plan(
     """``invoke plan``; ``out`` names a file for the plans, ``summary`` leaves out what is within a layer. What is
     planned is done by the verb ``then`` with ``more`` options."""
     fleet = open_fleet(selection, connection, force=force)
-    members = members_of(fleet, selection)
-    return _plan(fleet, members, connection, out=out, brief=summary, then=then, more=more, as_json=as_json)
+    targets = targets_of(fleet, selection)
+    return _plan(fleet, targets, connection, out=out, brief=summary, then=then, more=more, as_json=as_json)
 
 
 def _plan(
     fleet: Fleet,
-    members: Members,
+    targets: Targets,
     connection: ConnectionOptions,
     *,
     goal: Goal = AS_WANTED,
@@ -81,16 +81,16 @@ def _plan(
         )
 
         file = place_for(out, "--out", "a saved plan")
-        signed = _signing(fleet, members)
+        signed = _signing(fleet, targets)
         signing.check_can_sign(signed, file)
     password = ask_password(connection)
     saved = ""
 
     def look() -> Results[HostPlan]:
         nonlocal saved
-        looked_at = fleet.plan(members, goal=goal, password=password)
+        looked_at = fleet.plan(targets, goal=goal, password=password)
         if out:
-            redactor = Redactor(secrets_in(fleet.inventory.hosts.values(), members))
+            redactor = Redactor(secrets_in(fleet.inventory.hosts.values(), targets))
             savedplans.save(file, [each.plan for each in looked_at.values], redactor, signed)
             saved = out
         return looked_at
@@ -98,7 +98,7 @@ def _plan(
     results = shown(
         look,
         lambda results: show_plans(
-            members, results, brief=brief, then=then, more=more, saved=saved, store=fleet.store, as_json=as_json
+            targets, results, brief=brief, then=then, more=more, saved=saved, store=fleet.store, as_json=as_json
         ),
     )
     if results.errors:
@@ -136,18 +136,18 @@ def provision(
         connection, change = replace(connection, accept_new=options.accept_new), options.change
         level = level_of(options.prove)
         fleet = open_fleet(selection, connection, force=options.force)
-    members = members_of(fleet, selection)
-    plans = _saved_plans(fleet, members, saved) if saved else {}
-    password = _password(connection, change, members)
-    change = _agreed(fleet, members, change, password, saved=plans, as_json=as_json)
+    targets = targets_of(fleet, selection)
+    plans = _saved_plans(fleet, targets, saved) if saved else {}
+    password = _password(connection, change, targets)
+    change = _agreed(fleet, targets, change, password, saved=plans, as_json=as_json)
     with drawn(timeline, _audience(as_json=as_json)) as audience:
 
-        def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
+        def run(chosen: Targets, agreed: ChangeOptions) -> RunResults[Outcome]:
             return fleet.provision(
                 chosen, change=agreed, saved=plans, prove=level, password=password, audience=audience
             )
 
-        return _run("provision", run, members, change, proved=level is not None, as_json=as_json)
+        return _run("provision", run, targets, change, proved=level is not None, as_json=as_json)
 
 
 def remove(
@@ -161,21 +161,21 @@ def remove(
 ) -> int:
     """``invoke remove``."""
     fleet = open_fleet(selection, connection, force=force)
-    members = members_of(fleet, selection)
+    targets = targets_of(fleet, selection)
     if not check:
         refuse_unasked("`remove` takes layers off hosts", yes=change.yes, as_json=as_json)
-    removal = fleet.removal(members)
+    removal = fleet.removal(targets)
     for sentence in removal.notes:
         warn(sentence)
     if check:
-        return _plan(fleet, members, connection, goal=removal, then="remove", as_json=as_json)
-    password, audience = _password(connection, change, members), _audience(as_json=as_json)
-    change = _agreed(fleet, members, change, password, goal=removal, removes=True, as_json=as_json)
+        return _plan(fleet, targets, connection, goal=removal, then="remove", as_json=as_json)
+    password, audience = _password(connection, change, targets), _audience(as_json=as_json)
+    change = _agreed(fleet, targets, change, password, goal=removal, removes=True, as_json=as_json)
 
-    def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
+    def run(chosen: Targets, agreed: ChangeOptions) -> RunResults[Outcome]:
         return fleet.remove(chosen, removal, change=agreed, password=password, audience=audience)
 
-    return _run("remove", run, members, change, as_json=as_json)
+    return _run("remove", run, targets, change, as_json=as_json)
 
 
 def rollback(
@@ -190,29 +190,29 @@ def rollback(
 ) -> int:
     """``invoke rollback``; ``to`` is a stack, or how a release's date or digest begins."""
     fleet = open_fleet(selection, connection, force=force)
-    members = members_of(fleet, selection)
-    ways = fleet.ways_back(members, to)
+    targets = targets_of(fleet, selection)
+    ways = fleet.ways_back(targets, to)
     if ways.errors or ways.untouched:
-        return _refuse(ways, members, to, as_json=as_json)
+        return _refuse(ways, targets, to, as_json=as_json)
     for sentence in intents(ways.values):
         warn(sentence)
-    members = replace(members, chosen=tuple(way.back for way in ways.values))
+    targets = replace(targets, chosen=tuple(way.back for way in ways.values))
     if check:
-        return _plan(fleet, members, connection, then="rollback", as_json=as_json)
-    password, audience = _password(connection, change, members), _audience(as_json=as_json)
-    change = _agreed(fleet, members, change, password, as_json=as_json)
+        return _plan(fleet, targets, connection, then="rollback", as_json=as_json)
+    password, audience = _password(connection, change, targets), _audience(as_json=as_json)
+    change = _agreed(fleet, targets, change, password, as_json=as_json)
 
-    def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
+    def run(chosen: Targets, agreed: ChangeOptions) -> RunResults[Outcome]:
         return fleet.rollback(chosen, to=to, change=agreed, password=password, audience=audience)
 
-    return _run("rollback", run, members, change, as_json=as_json)
+    return _run("rollback", run, targets, change, as_json=as_json)
 
 
 def reach(
     verb: str,
     goal: Goal,
     fleet: Fleet,
-    members: Members,
+    targets: Targets,
     *,
     connection: ConnectionOptions,
     change: ChangeOptions,
@@ -225,20 +225,20 @@ def reach(
     """A role's own verb that brings hosts to a goal; see ``Fleet.reach``. ``again`` are its options, as they are typed
     after a ``check``."""
     if check:
-        return _plan(fleet, members, connection, goal=goal, then=verb, more=again, as_json=as_json)
-    password, audience = _password(connection, change, members), _audience(as_json=as_json)
+        return _plan(fleet, targets, connection, goal=goal, then=verb, more=again, as_json=as_json)
+    password, audience = _password(connection, change, targets), _audience(as_json=as_json)
 
-    def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
+    def run(chosen: Targets, agreed: ChangeOptions) -> RunResults[Outcome]:
         return fleet.reach(
             verb, chosen, goal, files=files, options=options, change=agreed, password=password, audience=audience
         )
 
-    return _run(verb, run, members, change, as_json=as_json)
+    return _run(verb, run, targets, change, as_json=as_json)
 
 
 def _agreed(
     fleet: Fleet,
-    members: Members,
+    targets: Targets,
     change: ChangeOptions,
     password: Secret | None,
     *,
@@ -254,25 +254,25 @@ def _agreed(
     if saved:
         plans = [HostPlan(plan) for plan in saved.values()]
     else:
-        _say(f"planning for {count(len(members), 'host')}, to ask before anything is disturbed")
+        _say(f"planning for {count(len(targets), 'host')}, to ask before anything is disturbed")
         try:
-            plans = list(fleet.plan(members, goal=goal, password=password).values)
+            plans = list(fleet.plan(targets, goal=goal, password=password).values)
         except KeyboardInterrupt as error:
             raise Declined("stopped: nothing was changed", INTERRUPTED) from error
-    local = {member.name for member in members if member.host.local}
+    local = {target.name for target in targets if target.host.local}
     consequences = list(of_plans(plans, change, force=fleet.force, local=local))
     gone = [each for each in plans if removes and each.plan.roles and not each.plan.refusals]
     if gone:
         roles = dict.fromkeys(role.role for each in gone for role in each.plan.roles)
         consequences.insert(0, f"removes {', '.join(roles)} from {counted(each.host for each in gone)}")
-    ask(consequences, len(members))
+    ask(consequences, len(targets))
     return replace(change, yes=any(each.losses for each in plans))  # what was shown was agreed to, and no more
 
 
 def _run(
     verb: str,
-    run: Callable[[Members, ChangeOptions], RunResults[Outcome]],
-    members: Members,
+    run: Callable[[Targets, ChangeOptions], RunResults[Outcome]],
+    targets: Targets,
     change: ChangeOptions,
     *,
     proved: bool = False,
@@ -282,9 +282,9 @@ def _run(
     good, ask at a terminal, and go on with those hosts, and those that were not started; the exit status."""
     began = time.monotonic()
     ended = shown(
-        lambda: run(members, change),
+        lambda: run(targets, change),
         lambda ended: show_outcomes(
-            verb, members, ended, proved=proved, took_s=time.monotonic() - began, as_json=as_json
+            verb, targets, ended, proved=proved, took_s=time.monotonic() - began, as_json=as_json
         ),
     )
     asked = {error.host for error in ended.results.errors if isinstance(error, Unanswered)}
@@ -293,7 +293,7 @@ def _run(
     names = asked.union(ended.results.untouched)
     if not says_yes(f"Shall {', '.join(sorted(asked))} lose that?"):
         return ended.status
-    again = replace(members, chosen=tuple(member for member in members if member.name in names))
+    again = replace(targets, chosen=tuple(target for target in targets if target.name in names))
     began = time.monotonic()
     more = shown(
         lambda: run(again, replace(change, yes=True)),
@@ -302,7 +302,7 @@ def _run(
     return worst([more.status, *(error.exit_status for error in ended.results.errors if error.host not in asked)])
 
 
-def _refuse(ways: Results[WayBack], members: Members, to: str, *, as_json: bool) -> int:
+def _refuse(ways: Results[WayBack], targets: Targets, to: str, *, as_json: bool) -> int:
     """One host that cannot go back keeps all of them where they are."""
     if as_json:
         left = {"untouched": list(ways.names), "stopped_because": ALL_OR_NONE}
@@ -310,22 +310,22 @@ def _refuse(ways: Results[WayBack], members: Members, to: str, *, as_json: bool)
     show_errors(ways.errors)
     warn(ALL_OR_NONE)
     if (able := [way.now.name for way in ways.values]) and not as_json:
-        show_next(console.make_console(), "rollback", able, members, sh(" --to %s", to) if to else "")
+        show_next(console.make_console(), "rollback", able, targets, sh(" --to %s", to) if to else "")
     return FAILED
 
 
-def _saved_plans(fleet: Fleet, members: Members, file: str) -> Mapping[str, Plan]:
+def _saved_plans(fleet: Fleet, targets: Targets, file: str) -> Mapping[str, Plan]:
     """The plans of a file of ``plan --out``, by host, signed where the site asks for that."""
     from hostwright.apply.saved import savedplans
 
-    return savedplans.load_for(members.by_name, expanded(file), _signing(fleet, members).signers)
+    return savedplans.load_for(targets.by_name, expanded(file), _signing(fleet, targets).signers)
 
 
-def _signing(fleet: Fleet, members: Members) -> Signing:
+def _signing(fleet: Fleet, targets: Targets) -> Signing:
     """Whether plans for these hosts are signed, and by whom."""
     from hostwright.apply.saved.signing import signing_of
 
-    return signing_of((member.host for member in members), fleet.site.root)
+    return signing_of((target.host for target in targets), fleet.site.root)
 
 
 def _audience(*, as_json: bool) -> Audience:
@@ -335,9 +335,9 @@ def _audience(*, as_json: bool) -> Audience:
     return run_audience(as_json=as_json)
 
 
-def _password(connection: ConnectionOptions, change: ChangeOptions, members: Members) -> Secret | None:
+def _password(connection: ConnectionOptions, change: ChangeOptions, targets: Targets) -> Secret | None:
     """The sudo password, prompted for once the options are known to be valid. Raises ``InputError``."""
-    change.rollout.limits(len(members))
+    change.rollout.limits(len(targets))
     return ask_password(connection)
 
 

@@ -11,7 +11,7 @@ from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import ask, can_ask, of_decisions, refuse_unasked, reinstalled
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet, refuse_strangers
+from hostwright.cli.opening import ask_password, level_of, open_fleet, refuse_strangers, targets_of
 from hostwright.cli.verbs.runs import check_timeline, drawn
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt
@@ -46,13 +46,13 @@ def rebuild(
     if first == "reinstall" and not check:
         refuse_unasked(_WIPES, yes=change.yes, as_json=as_json)
     fleet = open_fleet(selection, connection, force=force)
-    members = members_of(fleet, selection)
-    change.rollout.limits(len(members))  # mistakes are reported before anybody types a password
+    targets = targets_of(fleet, selection)
+    change.rollout.limits(len(targets))  # mistakes are reported before anybody types a password
     password = ask_password(connection)
     if check:
         decisions = shown(
-            lambda: fleet.decide(members, first, change=change, password=password),
-            lambda decisions: show_decisions(members, decisions, start=first, as_json=as_json),
+            lambda: fleet.decide(targets, first, change=change, password=password),
+            lambda decisions: show_decisions(targets, decisions, start=first, as_json=as_json),
         )
         return _status(decisions)
 
@@ -68,9 +68,9 @@ def rebuild(
         began_s = time.monotonic()
         rebuilt = shown(
             lambda: fleet.rebuild(
-                members, first, change=change, password=password, audience=audience, decided=decided, prove=level
+                targets, first, change=change, password=password, audience=audience, decided=decided, prove=level
             ),
-            lambda rebuilt: show_rebuilt(members, rebuilt, took_s=time.monotonic() - began_s, as_json=as_json),
+            lambda rebuilt: show_rebuilt(targets, rebuilt, took_s=time.monotonic() - began_s, as_json=as_json),
         )
     return rebuilt.status
 
@@ -83,7 +83,7 @@ def rebuild_report(selection: Selection, *, since: str = "", as_json: bool = Fal
     if not selection.hosts:
         refuse_strangers(fleet)
     else:
-        wanted = members_of(fleet, selection).by_name
+        wanted = targets_of(fleet, selection).by_name
         rebuilds = tuple(record for record in rebuilds if record.host in wanted)
     if as_json:
         print_document("times", report.document(rebuilds))

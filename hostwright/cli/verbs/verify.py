@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
+from hostwright.cli.opening import ask_password, level_of, open_fleet, targets_of
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import check_files, put
 from hostwright.cli.views.shared import print_document, show_led, show_next
@@ -18,7 +18,7 @@ from hostwright.common.errors import led, worst
 from hostwright.common.userpaths import STDOUT
 
 if TYPE_CHECKING:
-    from hostwright.fleet import Fleet, Members, RunResults
+    from hostwright.fleet import Fleet, RunResults, Targets
     from hostwright.prove.model import Level
     from hostwright.prove.proving import Proved, ProveOptions
     from hostwright.verify.verdict import Verdict
@@ -35,22 +35,22 @@ def verify(
     """``invoke verify``; then, where ``prove`` names a level, the proofs of that level."""
     level = level_of(prove)
     fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
+    targets = targets_of(fleet, selection)
     if level is not None:
-        return _verify_and_prove(fleet, members, connection, level, details=details, as_json=as_json)
+        return _verify_and_prove(fleet, targets, connection, level, details=details, as_json=as_json)
     password = ask_password(connection)
     began_s = time.monotonic()
     ended = shown(
-        lambda: fleet.verify(members, password=password, audience=run_audience(as_json=as_json)),
+        lambda: fleet.verify(targets, password=password, audience=run_audience(as_json=as_json)),
         lambda ended: show_verdicts(
-            members, ended.results, details=details, took_s=time.monotonic() - began_s, as_json=as_json
+            targets, ended.results, details=details, took_s=time.monotonic() - began_s, as_json=as_json
         ),
     )
     return ended.status
 
 
 def _verify_and_prove(
-    fleet: Fleet, members: Members, connection: ConnectionOptions, level: Level, *, details: bool, as_json: bool
+    fleet: Fleet, targets: Targets, connection: ConnectionOptions, level: Level, *, details: bool, as_json: bool
 ) -> int:
     """Two runs, one after the other, of the same hosts; what is wrong with a layer keeps its own proofs from running.
     The exit status is the worse one."""
@@ -59,7 +59,7 @@ def _verify_and_prove(
     from hostwright.prove.reports.table import show_proofs
 
     options = ProveOptions(level)
-    check_names(members, options)  # before any host is asked
+    check_names(targets, options)  # before any host is asked
     password, audience = ask_password(connection), run_audience(as_json=as_json)
     began_s, verified_s = time.monotonic(), 0.0
 
@@ -67,19 +67,19 @@ def _verify_and_prove(
         nonlocal verified_s
         verified_s = time.monotonic() - began_s
         if not as_json:
-            show_verdicts(members, ended.results, details=details, then_proofs=True, took_s=verified_s, as_json=False)
+            show_verdicts(targets, ended.results, details=details, then_proofs=True, took_s=verified_s, as_json=False)
 
     def show(proved: Proved) -> None:
         if as_json:
-            show_verdicts(members, ended.results, proofs=document(proved.fleet), as_json=True)
+            show_verdicts(targets, ended.results, proofs=document(proved.fleet), as_json=True)
         else:
             out = console.make_console()
             out.print()
-            out.print(console.with_sums(show_proofs(proved.fleet, details=len(members) == 1, columns=out.width)))
-            conclude(members, ended.results, "checks of ", unproved=_failed(proved), took_s=verified_s)
+            out.print(console.with_sums(show_proofs(proved.fleet, details=len(targets) == 1, columns=out.width)))
+            conclude(targets, ended.results, "checks of ", unproved=_failed(proved), took_s=verified_s)
 
-    ended = shown(lambda: fleet.verify(members, password=password, audience=audience), show_first)
-    proved = shown(lambda: fleet.prove(members, options, password=password, audience=audience), show)
+    ended = shown(lambda: fleet.verify(targets, password=password, audience=audience), show_first)
+    proved = shown(lambda: fleet.prove(targets, options, password=password, audience=audience), show)
     return worst([ended.status, proved.status])
 
 
@@ -111,23 +111,23 @@ def prove(
 
     check_files(outputs.files, as_json=as_json)
     fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
+    targets = targets_of(fleet, selection)
     quiet = as_json or STDOUT in outputs.files.values()
 
     def show(proved: Proved) -> None:
         if as_json:
             print_document("prove", document(proved.fleet))
         elif not quiet:
-            out, every = console.make_console(), details or len(members) == 1
+            out, every = console.make_console(), details or len(targets) == 1
             out.print(console.with_sums(show_proofs(proved.fleet, details=every, columns=out.width)))
             if failed := _failed(proved):
-                show_next(out, "doctor", failed, members)
+                show_next(out, "doctor", failed, targets)
             leads = {host.host: led(host.lead, "prove") for host in proved.fleet.hosts if host.status == "unread"}
             for then in dict.fromkeys(filter(None, leads.values())):
-                show_led(out, then[0], [host for host in leads if leads[host] == then], members, then[1])
+                show_led(out, then[0], [host for host in leads if leads[host] == then], targets, then[1])
 
     password, audience = ask_password(connection), run_audience(as_json=quiet)
-    proved = shown(lambda: fleet.prove(members, options, password=password, audience=audience), show)
+    proved = shown(lambda: fleet.prove(targets, options, password=password, audience=audience), show)
     for name, file in outputs.files.items():
         put(file, _render(name, proved), name)
     return proved.status

@@ -13,7 +13,7 @@ from hostwright.apply.rollout.rollout import Interrupted, Results, on_each
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.errors import HostError, InputError
 from hostwright.common.text import count, printable, shown_bytes
@@ -61,13 +61,13 @@ def audit(
     if older < 0:
         raise InputError(f"expected a number of days, found {older}", "--older")
     fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
+    targets = targets_of(fleet, selection)
     password = ask_password(connection)
     connections = Connections(password)
     scanners: dict[str, str] = {}
 
     def look(name: str) -> tuple[str, ImageFacts]:
-        with connections.connect(members.by_name[name]) as shell:
+        with connections.connect(targets.by_name[name]) as shell:
             answers = ask(shell, (LOOK, SCANNERS_THERE) if scan else (LOOK,))
         facts = read_look(answers)
         if facts.trouble:
@@ -81,14 +81,14 @@ def audit(
         return scan_images(
             images,
             scanners,
-            lambda name: again.connect(members.by_name[name]),
+            lambda name: again.connect(targets.by_name[name]),
             again.close,
             lambda line: quiet.print(Text(printable(line))),
         )
 
     def work() -> _Looked:
         try:
-            results = on_each([member.name for member in members], look, stop=connections.close)
+            results = on_each([target.name for target in targets], look, stop=connections.close)
         except Interrupted as stop:
             stop.ended = _Looked(stop.results, None)
             raise

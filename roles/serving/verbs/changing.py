@@ -13,7 +13,7 @@ from hostwright.apply.rollout.goals import OnlyStates
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import agree, answered
-from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import AS_DESIRED, InputError
 from hostwright.common.input.nearest import suggestion
@@ -161,14 +161,14 @@ def _host_of(fleet: Fleet, selection: Selection, name: str, *, new: bool = False
     if not name:
         raise InputError("name the model, such as --name mnist", "--name")
     every = [host.name for host in fleet.select(selection.hosts or "all", usable=False)]
-    members = [member for host in every for member in fleet.members(host)]
+    targets = [target for host in every for target in fleet.targets(host)]
     held = {
-        member.name: space
-        for member in members
-        for space in declared_of(member)
+        target.name: space
+        for target in targets
+        for space in declared_of(target)
         if space.name == name and space.entry.kind == "serving"
     }
-    able = [member.name for member in members if ROLE in {role.name for role in member.roles}]
+    able = [target.name for target in targets if ROLE in {role.name for role in target.roles}]
     chosen = list(held) or (able if new else [])
     if selection.hosts and new and len(every) == 1:
         chosen = every
@@ -176,7 +176,7 @@ def _host_of(fleet: Fleet, selection: Selection, name: str, *, new: bool = False
         if new:
             sentence = "no host has the role serving: add workspaces and serving to a host's hostwright_roles"
             raise InputError(sentence, "hostwright_roles")
-        known = sorted({space.name for member in members for space in declared_of(member) if space.entry.versions})
+        known = sorted({space.name for target in targets for space in declared_of(target) if space.entry.versions})
         raise InputError(f"no model {name!r}; {suggestion(name, known)}", "--name")
     if len(chosen) > 1:
         raise InputError(f"several hosts can serve it ({', '.join(chosen)}): name one with --host", "--host")
@@ -248,7 +248,7 @@ def _bring(
 ) -> int:
     """Bring the files to the host, where it lacks them."""
     name, version, model = what
-    members = members_of(fleet, Selection(host, selection.inventory, selection.var))
+    targets = targets_of(fleet, Selection(host, selection.inventory, selection.var))
     with tempfile.TemporaryDirectory(prefix="hostwright-model-") as folder:
         archive = Path(folder) / "model.tar"
         artifact = pack(model, name, version, archive)
@@ -256,7 +256,7 @@ def _bring(
             "serve.up",
             OnlyStates(ROLE, (ModelBrought(name, version, model.digest, artifact),), {artifact.name: artifact}),
             fleet,
-            members,
+            targets,
             connection=connection,
             change=ChangeOptions(),
             files={artifact.name: archive},
@@ -267,8 +267,8 @@ def _bring(
 
 def _comparable(fleet: Fleet, host: str, connection: ConnectionOptions, space: Workspace, version: int) -> None:
     """Raise ``InputError`` where clients of the live version would get errors from the new one."""
-    (member,) = fleet.members(host)
-    with Connections(ask_password(connection)).connect(member) as shell:
+    (target,) = fleet.targets(host)
+    with Connections(ask_password(connection)).connect(target) as shell:
         problem = signatures_differ(shell, space, version)
     if problem:
         raise InputError(f"{problem}; with --force it becomes the live one all the same", "--version")

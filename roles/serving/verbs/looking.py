@@ -48,7 +48,7 @@ def show_list(selection: Selection, connection: ConnectionOptions, *, as_json: b
         selection,
         connection,
         LOOK,
-        lambda member, facts: rows_of(member.name, declared_of(member), read_look(facts)),
+        lambda target, facts: rows_of(target.name, declared_of(target), read_look(facts)),
         COLUMNS,
         what="models",
         trouble=trouble_of,

@@ -40,7 +40,7 @@ class Run:
             fleet = Fleet.load(site=Site(self.root))
             change = ChangeOptions(rollout=self.rollout, spread=Spread("dask", self.scheduler))
             self.ended = fleet.provision(
-                fleet.members(self.hosts), change=change, audience=Audience.of(self.seen.append)
+                fleet.targets(self.hosts), change=change, audience=Audience.of(self.seen.append)
             )
         except BaseException as error:  # noqa: BLE001 - looked at by the test
             self.error = error

@@ -16,7 +16,7 @@ from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, Refused, Unanswered
-from hostwright.fleet import Members
+from hostwright.fleet import Targets
 from hostwright.plan.host.release import Run
 
 
@@ -34,13 +34,13 @@ def run(
     monkeypatch.setattr("sys.stderr", Terminal())
     monkeypatch.setattr(changes, "show_outcomes", lambda *_, **__: None)
 
-    def once(members: Members, change: ChangeOptions) -> RunResults[Outcome]:
-        calls.append((tuple(member.name for member in members), change.yes))
+    def once(targets: Targets, change: ChangeOptions) -> RunResults[Outcome]:
+        calls.append((tuple(target.name for target in targets), change.yes))
         failed = () if change.yes else errors
         return RunResults("run", Results((), failed), 1 if failed else 0)
 
     chosen: Any = tuple(SimpleNamespace(name=name) for name in ("gpu01", "gpu02"))
-    status = changes._run("provision", once, Members(chosen), ChangeOptions(), as_json=as_json)
+    status = changes._run("provision", once, Targets(chosen), ChangeOptions(), as_json=as_json)
     return status, calls
 
 

@@ -83,13 +83,13 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         return Results(made.plans, ())
 
     def changed(name: str) -> Callable[..., Any]:
-        def run(_self: Any, _members: Any, *_: Any, change: ChangeOptions | None = None, **__: Any) -> Any:
+        def run(_self: Any, _targets: Any, *_: Any, change: ChangeOptions | None = None, **__: Any) -> Any:
             made.done.append((name, bool(change and change.yes)))
             return SimpleNamespace(results=Results((), ()), status=0, run="run")
 
         return run
 
-    def rebuilt(_self: Any, _members: Any, *_: Any, change: ChangeOptions, decided: Any, **__: Any) -> Any:
+    def rebuilt(_self: Any, _targets: Any, *_: Any, change: ChangeOptions, decided: Any, **__: Any) -> Any:
         decided(Decisions(made.decisions))
         made.done.append(("rebuild", change.yes))
         return SimpleNamespace(status=0)

@@ -75,7 +75,7 @@ def fleet_of(root: Path, hosts: Mapping[str, Mapping[str, Any]] | None = None, *
 def brief_of(fleet: Fleet, change: ChangeOptions = UNBOUNDED) -> Brief:
     """The brief of a run on a fleet."""
     work = Work(
-        fleet, fleet.members("all").by_name, Connections(), RUN, lambda _: None, Event(), change, verb="provision"
+        fleet, fleet.targets("all").by_name, Connections(), RUN, lambda _: None, Event(), change, verb="provision"
     )
     return brief(work, (), pack(fleet))
 

@@ -7,7 +7,7 @@ import time
 from hostwright.apply.commands.remote import LIMIT_S, RemoteCommand
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.views.reaching.commands import command_audience, show_commands
 from hostwright.common import durations
 from hostwright.common.errors import InputError
@@ -33,11 +33,11 @@ def run(
         raise InputError("goes with --root alone: without it, locks of hosts do not matter", "--force")
     command = RemoteCommand(words, root, _limit_s(timeout))
     fleet = open_fleet(selection, connection, force=force)
-    members = members_of(fleet, selection, outside=True)
+    targets = targets_of(fleet, selection, outside=True)
     password = ask_password(connection) if root else None
     began_s = time.monotonic()
-    ended = fleet.run(members, command, change=change, password=password, audience=command_audience())
-    show_commands(command, ended, members, took_s=time.monotonic() - began_s, as_json=as_json)
+    ended = fleet.run(targets, command, change=change, password=password, audience=command_audience())
+    show_commands(command, ended, targets, took_s=time.monotonic() - began_s, as_json=as_json)
     return ended.status
 
 

@@ -56,15 +56,15 @@ def test_what_cannot_be_meant(spread, sentence):
 def test_the_options_are_recorded_and_taken_up_again(tmp_path: Path):
     fleet = fleet_of(tmp_path / "site")
     change = ChangeOptions(spread=Spread("dask", "tls://a:1"))
-    given = RunOptions.of(fleet, fleet.members("all"), change)
+    given = RunOptions.of(fleet, fleet.targets("all"), change)
     assert given.recorded() == {"hosts": "all", "executor": "dask", "scheduler": "tls://a:1"}
     assert given.change == change
-    assert "executor" not in RunOptions.of(fleet, fleet.members("all")).recorded()
+    assert "executor" not in RunOptions.of(fleet, fleet.targets("all")).recorded()
 
 
 def test_this_machine_needs_nothing(tmp_path: Path):
     fleet = fleet_of(tmp_path / "site")
-    with hired(fleet, fleet.members("all"), Spread(), None, proves=True) as hire:
+    with hired(fleet, fleet.targets("all"), Spread(), None, proves=True) as hire:
         assert hire is None
 
 
@@ -73,7 +73,7 @@ def test_proofs_are_run_from_this_machine(tmp_path: Path):
     spread = Spread("dask", "tls://a:1")
     with (
         pytest.raises(InputError, match=r"--prove: proofs are run from this machine"),
-        hired(fleet, fleet.members("all"), spread, None, proves=True),
+        hired(fleet, fleet.targets("all"), spread, None, proves=True),
     ):
         pass
 
@@ -82,7 +82,7 @@ def test_a_cluster_that_is_not_there_ends_the_run_before_it_is_recorded(tmp_path
     fleet = fleet_of(tmp_path / "site")
     change = ChangeOptions(spread=Spread("dask", f"tcp://127.0.0.1:{free_port()}"))
     with pytest.raises(InputError, match="no scheduler is at"):
-        fleet.provision(fleet.members("all"), change=change)
+        fleet.provision(fleet.targets("all"), change=change)
     assert not (state / "runs").exists()
 
 
@@ -98,7 +98,7 @@ from hostwright.fleet import Fleet
 from hostwright.plan.roles.site import Site
 fleet = Fleet.load(site=Site(Path(sys.argv[1])))
 try:
-    with hired(fleet, fleet.members("all"), Spread("dask", "tls://a:1"), None):
+    with hired(fleet, fleet.targets("all"), Spread("dask", "tls://a:1"), None):
         pass
 except InputError as error:
     print(error, error.exit_status)

@@ -14,7 +14,7 @@ from hostwright.apply.journal.writing import Journal
 from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions, RunOptions, resume
 from hostwright.common.errors import InputError
 from hostwright.common.secret import Secret
-from hostwright.plan.member import Roster
+from hostwright.plan.targets import Roster
 from hostwright.transport import Options
 
 
@@ -42,16 +42,16 @@ FULL = RunOptions(
 
 
 def test_options_that_were_not_given_are_not_recorded(roster: Roster) -> None:
-    members = roster.members("gpu01,gpu02")
-    assert RunOptions.of(roster, members).recorded() == {"hosts": "gpu01,gpu02"}
-    assert RunOptions.of(roster, members).recorded(to="", boot="disk") == {"hosts": "gpu01,gpu02", "boot": "disk"}
+    targets = roster.targets("gpu01,gpu02")
+    assert RunOptions.of(roster, targets).recorded() == {"hosts": "gpu01,gpu02"}
+    assert RunOptions.of(roster, targets).recorded(to="", boot="disk") == {"hosts": "gpu01,gpu02", "boot": "disk"}
 
 
 def test_every_option_of_a_run_is_recorded(roster: Roster) -> None:
     settings = {"cuda_keep_repository": "false", "stack": "tensorflow-2.9"}
     whole = Roster.load(roster.path, settings=settings, options=Options(host_keys="accept-new"), force=True)
     change = ChangeOptions(drain=True, no_reboot=True, rollout=RolloutOptions("1", "10%", "2"))
-    found = RunOptions.of(whole, whole.members("all", ["base", "cuda"]), change)
+    found = RunOptions.of(whole, whole.targets("all", ["base", "cuda"]), change)
     assert found == FULL
     assert found.change == change
     assert json.loads(json.dumps(found.recorded()))["var"] == list(FULL.var)

@@ -78,8 +78,8 @@ def client() -> Client:
 def crew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: Client) -> Iterator[ClusterCrew]:
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
     fleet = fleet_of(tmp_path / "site")
-    members = fleet.members("all")
-    work = Work(fleet, members.by_name, Connections(), RUN, lambda _: None, Flag(), UNBOUNDED, verb="provision")
+    targets = fleet.targets("all")
+    work = Work(fleet, targets.by_name, Connections(), RUN, lambda _: None, Flag(), UNBOUNDED, verb="provision")
     archive = pack(fleet)
     cluster = Cluster(cast("Any", client), ADDRESS, Demands(this_machine()), archive, (), None)
     crew = ClusterCrew(cluster, brief(work, (), archive), work)

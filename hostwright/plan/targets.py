@@ -1,7 +1,7 @@
 """An inventory's hosts, each with the stack, roles and variables that are wanted of it.
 
 ``hostwright.fleet.Fleet`` is a ``Roster`` that can also change its hosts. Variables about draining, the BMC or the
-installation of a host are not read here but where they are used, from ``member.host``.
+installation of a host are not read here but where they are used, from ``target.host``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Member:
+class TargetHost:
     """One host with everything that is wanted of it."""
 
     host: Host
@@ -141,7 +141,7 @@ class Member:
         """The files among them that are not the vendor's own but stand-ins of the lab."""
         return tuple(artifact.file for artifact in self.artifacts if artifact.stand_in)
 
-    def having(self, stack: Stack) -> Member:
+    def having(self, stack: Stack) -> TargetHost:
         """The host with a stack that it had, without the roles of which that says nothing: it had none of them then."""
         roles, of_host = (
             tuple(role for role in roles if role.section is None or role.name in stack.sections)
@@ -166,28 +166,28 @@ class _Ordered:
 
 
 @dataclass(frozen=True)
-class Members(Sequence[Member]):
+class Targets(Sequence[TargetHost]):
     """The selected hosts, in the inventory's order, and what selected them."""
 
-    chosen: tuple[Member, ...]
+    chosen: tuple[TargetHost, ...]
     pattern: str = ""
     roles: tuple[str, ...] = ()  #: the roles to which they were narrowed (``--roles``); empty: all
     notes: tuple[str, ...] = ()  #: variables of theirs that look like a role's and are not read
 
     @overload
-    def __getitem__(self, index: int) -> Member: ...
+    def __getitem__(self, index: int) -> TargetHost: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Member, ...]: ...
-    def __getitem__(self, index: int | slice) -> Member | tuple[Member, ...]:
+    def __getitem__(self, index: slice) -> tuple[TargetHost, ...]: ...
+    def __getitem__(self, index: int | slice) -> TargetHost | tuple[TargetHost, ...]:
         return self.chosen[index]
 
     def __len__(self) -> int:
         return len(self.chosen)
 
     @cached_property
-    def by_name(self) -> dict[str, Member]:
+    def by_name(self) -> dict[str, TargetHost]:
         """Each host by its inventory name."""
-        return {member.name: member for member in self.chosen}
+        return {target.name: target for target in self.chosen}
 
 
 class Roster:
@@ -316,7 +316,7 @@ class Roster:
         if refusals:
             raise InputErrors([InputError(str(refusal), f"stack {stack.name}") for refusal in refusals])
 
-    def members(self, pattern: str, roles: Sequence[str] = ()) -> Members:
+    def targets(self, pattern: str, roles: Sequence[str] = ()) -> Targets:
         """The selected hosts, each with its stack and variables; ``roles`` narrows what is wanted of them.
 
         ``pattern`` is as after ``--hosts``: ``gpu01,gpu[03-09],@rack3,!gpu05``. Raises ``InputErrors`` with every
@@ -324,13 +324,13 @@ class Roster:
         """
         chosen = self._chosen(roles)
         mistakes = Mistakes()
-        members: list[Member] = []
+        targets: list[TargetHost] = []
         hosts = self.select(pattern)
         for host in hosts:
             with mistakes:
-                members.append(self.member(host, chosen))
+                targets.append(self.target(host, chosen))
         mistakes.refuse()
-        return Members(tuple(members), pattern, tuple(roles), strangers_noted(hosts, self.binder))
+        return Targets(tuple(targets), pattern, tuple(roles), strangers_noted(hosts, self.binder))
 
     def select(self, pattern: str, *, usable: bool = True) -> list[Host]:
         """The selected hosts as the inventory has them; with ``usable=False``, also those that cannot be reached."""
@@ -348,20 +348,20 @@ class Roster:
                 raise InputError(f"there is no role {name!r}; {suggestion(name, known)}", "--roles")
         return frozenset(names or known)
 
-    def also(self, member: Member, names: Collection[str]) -> Member:
+    def also(self, target: TargetHost, names: Collection[str]) -> TargetHost:
         """The host with further roles that its list does not name, so that they can be removed."""
-        off = tuple(role for role in self.roles if role.name in names and role not in member.of_host)
+        off = tuple(role for role in self.roles if role.name in names and role not in target.of_host)
         if not off:
-            return member
-        bound = self.binder.bind([role.name for role in off], member.host)
+            return target
+        bound = self.binder.bind([role.name for role in off], target.host)
         return replace(
-            member,
-            roles=(*member.roles, *off),
-            of_host=(*member.of_host, *off),
-            variables={**member.variables, **bound},
+            target,
+            roles=(*target.roles, *off),
+            of_host=(*target.of_host, *off),
+            variables={**target.variables, **bound},
         )
 
-    def member(self, host: Host, chosen: frozenset[str] | None = None, *, check: bool = True) -> Member:
+    def target(self, host: Host, chosen: frozenset[str] | None = None, *, check: bool = True) -> TargetHost:
         """A host with its stack and variables, narrowed to the ``chosen`` roles; ``check`` also its variables that no
         role reads. Raises ``InputErrors``."""
         check_stack_variable(host, self._stacks, self.stack_dirs)
@@ -375,7 +375,7 @@ class Roster:
         variables = self.binder.bind([role.name for role in ordered.of_host], host)
         if check:
             self._check(host)
-        return Member(
+        return TargetHost(
             host, stack, ordered.planned, variables, self.options, self.force, ordered.every, self.templates,
             ordered.of_host, self.memory, self._packages(stack) if mirrored(variables) else None,
         )  # fmt: skip
@@ -409,7 +409,7 @@ class Roster:
 
     def examine(
         self,
-        member: Member,  # noqa: ARG002 - for those who know failures
+        target: TargetHost,  # noqa: ARG002 - for those who know failures
         shell: RootShell,  # noqa: ARG002
         units: Sequence[str] = (),  # noqa: ARG002
         clean: Callable[[str], str] = str,  # noqa: ARG002
