@@ -30,7 +30,7 @@ VAULT: ContextVar[VaultOptions] = ContextVar("VAULT")
 STRICT: ContextVar[bool] = ContextVar("STRICT", default=False)
 #: the command that is told of this call's run
 NOTIFY: ContextVar[str] = ContextVar("NOTIFY", default="")
-#: what commands that are advised (``cli.door.advice``) take over: the program that was called, its ``--site``, and, by
+#: what commands that are advised (``cli.shell.advice``) take over: the program that was called, its ``--site``, and, by
 #: their names, those options of the call that say which hosts it is about and how they are reached
 PROGRAM: ContextVar[str] = ContextVar("PROGRAM", default="invoke")
 SITE: ContextVar[str] = ContextVar("SITE", default="")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from hostwright import transport
 from hostwright.cli.arguments import STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
-from hostwright.cli.door.completion import names
-from hostwright.cli.door.unforeseen import FLEET, TYPED
+from hostwright.cli.shell.completion import names
+from hostwright.cli.shell.unforeseen import FLEET, TYPED
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError, Mistakes

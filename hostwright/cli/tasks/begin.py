@@ -24,7 +24,7 @@ def completion(_: Given, shell: str) -> int:
 
     hostwright completion zsh
     """
-    from hostwright.cli.door.completion.completing import SHELLS, script
+    from hostwright.cli.shell.completion.completing import SHELLS, script
     from hostwright.common.errors import InputError
     from hostwright.common.input.nearest import suggestion
 
