@@ -144,7 +144,7 @@ class Fleet(Roster):
         touched and counts as failed, one without a plan there is planned anew. With ``prove``, the proofs of that level
         are run on each host that is as desired; one whose proofs do not pass counts as failed. With ``change.spread``,
         the workers of a Dask cluster work on the hosts, and this machine decides and records."""
-        from hostwright.apply.executors.hiring import hired
+        from hostwright.apply.executors.choosing import executor_for
         from hostwright.apply.rollout.applying import apply_goal
 
         connections, accept = Connections(password), None
@@ -152,10 +152,10 @@ class Fleet(Roster):
             from hostwright.prove.proving import ProofsPass
 
             accept = ProofsPass.of(self, targets, prove, connections, audience)
-        with hired(self, targets, change.spread, password, proves=bool(prove)) as hire:
+        with executor_for(self, targets, change.spread, password, proves=bool(prove)) as open_executor:
             return apply_goal(
                 "provision", self, targets, connections, audience,
-                change=change, saved=saved, options={"prove": prove}, accept=accept, hire=hire,
+                change=change, saved=saved, options={"prove": prove}, accept=accept, open_executor=open_executor,
             )  # fmt: skip
 
     def resume(self, given: RunOptions, run: str = "") -> tuple[str, RunOptions]:
@@ -164,7 +164,7 @@ class Fleet(Roster):
 
         Workers of a cluster that still work on its hosts let go of them, and what they recorded goes into its journal.
         """
-        from hostwright.apply.executors.hiring import take_over_left
+        from hostwright.apply.executors.choosing import take_over_left
         from hostwright.apply.journal.selecting import resumable
         from hostwright.apply.rollout.options import resume
 

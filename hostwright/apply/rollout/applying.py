@@ -14,7 +14,7 @@ from typing import Protocol
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.delivery.sources.settings import FileSettings, read_file_settings
 from hostwright.apply.events import Emit, HostEnded, Note
-from hostwright.apply.executors.crew import Crew
+from hostwright.apply.executors.executor import HostExecutor
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.host.scheduling.durations import Durations
@@ -136,8 +136,8 @@ class Work:
         )
 
 
-class HiredCrew(Crew, Protocol):
-    """A crew that was hired for one run."""
+class RunExecutor(HostExecutor, Protocol):
+    """The executor of one run."""
 
     def cut(self) -> None:
         """Let go of every host at once: what runs on them goes on."""
@@ -145,7 +145,7 @@ class HiredCrew(Crew, Protocol):
 
 
 #: who works on the hosts of a run, while it lasts; the run's work is what is to be done
-Hire = Callable[[Work], AbstractContextManager[HiredCrew]]
+OpenExecutor = Callable[[Work], AbstractContextManager[RunExecutor]]
 #: what is still asked of a host that is as desired, before it counts as done; see ``Settings.accept``
 Accept = Callable[[Work, TargetHost, Holder | None], tuple[Acceptance, ...]]
 
@@ -163,18 +163,18 @@ def apply_goal(
     options: Mapping[str, object] | None = None,
     files: Mapping[str, Path] | None = None,
     accept: Accept | None = None,
-    hire: Hire | None = None,
+    open_executor: OpenExecutor | None = None,
 ) -> RunResults[Outcome]:
     """Bring hosts to a goal, as one run of ``verb``.
 
     A host whose goal raises a ``HostError`` is not touched, and counts as failed. ``saved`` are plans that were shown
     before: a host whose saved plan is stale is not touched. ``options`` are those of the verb alone, for the journal,
     ``files`` those of artifacts that no stack has. ``accept`` is asked of each host that is as desired: where it
-    raises ``NotAccepted``, the host has failed. ``hire`` gives the crew that works on them, by default this machine.
-    Raises ``InputError`` for limits that cannot be read, and ``Interrupted`` with these results after a second Ctrl-C;
-    errors of hosts are in the results.
+    raises ``NotAccepted``, the host has failed. ``open_executor`` gives the executor that works on them, by default
+    this machine. Raises ``InputError`` for limits that cannot be read, and ``Interrupted`` with these results after a
+    second Ctrl-C; errors of hosts are in the results.
     """
-    limits = change.rollout.limits(len(targets), most=len(targets) if hire else None)
+    limits = change.rollout.limits(len(targets), most=len(targets) if open_executor else None)
     given = RunOptions.of(roster, targets, change).recorded(**(options or {}))
     with (
         recorded(
@@ -203,18 +203,18 @@ def apply_goal(
             recording.journal.redactor.text,
         )
         try:
-            with hire(work) if hire else nullcontext() as crew:
+            with open_executor(work) if open_executor else nullcontext() as executor:
                 results = roll_out(
                     tuple(targets.by_name),
                     work,
                     limits=limits,
                     emit=recording.emit,
-                    stop=crew.cut if crew else connections.close,
-                    gently=lambda: stop_gently(stopping, recording.emit, then, handout),
-                    leave_alone=connections.leave_alone,
+                    stop=executor.cut if executor else connections.close,
+                    on_interrupt=lambda: stop_gently(stopping, recording.emit, then, handout),
+                    detach=connections.detach,
                     silent=recording.silence.hosts,
-                    unheard=connections.unheard,
-                    crew=crew,
+                    not_responding=connections.not_responding,
+                    executor=executor,
                 )
         except Interrupted as stop:
             stop.ended = RunResults(recording.record, stop.results, INTERRUPTED)

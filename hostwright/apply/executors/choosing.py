@@ -13,7 +13,7 @@ from hostwright.plan.targets import Roster, Targets
 
 if TYPE_CHECKING:
     from hostwright.apply.journal.reading import RunSummary
-    from hostwright.apply.rollout.applying import Hire
+    from hostwright.apply.rollout.applying import OpenExecutor
     from hostwright.common.secret import Secret
 
 PACKAGES = ("dask", "distributed")
@@ -21,9 +21,9 @@ PROVE = "proofs are run from this machine: provision without --prove, then run `
 
 
 @contextmanager
-def hired(
+def executor_for(
     roster: Roster, targets: Targets, spread: Spread, password: Secret | None, *, proves: bool = False
-) -> Iterator[Hire | None]:
+) -> Iterator[OpenExecutor | None]:
     """Who works on these hosts; ``None``: this machine. Raises ``InputError`` for a cluster that cannot, before any
     host is touched."""
     address = spread.cluster
@@ -33,10 +33,10 @@ def hired(
     if proves:
         raise InputError(PROVE, "--prove")
     with _needing_dask():
-        from hostwright.apply.executors.cluster.cluster import crew_of
+        from hostwright.apply.executors.cluster.cluster import executor_of
         from hostwright.apply.executors.cluster.fitness import opened
     with opened(address, roster, targets, password) as cluster:
-        yield partial(crew_of, cluster)
+        yield partial(executor_of, cluster)
 
 
 def take_over_left(run: RunSummary, roster: Roster, given: RunOptions) -> None:
