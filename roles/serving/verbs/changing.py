@@ -144,8 +144,8 @@ def down(
     if provision:
         without()  # a mistake is said before anybody is asked
         end = f"takes {what} off {host}"
-        told = [f"{end}: clients that ask for it get errors"]
-        agree(f"`serve.down` {end}", told, 1, yes=yes, as_json=as_json)
+        parts = [f"{end}: clients that ask for it get errors"]
+        agree(f"`serve.down` {end}", parts, 1, yes=yes, as_json=as_json)
     change = _Change(host, name, what, yes=provision)
     return _write(fleet, change, without, selection, connection, provision=provision, as_json=as_json)
 

@@ -106,8 +106,8 @@ def rebuild(
         )
     change.rollout.limits(len(boxed))
     anew = f"makes the SSH boxes on {counted(target.name for target in boxed)} anew"
-    told = [f"{anew}: what runs in them ends; files and host keys stay"]
-    agree(f"`images.rebuild` {anew}", told, len(boxed), yes=change.yes, as_json=as_json)
+    parts = [f"{anew}: what runs in them ends; files and host keys stay"]
+    agree(f"`images.rebuild` {anew}", parts, len(boxed), yes=change.yes, as_json=as_json)
     password = ask_password(connection)
     was = _looked_at(boxed, password)
     written(fleet.path, before, after)
