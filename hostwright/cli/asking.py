@@ -15,11 +15,11 @@ from rich.console import Group
 from hostwright.cli import console
 from hostwright.cli.console import Hanging
 from hostwright.common.errors import FAILED, INTERRUPTED, HostwrightError, InputError
+from hostwright.common.request import Request
 from hostwright.common.text import count, one_line
 from hostwright.inventory.patterns import counted
 
 if TYPE_CHECKING:
-    from hostwright.apply.rollout.options import ChangeOptions
     from hostwright.plan.planning import HostPlan
     from hostwright.rebuild.ways.ways import Decision
 
@@ -93,19 +93,17 @@ def ask(consequences: Iterable[str], hosts: int) -> None:
         raise Declined(f"the answer was not {YES}: nothing was changed")
 
 
-def of_plans(
-    plans: Iterable[HostPlan], change: ChangeOptions, *, force: bool, local: Collection[str] = ()
-) -> Iterator[str]:
+def of_plans(plans: Iterable[HostPlan], request: Request, *, local: Collection[str] = ()) -> Iterator[str]:
     """What is rebooted, whose work is ended, and what is lost for good. A host whose work keeps it from being changed
     (neither ``--drain`` nor ``--force``) is refused later, and nothing happens to it; a ``local`` one is not rebooted.
     """
     said: dict[str, list[str]] = {}
     for each in plans:
-        if each.plan.refusals or (each.busy and not (change.drain or force)):
+        if each.plan.refusals or (each.busy and not (request.drain or request.force)):
             continue
-        if each.plan.reboot and not change.no_reboot and each.host not in local:
+        if each.plan.reboot and not request.no_reboot and each.host not in local:
             said.setdefault(f"reboots {{}}: {_plain(each.plan.reboot)}", []).append(each.host)
-        if each.busy and force and not change.drain:
+        if each.busy and request.force and not request.drain:
             more = [f"{len(each.busy) - _NAMED} more"] if len(each.busy) > _NAMED else []
             users = ", ".join([*map(_plain, each.busy[:_NAMED]), *more])
             said.setdefault(f"ends work on {{}}: {users}", []).append(each.host)

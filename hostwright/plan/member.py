@@ -18,6 +18,7 @@ from hostwright.common.canonical import Same
 from hostwright.common.errors import Examination, Finding, InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.vault import Vault
+from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.common.templates import STANDARD
 from hostwright.inventory import Binder, Host, Inventory
@@ -138,6 +139,9 @@ class Member:
         return RootShell(session, password or self.host.become_password, self.host.sudo)
 
 
+REQUEST = Request()  #: all hosts at once, whatever fails; no work is drained, and hosts may reboot
+
+
 @dataclass(frozen=True, slots=True)
 class _Ordered:
     """The roles of hosts that name the same ones, in order."""
@@ -173,21 +177,16 @@ class Members(Sequence[Member]):
 
 
 class Roster:
-    """An inventory with the stacks and roles that its hosts use.
-
-    ``settings`` are variables that win over all others (``--var``), ``force`` means that running work may be disturbed.
-    """
+    """An inventory with the stacks and roles that its hosts use, as a request reads it."""
 
     def __init__(
         self,
         sources: Sequence[Path],
         inventory: Inventory,
         roles: tuple[Role, ...],
-        options: transport.Options,
+        request: Request,
         *,
         site: Site,
-        settings: Mapping[str, str] | None = None,
-        force: bool = False,
         vault: Vault | None = None,
     ):
         self.site = site
@@ -196,10 +195,8 @@ class Roster:
         self.path = inventories.identity_of(sources)  #: what identifies the inventory in records
         self.inventory = inventory
         self.roles = roles
-        self.options = options
-        self.settings = settings or {}
-        self.force = force
-        self.strict = False  #: whether variables that only look like a role's are mistakes, not notes
+        self.request = request
+        self.options = transport.Options(host_keys="accept-new" if request.accept_new else "strict")
         self._stacks: dict[str, Stack] = {}
         self.memory = Memory()  #: what is judged of its hosts
 
@@ -207,21 +204,20 @@ class Roster:
     def load(
         cls,
         path: Path | Sequence[Path] | None = None,
+        request: Request = REQUEST,
         *,
         site: Site | None = None,
-        settings: Mapping[str, str] | None = None,
-        options: transport.Options | None = None,
-        force: bool = False,
         vault: Vault | None = None,
         tell: Callable[[str], None] = lambda _: None,
         mistakes: Mistakes | None = None,
     ) -> Self:
         """Read the inventory of a site, or those at ``path``; ``tell`` hears of a program that is slow to answer.
 
-        Without ``site``, it is the one that the working directory is in (``Site.find``, ``Site.of``). ``settings`` are
-        variables that win over all others (``--var``). ``force`` means that running work may be disturbed or ended.
-        ``vault`` opens what is encrypted with Ansible Vault. Raises ``InputError`` with every mistake in every file;
-        with ``mistakes``, they are collected there, and what cannot be read is left out.
+        Without ``site``, it is the one that the working directory is in (``Site.find``, ``Site.of``). ``request`` has
+        the variables that win over all others (``var``), and whether unknown host keys are accepted; it is also the
+        request of each run on these hosts that is given no other. ``vault`` opens what is encrypted with Ansible Vault.
+        Raises ``InputError`` with every mistake in every file; with ``mistakes``, they are collected there, and what
+        cannot be read is left out.
         """
         named = (Path(path),) if isinstance(path, (str, Path)) else tuple(path or ())
         sources = tuple(source for place in named for source in inventories.sources_of(place))
@@ -231,13 +227,24 @@ class Roster:
         found = Mistakes() if mistakes is None else mistakes
         inventory, roles = Inventory({}, {}), tuple[Role, ...]()
         with found:
-            inventory = read(extra=settings or {}, vault=vault, tell=tell)
+            inventory = read(extra=request.variables(), vault=vault, tell=tell)
         with found:
             roles = discover(*chosen.role_packages)
         if mistakes is None:
             found.refuse()
-        sources, ways = sources or (chosen.inventory,), options or transport.Options()
-        return cls(sources, inventory, roles, ways, site=chosen, settings=settings, force=force, vault=vault)
+        return cls(sources or (chosen.inventory,), inventory, roles, request, site=chosen, vault=vault)
+
+    def request_of(self, members: Members, request: Request | None = None) -> Request:
+        """The request of a run on these hosts. What it says about reading the inventory is as it was read."""
+        own = self.request
+        return replace(
+            request or own,
+            hosts=members.pattern,
+            roles=",".join(members.roles),
+            var=own.var,
+            accept_new=own.accept_new,
+            force=own.force,
+        )
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -348,7 +355,7 @@ class Roster:
         role reads. Raises ``InputErrors``."""
         check_stack_variable(host, self._stacks, self.stack_dirs)
         stack = self.stack(self.stack_name(host))
-        slips = [*enabled_is_gone(host, self.roles), *(self.binder.strangers(host) if self.strict else ())]
+        slips = [*enabled_is_gone(host, self.roles), *(self.binder.strangers(host) if self.request.strict else ())]
         if slips:
             raise InputErrors(slips)
         named = (stack.name, named_roles(host, stack), chosen)
@@ -358,7 +365,7 @@ class Roster:
         if check:
             self._check(host)
         return Member(
-            host, stack, ordered.planned, variables, self.options, self.force, ordered.every, self.templates,
+            host, stack, ordered.planned, variables, self.options, self.request.force, ordered.every, self.templates,
             ordered.of_host, self.memory, self._packages(stack) if mirrored(variables) else None,
         )  # fmt: skip
 

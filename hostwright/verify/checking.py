@@ -128,7 +128,7 @@ class Checks:
         os.close(answers)
         self._orders: IO[str] = os.fdopen(self_orders, "w", encoding="utf-8")
         passwords = [password.reveal() for password in self._roster.vault.known]
-        self._orders.write(json.dumps({"settings": dict(self._roster.settings), "vault": passwords}) + "\n")
+        self._orders.write(json.dumps({"var": self._roster.request.var, "vault": passwords}) + "\n")
         self._orders.flush()
         self._reader = threading.Thread(target=self._read, args=(self_answers,), name="checks", daemon=True)
         self._reader.start()

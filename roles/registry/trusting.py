@@ -10,12 +10,12 @@ from rich.text import Text
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, open_fleet
 from hostwright.cli.views.shared import print_document
 from hostwright.common.errors import InputError
 from hostwright.common.places import write_whole
 from hostwright.common.quoting import sh
+from hostwright.common.request import Request
 from hostwright.common.text import printable
 from hostwright.fleet import Fleet
 from hostwright.inventory import definitions, load
@@ -30,10 +30,10 @@ _HEAD = (
 )
 
 
-def trust(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
+def trust(request: Request) -> int:
     """``registry.trust``. The hosts get it at their next provision."""
-    fleet = open_fleet(selection, connection)
-    hosts = fleet.select(selection.hosts) if selection.hosts else []
+    fleet = open_fleet(request)
+    hosts = fleet.select(request.hosts) if request.hosts else []
     if len(hosts) != 1:
         raise InputError("name the one host that has the registry, such as --host reg01", "--host")
     member = fleet.member(hosts[0])
@@ -45,7 +45,7 @@ def trust(selection: Selection, connection: ConnectionOptions, *, as_json: bool 
         sentence = f"has a certificate of yours ({v.certificate}): write the authority that signed it to {VARIABLE}"
         raise InputError(f"the registry on {member.name} {sentence}", "--host")
     path = _place(fleet)
-    with Connections(ask_password(connection)).connect(member) as shell:
+    with Connections(ask_password(request)).connect(member) as shell:
         failure = f"the registry's authority cannot be read (invoke provision --hosts {member.name} makes it)"
         text = shell.run(sh("cat -- %s", f"{STATE}/{AUTHORITY}"), timeout_s=30, failure=failure).stdout.decode("ascii")
     try:
@@ -54,7 +54,7 @@ def trust(selection: Selection, connection: ConnectionOptions, *, as_json: bool 
         raise InputError(f"{STATE}/{AUTHORITY}: {error}", member.name) from error
     _write(path, text)
     _refuse_overruled(fleet)
-    if as_json:
+    if request.json:
         print_document(
             "authority",
             {

@@ -23,15 +23,16 @@ from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
-from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RunOptions
+from hostwright.apply.rollout.limits import read_limits
 from hostwright.apply.rollout.recording import Audience, RunResults, recorded
 from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED, Interrupted, Results, roll_out
 from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Acceptance, Locked, worst
 from hostwright.common.places import state_root
+from hostwright.common.request import Request
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder
 from hostwright.plan.host.release import Run
-from hostwright.plan.member import Member, Members, Roster
+from hostwright.plan.member import REQUEST, Member, Members, Roster
 from hostwright.plan.model import Plan
 from hostwright.stack import stackstore
 from hostwright.stack.stack import Artifact, Stack
@@ -59,7 +60,7 @@ class Work:
     run: Run
     emit: Emit
     stopping: threading.Event
-    change: ChangeOptions = UNBOUNDED
+    request: Request = REQUEST
     goal: Goal = AS_WANTED
     saved: Mapping[str, Plan] = field(default_factory=dict)
     as_saved: Callable[[Plan], Plan] = lambda plan: plan  #: a plan as the file with ``saved`` would hold it
@@ -112,15 +113,15 @@ class Work:
             locate=self.locate,
             holder=locks.holder(self.run.id, member.name, datetime.now(UTC), self.owner),
             reboot_timeout_s=variables.reboot_timeout_s,
-            allow_reboot=not self.change.no_reboot,
+            allow_reboot=not self.request.no_reboot,
             local=member.host.local,
             files=variables.files,
             private=self.files.keys(),
             handout=self.handout,
             hooks=variables.hooks,
-            drain=self.change.drain,
-            force=self.roster.force,
-            yes=self.change.yes,
+            drain=self.request.drain,
+            force=self.request.force,
+            yes=self.request.yes,
             depart=self.goal.departs(member),
             keep=self.keep,
             explain=self.roster.explain,
@@ -157,10 +158,9 @@ def apply_goal(
     connections: Connections,
     audience: Audience,
     *,
-    change: ChangeOptions = UNBOUNDED,
+    request: Request,
     goal: Goal = AS_WANTED,
     saved: Mapping[str, Plan] | None = None,
-    options: Mapping[str, object] | None = None,
     files: Mapping[str, Path] | None = None,
     accept: Accept | None = None,
     hire: Hire | None = None,
@@ -168,17 +168,17 @@ def apply_goal(
     """Bring hosts to a goal, as one run of ``verb``.
 
     A host whose goal raises a ``HostError`` is not touched, and counts as failed. ``saved`` are plans that were shown
-    before: a host whose saved plan is stale is not touched. ``options`` are those of the verb alone, for the journal,
-    ``files`` those of artifacts that no stack has. ``accept`` is asked of each host that is as desired: where it
-    raises ``NotAccepted``, the host has failed. ``hire`` gives the crew that works on them, by default this machine.
+    before: a host whose saved plan is stale is not touched. ``files`` are those of artifacts that no stack has.
+    ``accept`` is asked of each host that is as desired: where it raises ``NotAccepted``, the host has failed. ``hire``
+    gives the crew that works on them, by default this machine.
     Raises ``InputError`` for limits that cannot be read, and ``Interrupted`` with these results after a second Ctrl-C;
     errors of hosts are in the results.
     """
-    limits = change.rollout.limits(len(members), most=len(members) if hire else None)
-    given = RunOptions.of(roster, members, change).recorded(**(options or {}))
+    limits = read_limits(request, len(members), most=len(members) if hire else None)
+    request = roster.request_of(members, request)
     with (
         recorded(
-            verb, roster, members, connections, audience=audience, options=given, left=NOTHING_CHANGED
+            verb, roster, members, connections, audience=audience, options=request.recorded(), left=NOTHING_CHANGED
         ) as recording,
         handout_for(recording.run.id, members, recording.emit) as handout,
     ):
@@ -192,7 +192,7 @@ def apply_goal(
             recording.run,
             recording.emit,
             stopping,
-            change,
+            request,
             goal,
             saved or {},
             recording.journal.redactor.plan,

@@ -120,5 +120,7 @@ def _without_secrets(text: str) -> str:
 
     fleet, secrets = FLEET.get(None), set(TYPED.get())
     if fleet is not None:
-        secrets |= secrets_in(fleet.inventory.hosts.values()) | {Secret(value) for value in fleet.settings.values()}
+        secrets |= secrets_in(fleet.inventory.hosts.values()) | {
+            Secret(value) for value in fleet.request.variables().values()
+        }
     return Redactor(secrets).text(text)

@@ -85,7 +85,7 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
     unread = [error for error in found.found if isinstance(error, ProgramFailed)]
     mistakes = [error for error in found.found if error not in closed and error not in unread]
     notes = [note for note in roster.inventory.notes if not note.startswith(tuple(map(str, left_out)))]
-    noted = (*notes, *(() if roster.strict else strangers_noted(hosts, roster.binder)))
+    noted = (*notes, *(() if roster.request.strict else strangers_noted(hosts, roster.binder)))
     root = roster.site.root
     return SiteCheck(
         SCHEMA,

@@ -9,13 +9,12 @@ from pathlib import Path
 
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import OnlyStates
-from hostwright.apply.rollout.options import ChangeOptions
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import AS_DESIRED, DIFFERS, HostError, InputError
 from hostwright.common.quoting import sh
+from hostwright.common.request import Request
 from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Member, Members
 from hostwright.plan.model import Resource
@@ -37,48 +36,28 @@ class _Push:
 
     fleet: Fleet
     members: Members
-    connection: ConnectionOptions
-    change: ChangeOptions
+    request: Request
     archive: Path  #: the file that hosts get
     given: str  #: as it was named
     loaded: ImagesLoaded
-    check: bool
     again: str  #: its options, as they are typed
-    as_json: bool
 
     def reach(self, members: Members, *states: Resource, at: str = "") -> int:
         """Bring hosts to these states; the exit status."""
-        names = {"registry": at} if at else {}
+        images = [tag for image in self.loaded.images for tag in image.tags]
+        own = {"archive": self.given, "images": images, "registry": at}
         return changes.reach(
             VERB,
             OnlyStates(ROLE, states, {self.loaded.artifact.name: self.loaded.artifact}),
             self.fleet,
             members,
-            connection=self.connection,
-            change=self.change,
+            replace(self.request, own=own),
             files={self.loaded.artifact.name: self.archive},
-            options={
-                "archive": self.given,
-                "images": [tag for i in self.loaded.images for tag in i.tags],
-                **names,
-            },
-            check=self.check,
             again=self.again,
-            as_json=self.as_json,
         )
 
 
-def push(
-    selection: Selection,
-    connection: ConnectionOptions,
-    change: ChangeOptions,
-    archive: str,
-    *,
-    name: str = "",
-    registry: bool = False,
-    check: bool = False,
-    as_json: bool = False,
-) -> int:
+def push(request: Request, archive: str, *, name: str = "", registry: bool = False) -> int:
     """``images.push``. The archive is read whole before any host is asked."""
     if not archive:
         raise InputError("name the archive: --archive FILE, from `docker save -o FILE NAME:TAG`", "--archive")
@@ -86,14 +65,14 @@ def push(
         name = name and familiar(name)
     except NoArchive as error:
         raise InputError(str(error), "--name") from error
-    fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
+    fleet = open_fleet(request)
+    members = members_of(fleet, request)
     at = registry_of(members) if registry else ""
     path = expanded(archive)
     with archive_of(path) as file:
         loaded = ImagesLoaded.of(read_contents(file, name=name, shown=path))
         again = sh(" --archive %s", archive) + (sh(" --name %s", name) if name else "") + " --registry" * registry
-        one = _Push(fleet, members, connection, change, file, str(path), loaded, check, again, as_json)
+        one = _Push(fleet, members, request, file, str(path), loaded, again)
         return _through(one, at) if at else one.reach(members, loaded)
 
 
@@ -124,7 +103,7 @@ def _through(one: _Push, at: str) -> int:
     others = tuple(member for member in one.members if member.name != first.name)
     pushed = ImagesPushed(at, one.loaded.images)
     said = io.StringIO()
-    if one.as_json:  # one document is printed: that of the other hosts, unless it does not come to that
+    if one.request.json:  # one document is printed: that of the other hosts, unless it does not come to that
         with redirect_stdout(said):
             status = one.reach(replace(one.members, chosen=(first,)), one.loaded, pushed, at=at)
     else:
@@ -150,7 +129,7 @@ def _serves(member: Member) -> bool:
 
 def _there(one: _Push, first: Member, pushed: ImagesPushed) -> tuple[PushedImage, ...]:
     """What the registry has of the archive. Raises ``HostError`` where that is not all of it."""
-    with Connections(ask_password(one.connection)).connect(first) as shell:
+    with Connections(ask_password(one.request)).connect(first) as shell:
         images = pushed.pushed(ask(shell, pushed.probes()))
     missing = {tag for image in one.loaded.images for tag in image.tags} - {image.name for image in images}
     if missing:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from hostwright.apply.host.outcome import Outcome, Settings
-from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, Refused, Unanswered
+from hostwright.common.request import Request
 from hostwright.fleet import Members
 from hostwright.plan.host.release import Run
 from hostwright.plan.model import Change, Plan, RolePlan, Step
@@ -35,13 +35,13 @@ def run(
     monkeypatch.setattr("sys.stderr", Terminal())
     monkeypatch.setattr(changes, "show_outcomes", lambda *_, **__: None)
 
-    def once(members: Members, change: ChangeOptions) -> RunResults[Outcome]:
+    def once(members: Members, change: Request) -> RunResults[Outcome]:
         calls.append((tuple(member.name for member in members), change.yes))
         failed = () if change.yes else errors
         return RunResults("run", Results((), failed), 1 if failed else 0)
 
     chosen: Any = tuple(SimpleNamespace(name=name) for name in ("gpu01", "gpu02"))
-    status = changes._run("provision", once, Members(chosen), ChangeOptions(), as_json=as_json)
+    status = changes._run("provision", once, Members(chosen), Request(json=as_json))
     return status, calls
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from invoke import Context, Exit
 
-from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.tasks import change, restore
 from hostwright.cli.verbs import changes, power, rebuild
+from hostwright.common.request import Request
 from hostwright.plan.model import Change, Plan, Planned, Reboot, Refusal, RolePlan, Step
 from hostwright.plan.planning import HostPlan
 from hostwright.rebuild.rebuild import Way
@@ -83,15 +83,15 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         return Results(made.plans, ())
 
     def changed(name: str) -> Callable[..., Any]:
-        def run(_self: Any, _members: Any, *_: Any, change: ChangeOptions | None = None, **__: Any) -> Any:
-            made.done.append((name, bool(change and change.yes)))
+        def run(_self: Any, _members: Any, *given: Any, **__: Any) -> Any:
+            made.done.append((name, any(each.yes for each in given if isinstance(each, Request))))
             return SimpleNamespace(results=Results((), ()), status=0, run="run")
 
         return run
 
-    def rebuilt(_self: Any, _members: Any, *_: Any, change: ChangeOptions, decided: Any, **__: Any) -> Any:
+    def rebuilt(_self: Any, _members: Any, _start: Any, request: Request, *, decided: Any, **__: Any) -> Any:
         decided(Decisions(made.decisions))
-        made.done.append(("rebuild", change.yes))
+        made.done.append(("rebuild", request.yes))
         return SimpleNamespace(status=0)
 
     fleet = "hostwright.fleet.Fleet"

@@ -21,6 +21,7 @@ from hostwright.cli.arguments import CALL, PROGRAM, SITE
 from hostwright.cli.console import Adviser
 from hostwright.cli.door import advice
 from hostwright.cli.views.changing.plans import show_plan
+from hostwright.common.request import Request
 from hostwright.plan.model import Change, Plan, RolePlan, Step
 from hostwright.plan.planning import HostPlan
 from tests.unit.support.commands import commands_in, options_of, parsed
@@ -91,14 +92,14 @@ def test_a_sentence_about_one_host_advises_nothing_for_the_others() -> None:
 def test_no_password_is_repeated() -> None:
     from hostwright.cli.tasks.options import _taken_over
 
-    typed = {"var": ["a_token=hunter2", "a=1"], "hosts": "", "host": "gpu01", "inventory": [""], "ask_vault": True}
-    assert _taken_over(typed) == {"hosts": "gpu01", "var": ("a=1",)}
+    request = Request("gpu01", var=("a_token=hunter2", "a=1"), inventory=("",))
+    assert _taken_over(request) == {"hosts": "gpu01", "var": ("a=1",)}
 
 
 def test_the_stack_of_the_call_is_an_option_where_variables_are_none() -> None:
     from hostwright.cli.tasks.options import _taken_over
 
-    call = _taken_over({"var": ["stack=lab"], "hosts": "gpu01"})
+    call = _taken_over(Request("gpu01", var=("stack=lab",)))
     assert whole("run invoke mirror again", call) == "run invoke mirror --stack lab again"
     assert whole("run `invoke plan`", call) == "run `invoke plan --hosts gpu01 --var stack=lab`"
 

@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.rollout.options import ChangeOptions
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.standard.roles.container.images.archives.contents import Contents, read_contents
 from hostwright.standard.roles.container.images.archives.directories import archive_of
 from hostwright.standard.roles.container.images.pushing import push
@@ -271,21 +270,29 @@ def test_a_directory_reaches_hosts_as_one_file(tmp_path: Path, monkeypatch: pyte
     layout = as_directory(tmp_path, laid_out(files, index_of(files, built(files, ARM), built(files, AMD))))
     sent: list[dict[str, Any]] = []
 
-    def reach(verb: str, goal: Any, *_: Any, files: dict[str, Path], options: dict[str, Any], **__: Any) -> int:
+    def reach(
+        verb: str, goal: Any, _fleet: Any, _members: Any, request: Request, *, files: dict[str, Path], **_: Any
+    ) -> int:
         (artifact,) = goal.artifacts.values()
         (file,) = files.values()
         assert hashlib.sha256(file.read_bytes()).hexdigest() == artifact.sha256
-        sent.append({"verb": verb, "file": artifact.file, **options})
+        sent.append({"verb": verb, "file": artifact.file, **request.own})
         return 0
 
     monkeypatch.setattr("hostwright.cli.verbs.changes.reach", reach)
-    given = Selection("gpu01", (str(tmp_path / "hosts.yml"),)), ConnectionOptions(), ChangeOptions(), str(layout)
+    given = Request("gpu01", inventory=(str(tmp_path / "hosts.yml"),)), str(layout)
     with pytest.raises(InputError, match="has no name: give it one"):
         push(*given)
     with pytest.raises(InputError, match="--name: 'tool' is no name with a tag"):
         push(*given, name="tool")
     assert push(*given, name="docker.io/house/tool:1") == 0
-    of = {"verb": "images.push", "file": "image-house-tool-1.tar", "archive": str(layout), "images": ["house/tool:1"]}
+    of = {
+        "verb": "images.push",
+        "file": "image-house-tool-1.tar",
+        "archive": str(layout),
+        "images": ["house/tool:1"],
+        "registry": "",
+    }
     assert sent == [of]
 
 
