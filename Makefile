@@ -6,7 +6,7 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup programs demo docs test unit unit-tests lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces proof stand-ins first-hour pictures beside fuzz bench clean
+.PHONY: help setup dist programs demo docs test unit unit-tests lint lab-test lab-test-shared lab-test-own long faults distributions vm real past workspaces proof stand-ins first-hour pictures beside fuzz bench clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench     beside ssh, pyinfra, Ansible, nginx, rsync: an hour and a half, quiet cores, root (CASES=plan HOSTS=1,10 FORCE=1)"
 	@echo "make beside    372 configurations of ssh_config and known_hosts beside the answer of ssh; a minute, no root"
 	@echo "make docs      the documentation site, in site/; seconds"
+	@echo "make dist      the package as a wheel, in dist/; seconds"
 	@echo "make unit      lint, types and unit tests only: six to ten minutes"
 	@echo "make clean     remove the lab's hosts and the virtual environment; the built vendor files are kept"
 
@@ -38,6 +39,12 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 setup: $(READY)
+
+# The wheel that operators install; nothing but pip and setuptools is fetched for it.
+dist:
+	rm -rf build/lib build/bdist.* dist  # else files that are gone would be in it
+	$(PYTHON) -m venv build/packaging
+	build/packaging/bin/python -m pip wheel -q --no-deps --wheel-dir dist .
 
 demo: setup
 	$(VENV)/bin/python -m lab.demo
@@ -62,17 +69,17 @@ unit: lint programs unit-tests
 
 # Beside lab tests, which wait for hosts that are on the same cores, they stand back.
 unit-tests:
-	nice -n $(if $(BESIDE_LABS),10,0) $(VENV)/bin/python -m tests.twice tests/unit -n auto
+	nice -n $(if $(BESIDE_LABS),10,0) $(VENV)/bin/python -m pytest tests/unit -n auto
 
 # Tests with hosts of their own run beside those on the hosts that many tests share: two cores, half of it is waiting.
 lab-test: setup
 	@$(MAKE) --no-print-directory -j 2 lab-test-shared lab-test-own
 
 lab-test-shared:
-	$(SUDO) $(VENV)/bin/python -m tests.twice tests/lab -m "shared_hosts and not long"
+	$(SUDO) $(VENV)/bin/python -m pytest tests/lab -m "shared_hosts and not long"
 
 lab-test-own:
-	$(SUDO) $(VENV)/bin/python -m tests.twice tests/browser tests/lab -m "not shared_hosts and not long"
+	$(SUDO) $(VENV)/bin/python -m pytest tests/browser tests/lab -m "not shared_hosts and not long"
 
 test: lint programs
 	@$(MAKE) --no-print-directory -j 3 BESIDE_LABS=1 lab-test-shared lab-test-own unit-tests

@@ -15,7 +15,6 @@ from hostwright.standard.roles.container.engine import (
     DAEMON_JSON,
     RESTARTS,
     VALIDATE,
-    DeviceLinks,
     DockerEngine,
     FirewallRules,
     Programs,
@@ -27,6 +26,7 @@ from hostwright.standard.roles.container.engine import (
 from hostwright.standard.roles.container.running import DOCKER as DOCKER
 from hostwright.standard.roles.container.running import DockerRuns
 from hostwright.standard.roles.container.section import ContainerSection
+from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 
 REPLACES = "changes Docker's packages, which ends its containers"
 

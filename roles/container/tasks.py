@@ -41,20 +41,4 @@ def audit(request: Request, older: int = 90, scan: bool = True) -> int:
     return verbs.audit(request, older, scan=scan)
 
 
-@verb(
-    *REACHED,
-    *("check", "drain", "force", "yes"),
-    *GRADUAL,
-    again="build once more on a day on which the images were built already",
-)
-def rebuild(request: Request, again: bool = False) -> int:
-    """Build the images of SSH boxes again with today's updates, and make the boxes anew; files and host keys stay.
-
-    hostwright images.rebuild gpu01
-    """
-    from hostwright.standard.roles.workspaces.verbs import rebuilding  # whose images they are
-
-    return rebuilding.rebuild(request, again=again)
-
-
-namespace = Collection("images", push, audit, rebuild)
+namespace = Collection("images", push, audit)

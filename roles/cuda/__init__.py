@@ -34,7 +34,7 @@ class Cuda:
     network_repository: bool = False  #: true: leave apt sources of NVIDIA's network repository as they are
 
 
-@role(needs=["base"])
+@role(needs=["base"], uses=["driver"])
 def cuda(v: Cuda, host: Wanted) -> Iterator[Resource]:
     """The toolkit at its exact version, held, from the vendor's local repository and that repository's own key."""
     stack = host.stack

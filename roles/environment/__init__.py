@@ -36,7 +36,7 @@ def opened(host: Wanted) -> tuple[str, ...]:
     return of_tensorflow or (host.section(CudaSection).runtime, *([cudnn.library] if cudnn else []))
 
 
-@role(needs=["cuda"], after=["cudnn"])
+@role(needs=["cuda"], after=["cudnn"], uses=["cudnn", "tensorflow"])
 def environment(v: Environment, host: Wanted) -> Iterator[Resource]:
     """The libraries through the loader's cache, which works everywhere; the tools through /usr/bin and login shells.
 

@@ -10,21 +10,21 @@ from typing import Annotated
 from pydantic import Field
 
 from hostwright.common.errors import InputError
+from hostwright.common.input.hostpath import HostPath
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import Absent, Directory, File
 from hostwright.resources.packages.packages import Debs
 from hostwright.resources.system.services import Service
+from hostwright.standard.roles.base.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy.acme import CERTIFICATE as ACME
 from hostwright.standard.roles.proxy.acme import CONF as ACME_CONF
 from hostwright.standard.roles.proxy.acme import TIMER, acme_states
-from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
 from hostwright.standard.roles.proxy.states.shared import SharedName
 from hostwright.standard.roles.proxy.states.tokens import PageTokens
 from hostwright.standard.roles.workspaces import Workspaces
-from hostwright.standard.roles.workspaces.declared.forms import Path
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of
 
 UNIT = "nginx.service"
@@ -51,15 +51,15 @@ class Proxy:
     #: https://alice.gpu01.example.org of it. DNS must lead these names to the host; empty: all pages have one name
     people_domain: Name | Annotated[str, Field(pattern="^$")] = ""
     #: a file on the host with a certificate and those that lead to its authority; empty: one of the host's own
-    certificate: Path | Annotated[str, Field(pattern="^$")] = ""
-    key: Path | Annotated[str, Field(pattern="^$")] = ""  #: the file on the host with the certificate's key
+    certificate: HostPath | Annotated[str, Field(pattern="^$")] = ""
+    key: HostPath | Annotated[str, Field(pattern="^$")] = ""  #: the file on the host with the certificate's key
     #: the address of an ACME authority's directory, such as https://acme-v02.api.letsencrypt.org/directory; whoever
     #: sets it accepts that authority's terms. It gives a certificate for ``names`` if it reaches each on port 80
     acme: Annotated[str, Field(pattern=r"^(https://[A-Za-z0-9.:-]{1,253}(/[A-Za-z0-9._~/-]{0,500})?)?$")] = ""
     #: where the authority writes to, such as before a certificate ends
     acme_contact: Annotated[str, Field(pattern=r"^([A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,253})?$")] = ""
     #: a file on the host with the authority that signed the ACME authority's own HTTPS; empty: those that it trusts
-    acme_authority: Path | Annotated[str, Field(pattern="^$")] = ""
+    acme_authority: HostPath | Annotated[str, Field(pattern="^$")] = ""
     upload: Annotated[str, Field(pattern=r"^[0-9]{1,6}[kmg]?$")] = "1g"  #: the largest upload; 0: without a limit
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ def proxy(v: Proxy, host: Wanted) -> Iterator[Resource]:
         yield from states
         inputs, files = [states[-1]], (ACME, ACME)
     elif not v.certificate:
-        own = OwnCertificate(STATE, names)
+        own = OwnCertificate(STATE, names, "proxy")
         yield own
         inputs, files = [own], (own.file, own.file)
     text = host.render(

@@ -8,15 +8,15 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from hostwright.common.input.hostpath import HostPath
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import Directory, File
 from hostwright.resources.packages.packages import Debs
 from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
+from hostwright.standard.roles.base.states.certificate import OwnCertificate
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
-from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
 from hostwright.standard.roles.registry.authority import authority_of
-from hostwright.standard.roles.workspaces.declared.forms import Path
 
 UNIT = "docker-registry.service"
 CONF = "/etc/docker/registry/hostwright.yml"  #: beside the package's own, which wants passwords and has no TLS
@@ -44,9 +44,10 @@ class Registry:
     serve: bool = False  #: true: it runs on this host
     #: the certificate of its authority, as text (`invoke registry.trust` writes it); empty: one that hosts know anyway
     authority: Annotated[str, AfterValidator(_authority)] = ""
-    directory: Path = IMAGES  #: on its host: where the images are
-    certificate: Path | Annotated[str, Field(pattern="^$")] = ""  #: a file on its host; empty: one of its own authority
-    key: Path | Annotated[str, Field(pattern="^$")] = ""  #: the file on its host with the certificate's key
+    directory: HostPath = IMAGES  #: on its host: where the images are
+    #: a file on its host; empty: one of its own authority
+    certificate: HostPath | Annotated[str, Field(pattern="^$")] = ""
+    key: HostPath | Annotated[str, Field(pattern="^$")] = ""  #: the file on its host with the certificate's key
 
     def __post_init__(self) -> None:
         if not self.at and (self.serve or self.authority):
@@ -65,12 +66,22 @@ class Registry:
         return int(self.at.rpartition(":")[2])
 
     @property
+    def image_registry(self) -> str:
+        """Where `images.push --registry` puts images for this host (``ImageRegistry`` of the role ``container``)."""
+        return self.at
+
+    @property
+    def serves_images(self) -> bool:
+        """Whether the registry runs on this host."""
+        return self.serve
+
+    @property
     def authority_file(self) -> str:
         """Where Docker reads on each host whose certificates this registry may have; it looks at every pull."""
         return f"/etc/docker/certs.d/{self.at}/ca.crt"
 
 
-@role(after=["container"])
+@role(after=["container"], uses=["base", "driver"])
 def registry(v: Registry, host: Wanted) -> Iterator[Resource]:
     """A host that keeps images for the others, and its authority on each of them."""
     if v.authority:

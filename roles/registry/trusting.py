@@ -19,7 +19,7 @@ from hostwright.common.request import Request
 from hostwright.common.text import printable
 from hostwright.fleet import Fleet
 from hostwright.inventory import definitions, load
-from hostwright.standard.roles.proxy.states.certificate import AUTHORITY
+from hostwright.standard.roles.base.states.certificate import AUTHORITY
 from hostwright.standard.roles.registry import STATE, Registry
 from hostwright.standard.roles.registry.authority import authority_of
 

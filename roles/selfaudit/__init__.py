@@ -35,7 +35,7 @@ class Selfaudit:
     textfile_directory: str = "/var/lib/prometheus/node-exporter"  #: of node_exporter's collector; empty: no metrics
 
 
-@role(after=[EVERY], short="self")
+@role(after=[EVERY], uses=["driver"], short="self")
 def selfaudit(v: Selfaudit, host: Wanted) -> Iterator[Resource]:
     """A timer that compares the host with its stack and writes the result, for people and for Prometheus."""
     metrics = f"{v.textfile_directory}/{METRICS}" if v.textfile_directory else ""

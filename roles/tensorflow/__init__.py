@@ -26,7 +26,7 @@ class Tensorflow:
     wheels_from: Literal["index", "mirror"] = "index"
 
 
-@role(needs=["base"], short="tf")
+@role(needs=["base"], uses=["cuda", "cudnn"], short="tf")
 def tensorflow(v: Tensorflow, host: Wanted) -> Iterator[Resource]:
     """A venv of a Python that this TensorFlow has wheels for, with every package at its pin.
 

@@ -29,6 +29,7 @@ from hostwright.standard.roles.workspaces.declared.forms import (
     bytes_of,
     is_below,
 )
+from hostwright.standard.roles.workspaces.declared.gpus import PromisesGpus
 from hostwright.standard.roles.workspaces.declared.promises import PortRange
 from hostwright.standard.roles.workspaces.declared.workspace import (
     BATCH,
@@ -92,7 +93,7 @@ class Workspaces:
     ] = field(default_factory=dict)
 
 
-@role(needs=["container"], after=["tensorflow"], short="ws")
+@role(needs=["container"], after=["tensorflow"], uses=["tensorflow"], short="ws")
 def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
     """Containers in which people work, each with its own GPUs, port, limits and files."""
     if left := tuple(sorted(name for name, person in v.users.items() if person.left)):
@@ -160,8 +161,8 @@ def _runs(workspace: Workspace, declared: tuple[Workspace, ...], v: Workspaces, 
 
 
 def _reserved(host: Wanted) -> tuple[tuple[str, str], ...]:
-    """The GPUs that other roles of the host give out: those whose variables have ``promised_gpus``."""
-    return tuple((gpu, role.name) for role, v in host.roles for gpu in getattr(v, "promised_gpus", ()))
+    """The GPUs that other roles of the host give out."""
+    return tuple((gpu, role.name) for role, v in host.roles if isinstance(v, PromisesGpus) for gpu in v.promised_gpus)
 
 
 def _built(workspace: Workspace, v: Workspaces, host: Wanted) -> ImageBuilt:

@@ -18,6 +18,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 from lab.image import ensure_programs
+from tests import reruns
 
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 DESKTOP, PHONE = (1440, 900), (390, 844)
@@ -37,6 +38,11 @@ image.onload = () => {
 };
 image.src = 'data:image/png;base64,' + picture;
 """
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Each test starts a browser."""
+    reruns.may_fail_once(item)
 
 
 @dataclass

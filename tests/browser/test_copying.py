@@ -37,7 +37,7 @@ def test_commands_are_copied_and_nothing_else(browser: Browser, site: Path) -> N
     browser.open(site / "start/first-hour.html")
     copied = browser.js(COPIED)
     venv = "python3 -m venv ~/hostwright && . ~/hostwright/bin/activate"
-    assert copied[0] == f"{venv}\npip install hostwright\nhostwright init ~/fleet\ncd ~/fleet"
+    assert copied[0] == f"{venv}\npip install dist/hostwright-*.whl\nhostwright init ~/fleet\ncd ~/fleet"
     assert copied[2] == "hostwright hosts\nhostwright check", "without what they print"
     assert browser.js(SELECTED, 0) == copied[0], "and so it is where one selects a block"
     assert [text for text in copied if text.startswith("$") or "\n$" in text] == []

@@ -21,6 +21,7 @@ from lab.config import HostOptions, Lab, Machine
 from lab.image import ensure_programs
 from lab.machine import console, start, wait_for_ssh
 from lab.records import Snapshot, find_machine, read_snapshots
+from tests import reruns
 from tests.lab import recording
 from tests.lab.ownlab import own_lab
 from tests.lab.telling import Telling
@@ -46,10 +47,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{SHARED}: works on the hosts of the lab `tests`, which many tests share")
     config.pluginmanager.register(Telling())
     config.pluginmanager.register(recording)
+    config.pluginmanager.register(reruns)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the tests on the hosts that many share: those with hosts of their own run beside them (the Makefile)."""
+    """Mark the tests on the hosts that many share: those with hosts of their own run beside them (the Makefile).
+
+    All of them start hosts.
+    """
+    reruns.may_fail_once(item)
     used = item._fixtureinfo.name2fixturedefs.get("lab", ())[-1:]  # a file's own comes after what it overrides
     if any(one.baseid == HERE.relative_to(PROJECT).as_posix() for one in used):
         item.add_marker(SHARED)

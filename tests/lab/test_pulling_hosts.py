@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hostwright.apply.delivery.sources.ledger import COPIES
+from hostwright.apply.delivery.sources.sources import COPIES
 from hostwright.apply.events import FROM_HERE, OVER_SSH, PEER
 from hostwright.stack.store.artifacts import STORE_VARIABLE, Store
 from hostwright.stack.store.hostcache import CACHE
@@ -163,16 +163,12 @@ def test_a_server_on_a_host_may_do_nothing_else(lab: Lab, blob: Blob, machines: 
         until(lambda: serving(machines))
         machine = serving(machines)[0]
         unit = on(machine, "systemctl list-units --no-legend --plain 'hostwright-files-*'").split()[0]
-        shown = on(
-            machine,
-            f"systemctl show -p DynamicUser,ProtectSystem,NoNewPrivileges,CapabilityBoundingSet {unit};"
-            f"pid=$(systemctl show -P MainPID {unit} 2>/dev/null || systemctl show -p MainPID {unit} | cut -d= -f2);"
-            "grep -E '^(Uid|CapEff)' /proc/$pid/status; tr '\\0' ' ' </proc/$pid/cmdline | grep -c Bearer || true",
-        )
+        shown = on(machine, f"systemctl show -p DynamicUser,ProtectSystem,NoNewPrivileges,CapabilityBoundingSet {unit}")
         assert "DynamicUser=yes" in shown
         assert "ProtectSystem=strict" in shown
-        assert "CapEff:\t0000000000000000" in shown
-        assert re.search(r"Uid:\t6[0-9]{4}\t", shown)
+        pid = f"$(systemctl show -p MainPID {unit} | cut -d= -f2)"
+        allowed = re.compile(r"Uid:\t6[0-9]{4}\t.*\nCapEff:\t0{16}\n")  # until then, it is systemd that begins it
+        until(lambda: allowed.search(on(machine, f"grep -E '^(Uid|CapEff)' /proc/{pid}/status")))
         one.process.kill()  # as kill -9 does: what it left on hosts ends with its connections
         until(lambda: not serving(machines))
 
@@ -219,7 +215,7 @@ def test_a_run_that_is_stopped_ends_soon_and_is_continued(
         one.process.terminate()  # as Ctrl-C, once
         assert one.ends() == 1, one.text
     assert "stopped before all of its files had arrived" in one.text
-    begun = [machine for machine in machines if on(machine, f"ls {CACHE}/{blob.sha256}").split() == ["blob.bin.part"]]
+    begun = [machine for machine in machines if on(machine, f"ls {CACHE}/{blob.sha256}/blob.bin.part || true")]
     assert begun
     with running(lab, blob, tmp_path) as again:
         assert again.ends() == 0, again.text

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from testinfra.backend.base import CommandResult
 
+from hostwright.standard.roles.base.states.certificate import AUTHORITY
 from hostwright.standard.roles.jupyterhub import HOME, PATH, STATE, UNIT, VERSION
 from hostwright.standard.roles.proxy import STATE as PROXY
-from hostwright.standard.roles.proxy.states.certificate import AUTHORITY
 from hostwright.standard.roles.workspaces.declared.forms import bytes_of
 
 Run = Callable[..., CommandResult]

@@ -6,8 +6,8 @@ import secrets
 
 import pytest
 
+from hostwright.standard.roles.base.states.certificate import AUTHORITY
 from hostwright.standard.roles.proxy import GATED, SERVED, STATE, TOKENS
-from hostwright.standard.roles.proxy.states.certificate import AUTHORITY
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
 
 LOG = "/var/log/nginx/hostwright-workspaces"

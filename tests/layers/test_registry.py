@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.standard.roles.proxy.states.certificate import AUTHORITY
+from hostwright.standard.roles.base.states.certificate import AUTHORITY
 from hostwright.standard.roles.registry import STATE
 
 

@@ -19,7 +19,20 @@ from hostwright.cli.console import Adviser
 from hostwright.cli.views import shared
 from hostwright.plan import model
 from hostwright.plan.host import jobs
+from tests import reruns
 from tests.unit.support.commands import commands_in, parsed
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name what was run a second time."""
+    config.pluginmanager.register(reruns)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let tests run a second time that start processes or threads."""
+    if isinstance(item, pytest.Function) and reruns.starts(item.module.__name__):
+        reruns.may_fail_once(item)
+
 
 FUZZ = os.environ.get("HOSTWRIGHT_FUZZ", "")  #: how many examples of each property `make fuzz` tries
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

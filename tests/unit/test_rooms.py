@@ -1,4 +1,4 @@
-"""The rooms of the house: which names the engine may say, how much stands in one folder, and who imports whom."""
+"""The rooms of the house: which names the engine may say, and who imports whom."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 ENGINE = PROJECT / "hostwright"
 MOST_AT_THE_TOP = 14
-MOST_ENTRIES = 12  #: of one folder, without its ``__init__.py``
 STANDARD = "hostwright.standard"
 
 
@@ -88,14 +87,6 @@ def imported(source: str) -> set[str]:
 
 def names_standard(source: str) -> bool:
     return any(name == STANDARD or name.startswith(f"{STANDARD}.") for name in imported(source))
-
-
-@pytest.mark.parametrize("root", [ENGINE, PROJECT / "roles"], ids=["engine", "roles"])
-def test_no_folder_holds_more_than_a_dozen_things(root: Path) -> None:
-    # The engine's top has a test of its own; ``roles`` is the list of roles, as long as there are roles.
-    lists = {ENGINE, PROJECT / "roles"}
-    full = {str(one.relative_to(PROJECT)): sorted(entries(one)) for one in folders(root) if one not in lists}
-    assert {name: there for name, there in full.items() if len(there) > MOST_ENTRIES} == {}
 
 
 def test_the_engine_has_fourteen_things_at_the_top() -> None:

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, TypeVar
 from hostwright.apply import events
 from hostwright.apply.delivery.fetching import fetch_script
 from hostwright.apply.delivery.looking import Found, look
-from hostwright.apply.delivery.pulling import Grant, Pulled, pull
+from hostwright.apply.delivery.pulling import Grant, HeldInput, Pulled, pull
 from hostwright.apply.delivery.pushing import damaged, push
-from hostwright.apply.delivery.sources.accounts import CONTROLLER, Ticket
-from hostwright.apply.delivery.sources.heldinput import HeldInput
 from hostwright.apply.delivery.sources.settings import PUSHED, FileSettings
+from hostwright.apply.delivery.sources.sources import CONTROLLER, Ticket
 from hostwright.common.errors import Stopped, Unreachable
 from hostwright.stack.store.hostcache import CACHE
 

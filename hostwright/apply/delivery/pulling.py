@@ -6,6 +6,7 @@ in between can read a vendor's public file, and spoil it, which is found out.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from hostwright.apply.delivery.looking import PROBE_TIMEOUT_S, StoredFile
 from hostwright.apply.delivery.pushing import SLOWEST_BYTES_PER_S
-from hostwright.apply.delivery.sources.heldinput import HeldInput
 from hostwright.common.errors import HostError, ProtocolError
 from hostwright.common.quoting import sh_file
 from hostwright.common.text import short
@@ -37,6 +37,29 @@ class Grant:
     address: str
     port: int
     token: str = field(repr=False)
+
+
+class HeldInput:
+    """The standard input of a program on a host that must work only as long as this process wants it to.
+
+    It is one line, and then nothing until ``end``. The program ends with its input, also where the connection is lost
+    or this process is killed. The line may be a secret: it is in no argument and no file.
+    """
+
+    def __init__(self, line: str):
+        self._line = f"{line}\n".encode()
+        self._ended = threading.Event()
+
+    def read(self, size: int, /) -> bytes:
+        """See ``transport.Readable``."""
+        piece, self._line = self._line[:size], self._line[size:]
+        if not piece:
+            self._ended.wait()
+        return piece
+
+    def end(self) -> None:
+        """End the input, and so the program."""
+        self._ended.set()
 
 
 @dataclass(frozen=True, slots=True)

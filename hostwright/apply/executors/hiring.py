@@ -55,7 +55,6 @@ def hired(roster: Roster, members: Members, request: Request, password: Secret |
 def take_over_left(run: RunSummary, roster: Roster, given: Request) -> None:
     """Where a run was given to a cluster and its machine died: the workers let go of its hosts, and what they recorded
     goes into its journal. Raises ``InputError`` where they cannot be asked."""
-    from hostwright.apply.executors.merging import is_left, take_over
     from hostwright.apply.journal.redaction import secrets_in
 
     if not is_left(run):
@@ -64,9 +63,16 @@ def take_over_left(run: RunSummary, roster: Roster, given: Request) -> None:
     if not address:
         return
     with _needing_dask():
-        from hostwright.apply.executors.cluster.speaking import left_behind
+        from hostwright.apply.executors.cluster.takeover import left_behind, take_over
     secrets = secrets_in(roster.inventory.hosts.values())
     take_over(run, partial(left_behind, address), secrets=secrets, warn=lambda _: None)
+
+
+def is_left(run: RunSummary) -> bool:
+    """Whether a run was given to a cluster, and its machine died before it ended."""
+    from hostwright.apply.journal.records import RUNNING
+
+    return bool(run.header.options.get("scheduler")) and run.status is None and run.state != RUNNING
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def _ours(error: ImportError) -> bool:
 def _sentence(why: str) -> str:
     return (
         f"{sys.executable} lacks a library that Hostwright needs ({why}): activate the environment that has it "
-        "(. .venv/bin/activate), or make one: `make setup` in a checkout, `pip install hostwright` elsewhere"
+        "(. .venv/bin/activate), or make one: `make setup` in a checkout"
     )
 
 

@@ -1,12 +1,14 @@
 """Verbs that roles bring: the collection ``namespace`` in a role's module ``tasks``.
 
-The module is read by its path, without the role's package, whose imports no verb but its own needs: ``invoke --list``
+A role adds verbs to another role's collection with a module ``tasks_NAME``, whose collection has the same name. A
+module is read by its path, without the role's package, whose imports no verb but its own needs: ``invoke --list``
 stays quick. So it imports what is slow inside its tasks, as the standard verbs do, and nothing relative to itself.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -29,7 +31,7 @@ def verbs_of_roles(folder: Path) -> tuple[Collection, ...]:
 
     Raises Invoke's ``Exit``, with file and line, for a module that cannot be imported or has no collection.
     """
-    return tuple(map(_verbs, _files(folder)))
+    return _by_name(map(_verbs, _files(folder)))
 
 
 def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
@@ -41,7 +43,7 @@ def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
         return ()
     if run:
         return verbs_of_roles(folder)
-    return tuple(verbs for file in _files(folder) if (verbs := verbs_in(file, _module_of(file))).name)
+    return _by_name(verbs for file in _files(folder) if (verbs := verbs_in(file, _module_of(file))).name)
 
 
 def verbs_here() -> tuple[Collection, ...]:
@@ -61,12 +63,23 @@ def verbs_here() -> tuple[Collection, ...]:
     return (*(verbs for verbs in standard if verbs.name not in taken), *own)
 
 
+def _by_name(collections: Iterable[Collection]) -> tuple[Collection, ...]:
+    """The collections; those of one name are one."""
+    named: dict[str | None, Collection] = {}
+    for verbs in collections:
+        first = named.setdefault(verbs.name, verbs)
+        if first is not verbs:
+            for task in verbs.tasks.values():
+                first.add_task(task)
+    return tuple(named.values())
+
+
 def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*/tasks.py"))
+    return sorted((*folder.glob("*/tasks.py"), *folder.glob("*/tasks_*.py")))
 
 
 def _module_of(file: Path) -> str:
-    return f"hostwright_tasks_of_{file.parent.name}"
+    return f"hostwright_tasks_of_{file.parent.name}{file.stem.removeprefix('tasks')}"
 
 
 def _verbs(file: Path) -> Collection:

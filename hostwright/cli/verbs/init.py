@@ -26,8 +26,6 @@ NEXT = """\
 {place} is now a site. Next steps:
 
   cd {place}
-  python3 -m venv .venv && . .venv/bin/activate
-  pip install -r requirements.txt
   $EDITOR inventory/hosts.yml        # your hosts
   hostwright hosts
   hostwright mirror                  # download the stack's files once

@@ -101,7 +101,8 @@ class Role:
     """One layer of the stack: its name, the roles before it, its typed variables, and its resources.
 
     The roles that it ``needs`` must be on a host that has it; those that it comes ``after`` go before it where they are
-    there. What its folder has no module for is taken from that of the role which it ``extends``.
+    there. It imports from the roles that it needs and from those that it ``uses``, and from no other. What its folder
+    has no module for is taken from that of the role which it ``extends``.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Role:
     function: Callable[[Any, Wanted], Iterator[Resource]]
     summary: str
     after: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
     extends: Role | None = None
     short: str = ""  #: what it is called where there is room for few letters; empty: made from its name
 
@@ -175,16 +177,18 @@ def role(
     *,
     needs: Iterable[str] | None = None,
     after: Iterable[str] | None = None,
+    uses: Iterable[str] = (),
     extends: Role | None = None,
     short: str = "",
 ) -> Callable[[Callable[[V, Wanted], Iterator[Resource]]], Role]:
     """Make a role of a function ``(variables, host) -> Iterator[Resource]``.
 
     ``needs`` are roles without which it cannot be on a host, ``after`` others that go before it (``EVERY``: all that
-    are there): none, or those of the role that it ``extends``. ``short`` is the heading of its column while a run
-    lasts, in two to four letters; without it, one is made from its name. The role's name is the function's; the type of
-    its variables is read from the first parameter's annotation, which must be a frozen dataclass whose fields all have
-    defaults. Raises ``TypeError`` for another annotation.
+    are there): none, or those of the role that it ``extends``. ``uses`` are roles whose sections or tables it imports
+    without needing them on a host; they are neither required nor applied first. ``short`` is the heading of its column
+    while a run lasts, in two to four letters; without it, one is made from its name. The role's name is the function's;
+    the type of its variables is read from the first parameter's annotation, which must be a frozen dataclass whose
+    fields all have defaults. Raises ``TypeError`` for another annotation.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, slots=True)
@@ -211,7 +215,7 @@ def role(
         before = tuple(needs if needs is not None else extends.needs if extends else ())
         later = tuple(after if after is not None else extends.after if extends else ())
         called = short or (extends.short if extends else "")
-        return Role(function.__name__, before, kind, function, summary, later, extends, called)
+        return Role(function.__name__, before, kind, function, summary, later, tuple(uses), extends, called)
 
     return decorate
 

@@ -12,7 +12,7 @@ from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.services import Disturbing, RestartedAfter
-from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES, FIREWALL, SNAP_DOCKER, DeviceLinks, without
+from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES, FIREWALL, SNAP_DOCKER, without
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
     INFO,
@@ -25,6 +25,7 @@ from hostwright.standard.roles.container.failures.state import (
     settings,
 )
 from hostwright.standard.roles.container.failures.units import UNITS, masked
+from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look

@@ -24,9 +24,10 @@ from hostwright.standard.roles.container.images.archives.directories import arch
 from hostwright.standard.roles.container.images.archives.names import NoArchive
 from hostwright.standard.roles.container.images.archives.parts import familiar
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded
+from hostwright.standard.roles.container.images.registry import registry_at, serves_images
 from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed, PushedImage
 
-ROLE, REGISTRY = "container", "registry"
+ROLE = "container"
 VERB = "images.push"
 
 
@@ -78,12 +79,9 @@ def push(request: Request, archive: str, *, name: str = "", registry: bool = Fal
 
 def registry_of(members: Members) -> str:
     """The registry of all these hosts. Raises ``InputError`` where one has none, or another."""
-    from hostwright.standard.roles.registry import Registry  # the role above, which only this needs
-
     found: dict[str, list[str]] = {}
     for member in members:
-        v = member.variables.get(REGISTRY)
-        found.setdefault(v.at if isinstance(v, Registry) else "", []).append(member.name)
+        found.setdefault(registry_at(member), []).append(member.name)
     if "" in found:
         sentence = (
             f"{', '.join(found[''])} {'has' if len(found['']) == 1 else 'have'} no registry: add the role registry to "
@@ -119,12 +117,8 @@ def _through(one: _Push, at: str) -> int:
 
 def pusher_of(members: Members) -> Member:
     """The host that gets the archive: the registry's own where it has Docker, so that it goes over the network once."""
-    able = [member for member in members if _serves(member) and ROLE in {role.name for role in member.of_host}]
+    able = [member for member in members if serves_images(member) and ROLE in {role.name for role in member.of_host}]
     return able[0] if able else next(iter(members))
-
-
-def _serves(member: Member) -> bool:
-    return bool(getattr(member.variables.get(REGISTRY), "serve", False))
 
 
 def _there(one: _Push, first: Member, pushed: ImagesPushed) -> tuple[PushedImage, ...]:

@@ -8,7 +8,7 @@ from hostwright.common.quoting import sh_file
 from hostwright.common.untrusted import Match, Pattern
 from hostwright.plan.host.hostfacts import PCI, display_controllers, pci_devices
 from hostwright.plan.model import Facts, Probe, Refusal, Resource
-from hostwright.standard.roles.container.engine import DeviceLinks
+from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 
 NVIDIA = 0x10DE  #: the vendor on the PCI bus
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from hostwright.common.input.hostpath import clean_path
 from hostwright.common.input.unquoted import Unquoted
 from hostwright.common.text import short
 from hostwright.standard.roles.workspaces.declared.forms import (
@@ -28,7 +29,6 @@ from hostwright.standard.roles.workspaces.declared.forms import (
     Version,
     Word,
     beyond_memory,
-    clean_path,
     decimal,
     is_below,
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import posixpath
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from hostwright.common.input.hostpath import HostPath, clean_path
 from hostwright.common.input.unquoted import Unquoted
 from hostwright.common.input.validation import describe
 from hostwright.common.text import short
@@ -44,7 +44,6 @@ _KEY_FIELDS = {
     "ssh-ed25519": 2, "ssh-rsa": 3, "ecdsa-sha2-nistp256": 3, "ecdsa-sha2-nistp384": 3, "ecdsa-sha2-nistp521": 3,
     "sk-ssh-ed25519@openssh.com": 3, "sk-ecdsa-sha2-nistp256@openssh.com": 4,
 }  # fmt: skip
-_PATH = re.compile(r"/[A-Za-z0-9._+@=/-]*")
 
 
 def bytes_of(size: str) -> int:
@@ -95,16 +94,6 @@ def _image(text: str) -> str:
     if not name.tag and not name.digest:
         raise ValueError(f"{text}: name an exact tag, such as {text}:2.9.0-gpu-jupyter, or a digest (@sha256:…)")
     return text
-
-
-def clean_path(path: str) -> str:
-    """An absolute path without ``.`` and ``..``. Raises ``ValueError`` for any other text."""
-    if not _PATH.fullmatch(path) or posixpath.normpath(path) != path or path.startswith("//"):
-        raise ValueError(
-            f"{path!r} is no plain absolute path (no ., no .., no slash at its end, "
-            "only letters, digits and . _ + @ = -)"
-        )
-    return path
 
 
 def is_below(path: str, directory: str) -> bool:
@@ -263,8 +252,7 @@ PublicKey = Annotated[str, AfterValidator(_keys)]
 #: of a model's version: what ``sha256sum`` prints of all its files, as ``serve.up`` makes it
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Version = Annotated[int, BeforeValidator(decimal), Field(ge=1, le=2**63 - 1)]
-Path = Annotated[str, AfterValidator(clean_path)]
-PeoplesDirectory = Annotated[str, AfterValidator(clean_path), AfterValidator(_peoples_directory)]
+PeoplesDirectory = Annotated[HostPath, AfterValidator(_peoples_directory)]
 Script = Annotated[str, AfterValidator(_script)]
 Word = Annotated[str, AfterValidator(_word)]
 Cpus = Annotated[float, BeforeValidator(_fraction), Field(gt=0, le=4096)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 from pydantic import AfterValidator, BeforeValidator
 
@@ -16,6 +16,15 @@ CARD = f"GPU-{_HEX}"
 #: Drivers up to R465 name a MIG device by its card and two numbers (``MIG-GPU-…/1/0``), later ones by its own UUID.
 MIG = f"MIG-{_HEX}|MIG-{CARD}/[0-9]{{1,2}}/[0-9]{{1,2}}"
 _UUID = re.compile(f"{CARD}|{MIG}")
+
+
+@runtime_checkable
+class PromisesGpus(Protocol):
+    """Variables of a role that gives GPUs of the host to others, so that no workspace may have them."""
+
+    @property
+    def promised_gpus(self) -> tuple[str, ...]:
+        """The GPUs, as an inventory names them."""
 
 
 def is_mig(gpu: str) -> bool:

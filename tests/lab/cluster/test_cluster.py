@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.executors.cluster.records import kept
+from hostwright.apply.executors.cluster.reporting import kept
 from hostwright.apply.journal.reading import Runs
 from tests.lab.cluster.cluster import Cluster, cluster_of
 from tests.lab.cluster.hosts import Hosts, until

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.delivery.sources.ledger import COPIES
+from hostwright.apply.delivery.sources.sources import COPIES
 from hostwright.apply.events import FROM_HERE, PEER, Delivering
 from hostwright.stack.store.artifacts import Store
 from tests.lab.cluster.cluster import Cluster, cluster_of

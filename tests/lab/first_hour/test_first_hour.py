@@ -70,7 +70,7 @@ def desk(lab: Lab, host: Machine, tmp_path_factory: pytest.TempPathFactory) -> I
     key = on(machine, f"runuser -u {USER} -- ssh-keygen -q -t ed25519 -N '' -f {KEY}; cat {KEY}.pub").strip()
     on(host, f"echo '{key}' >>{HOME}/.ssh/authorized_keys")
     with Desk(machine) as opened:
-        opened.put(wheel, f"packages/{wheel.name}")
+        opened.put(wheel, f"dist/{wheel.name}")
         opened.put(folder / "pins.txt", "packages/pins.txt")
         opened.put(folder / "pip.conf", ".config/pip/pip.conf")
         for file in of_vendor(lab):

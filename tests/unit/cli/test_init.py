@@ -63,7 +63,7 @@ def test_what_to_do_next_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[s
     init(str(tmp_path / "our site"))
     said = capsys.readouterr().out
     assert f"cd '{tmp_path}/our site'" in said
-    for step in ("pip install -r requirements.txt", "inventory/hosts.yml", "hostwright plan"):
+    for step in ("inventory/hosts.yml", "hostwright mirror", "hostwright plan"):
         assert step in said
 
 

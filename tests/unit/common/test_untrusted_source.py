@@ -91,7 +91,7 @@ ALLOWED = {
     ),
     **dict.fromkeys(
         (
-            "hostwright/apply/delivery/sources/fileserver.py",
+            "hostwright/apply/delivery/sources/servers.py",
             "hostwright/audit/failures/logs.py",
             "roles/base/failures/apt.py",
             "roles/driver/failures/build.py",
@@ -109,7 +109,7 @@ ALLOWED = {
     ),
     **dict.fromkeys(
         (
-            "hostwright/apply/executors/cluster/records.py",
+            "hostwright/apply/executors/cluster/reporting.py",
             "hostwright/audit/failures/units.py",
             "roles/base/failures/disks.py",
             "roles/base/failures/host.py",

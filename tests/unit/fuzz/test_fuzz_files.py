@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hostwright.apply.delivery import looking, pulling
 from hostwright.apply.delivery.looking import Found, StoredFile
-from hostwright.apply.delivery.sources import peers
+from hostwright.apply.delivery.sources import servers
 from hostwright.common.errors import ProtocolError
 from tests.unit.apply.delivery.hosts import artifact_of
 
@@ -64,7 +64,7 @@ def test_how_a_host_fetched_is_known_or_refused(text: bytes, cut: int, start: in
 
 @given(said, cuts)
 def test_where_a_host_serves_is_a_port_or_nothing(text: bytes, cut: int) -> None:
-    heard = peers._Heard()
+    heard = servers._PortReader()
     ports = [heard.port(text[place : place + cut]) for place in range(0, len(text), cut)]
     assert all(port == 0 or 1024 <= port <= 65535 for port in ports)
     assert sum(port > 0 for port in ports) <= 1

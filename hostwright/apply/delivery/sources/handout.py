@@ -1,4 +1,8 @@
-"""The files of one run, handed out to all of its hosts: this machine's server, the hosts that serve, who decides."""
+"""Hands out the files of one run: ``FileSources`` decides from where a host gets a file, and the servers give it.
+
+A transfer takes a ``Ticket`` of ``sources`` and, for its source, a ``Grant``: of this machine (``grant``) or of a peer
+(``peer_grant``). Servers on hosts start when ``sources`` decides so, each in a thread, over the host's own connection.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from hostwright.apply.delivery.pulling import Grant
-from hostwright.apply.delivery.sources.accounts import Ticket
-from hostwright.apply.delivery.sources.fileserver import FileServer
-from hostwright.apply.delivery.sources.ledger import Peer
-from hostwright.apply.delivery.sources.peers import PeerServer
+from hostwright.apply.delivery.sources.servers import FileServer, PeerServer
 from hostwright.apply.delivery.sources.settings import FileSettings
-from hostwright.apply.delivery.sources.sources import PATIENCE_S, FileSources
+from hostwright.apply.delivery.sources.sources import PATIENCE_S, FileSources, Peer, Ticket
 from hostwright.apply.events import Note
 from hostwright.common.errors import HostwrightError
 
@@ -32,7 +33,7 @@ UNREACHED = 3  #: hosts that must fail to reach an address of this machine, befo
 
 
 @dataclass(eq=False)
-class _Member:
+class _Entered:
     """A host while the run works on it, and after that for as long as others fetch from it."""
 
     connection: HostConnection
@@ -71,11 +72,11 @@ class Handout:
         self._run, self._settings, self._emit, self._patience_s = run, dict(settings), emit, patience_s
         self.server = FileServer()
         self.sources = FileSources({name: Peer(one.group, one.uploads) for name, one in settings.items()}, self._begin)
-        self._members: dict[str, _Member] = {}
+        self._entered: dict[str, _Entered] = {}
         self._reach: dict[str, _Reach] = {}
         self._lock = threading.Lock()
         self._stopped = False
-        self._told: frozenset[str] = frozenset()  #: what was said of this machine's server
+        self._told: frozenset[str] = frozenset()  #: why this machine's server cannot serve, as far as reported
 
     def __enter__(self) -> Self:
         return self
@@ -90,8 +91,8 @@ class Handout:
         self.stop()
         self.server.close()
         with self._lock:
-            members = list(self._members.values())
-        for member in members:
+            entered = list(self._entered.values())
+        for member in entered:
             self._close(member)
 
     def takes(self, host: str) -> bool:
@@ -99,11 +100,11 @@ class Handout:
         return host in self._settings
 
     def enter(self, host: str, connection: HostConnection, files: Sequence[str], end: Callable[[], None]) -> None:
-        """A host begins to take files. ``files`` are the paths of those that it may hand on once it has them; ``end``
-        is called when nobody gets anything any more."""
+        """A host begins to take files. ``files`` are the paths that it may hand on once it has them; ``end`` is
+        called when no host gets anything any more."""
         with self._lock:
-            before = self._members.get(host)
-            self._members[host] = _Member(connection, files, end)
+            before = self._entered.get(host)
+            self._entered[host] = _Entered(connection, files, end)
             stopped = self._stopped
         if before:
             before.end()
@@ -114,16 +115,16 @@ class Handout:
             end()
 
     def stop(self) -> None:
-        """Hand out nothing new: those who wait are told, and so are those who take something now."""
+        """Hand out nothing new, wake the hosts that wait, and end the transfers that are under way."""
         with self._lock:
             self._stopped = True
-            members = list(self._members.values())
+            entered = list(self._entered.values())
         self.sources.stop()
-        for member in members:
+        for member in entered:
             member.end()
 
     def await_source(self, ticket: Ticket) -> None:
-        """Wait until it is decided whence a file comes; after a long time, not for other hosts any more."""
+        """Wait until the ticket has a source; after ``patience_s``, other hosts are not waited for any more."""
         if not ticket.settled.wait(self._patience_s):
             self.sources.hurry(ticket)
             ticket.settled.wait()
@@ -131,8 +132,8 @@ class Handout:
     def grant(self, host: str, item: StoredFile, ends: Ends, seen: str) -> Grant | None:
         """The right to fetch a file from this machine; ``None`` where the host cannot, as far as is known.
 
-        ``ends`` are those of the host's connection, ``seen`` the address from which the host says that it comes (empty:
-        it does not say). Where the two differ there is something in between that no connection back would pass.
+        ``ends`` are those of the host's connection, ``seen`` the address that the host reports as ours (empty: none).
+        Where the two differ, there is a device in between that no connection back would pass.
         """
         settings = self._settings[host]
         address = settings.address or ends.local
@@ -150,13 +151,13 @@ class Handout:
             return None
 
     def reached(self, host: str, grant: Grant, *, well: bool) -> None:
-        """Note whether the host could reach this machine there."""
+        """Record whether the host could reach this machine there."""
         with self._lock:
             reach = self._reach.setdefault(grant.address, _Reach())
             (reach.reached if well else reach.failed).add(host)
 
     def _tell(self, trouble: str) -> None:
-        """Say once why nothing can be served here."""
+        """Report once why nothing can be served here."""
         with self._lock:
             told, self._told = trouble in self._told, self._told | {trouble}
         if not (told or self._stopped):
@@ -165,13 +166,13 @@ class Handout:
     def peer_grant(self, peer: str) -> Grant | None:
         """How a file is fetched from another host; ``None`` where it serves no longer."""
         with self._lock:
-            member = self._members.get(peer)
+            member = self._entered.get(peer)
             return member.grant if member else None
 
     def pause(self, host: str) -> None:
         """The host goes down: it serves nothing until ``resume``."""
         with self._lock:
-            member = self._members.get(host)
+            member = self._entered.get(host)
             if member is None or not self.takes(host):
                 return
             member.down = True
@@ -182,7 +183,7 @@ class Handout:
     def resume(self, host: str) -> None:
         """The host is back."""
         with self._lock:
-            member = self._members.get(host)
+            member = self._entered.get(host)
             if member is None or not member.down:
                 return
             member.down = False
@@ -190,23 +191,23 @@ class Handout:
             self.sources.able(host)
 
     def cut(self, host: str) -> None:
-        """Bring a host nothing more: whoever works on it is told. Returns without waiting."""
+        """Bring nothing more to a host. Returns without waiting."""
         with self._lock:
-            member = self._members.get(host)
+            member = self._entered.get(host)
         if member:
             threading.Thread(target=member.end, name="cut-files", daemon=True).start()
 
     def leave(self, host: str, connection: HostConnection) -> bool:
-        """The run on a host is over for who entered it with this connection; whether that is kept for a while, since
-        others fetch from the host."""
+        """The run on a host that was entered with this connection is over; whether the connection is kept for a
+        while, since others fetch from the host."""
         with self._lock:
-            member = self._members.get(host)
-            kept = sum(other.kept for other in self._members.values())
+            member = self._entered.get(host)
+            kept = sum(other.kept for other in self._entered.values())
         if member is None or member.connection is not connection:
-            return False  # somebody else has entered it since
+            return False  # it was entered again since
         if not self.takes(host):
             with self._lock:
-                self._members.pop(host, None)
+                self._entered.pop(host, None)
             return False
         if not self._stopped and kept < KEPT and member.grant and self.sources.needed(host):
             member.kept = True
@@ -216,22 +217,20 @@ class Handout:
         return False
 
     def tidy(self) -> None:
-        """Let go of kept hosts from which nobody fetches any more."""
+        """Close the kept connections of hosts from which no host fetches any more."""
         with self._lock:
-            kept = [(host, member) for host, member in self._members.items() if member.kept]
+            kept = [(host, member) for host, member in self._entered.items() if member.kept]
         for host, member in kept:
             if not self.sources.needed(host):
                 self._forget(host, member)
-                self._close(member)
 
-    def _forget(self, host: str, member: _Member) -> None:
+    def _forget(self, host: str, member: _Entered) -> None:
         with self._lock:
-            self._members.pop(host, None)
+            self._entered.pop(host, None)
         self.sources.leave(host)
-        if member.server:
-            member.server.stop()
+        self._close(member)
 
-    def _close(self, member: _Member) -> None:
+    def _close(self, member: _Entered) -> None:
         if member.server:
             member.server.stop()
         if member.kept:
@@ -243,7 +242,7 @@ class Handout:
 
     def _serve(self, host: str) -> None:
         with self._lock:
-            member = self._members.get(host)
+            member = self._entered.get(host)
             if member is None or member.down or self._stopped:
                 return
             name = f"hostwright-files-{self._run}-{secrets.token_hex(2)}"
@@ -258,12 +257,12 @@ class Handout:
             server.run(member.connection.shell, begun)
         member.cannot, member.server = member.grant is None, None
         with self._lock:
-            current = self._members.get(host) is member
+            current = self._entered.get(host) is member
         if current:
             self.sources.unable(host)
         member.grant = None
         if current and not (member.cannot or member.down):
-            self.sources.able(host)  # its connection was lost, or nobody asked for so long
+            self.sources.able(host)  # its connection was lost, or it got no request for too long
 
 
 def _comes_as_it_is_reached(ends: Ends) -> bool:

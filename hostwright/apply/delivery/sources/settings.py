@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast, get_args
 
 from hostwright.apply.delivery.fetching import web_urls
-from hostwright.apply.delivery.sources.ledger import UPLOADS
+from hostwright.apply.delivery.sources.sources import UPLOADS
 from hostwright.common.errors import InputError, Mistakes
 from hostwright.inventory import Host
 from hostwright.stack.store.artifacts import AnyArtifact

@@ -14,9 +14,8 @@ from typing import Any
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.events import Event
 from hostwright.apply.executors.cluster.errand import Brief, Errand, Go, fingerprint, new_attempt, unsealed
-from hostwright.apply.executors.cluster.records import AttemptRecord
+from hostwright.apply.executors.cluster.reporting import AttemptRecord, Reporter
 from hostwright.apply.executors.cluster.sealing import Mailbox
-from hostwright.apply.executors.cluster.telling import Telling
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.host.scheduling.pastruns import PastRuns
 from hostwright.apply.journal.redaction import Redactor
@@ -56,7 +55,7 @@ class Attempt:
         self.key = key
         self._place, self._errand = place, errand
         record = AttemptRecord.begin(place.brief.run.id, errand.host, self.id)
-        self._telling = Telling(errand.host, self.id, place.worker, send=place.send, record=record)
+        self._reporter = Reporter(errand.host, self.id, place.worker, send=place.send, record=record)
         self._change = threading.Condition()
         self._word: Go | None = None
         self._left = False
@@ -83,7 +82,7 @@ class Attempt:
             self._left = True
             self._change.notify_all()
             connections, handout = self._connections, self._handout
-        self._telling.leave()
+        self._reporter.leave()
         self._stopping.set()
         if handout is not None:
             handout.cut(self._errand.host)
@@ -92,14 +91,14 @@ class Attempt:
 
     def tell(self, event: Event) -> None:
         """Tell something of the run, or of the host."""
-        self._telling(event)
+        self._reporter(event)
 
     def carry_out(self, handout: Handout | None = None) -> None:
         """Ask, work, and tell what came of it. Errors of the host are told, too; what else goes wrong is raised.
 
         ``handout`` is that of the worker's hosts.
         """
-        self._telling.ask(self._place.name, self._place.mailbox.address)
+        self._reporter.ask(self._place.name, self._place.mailbox.address)
         with self._change:
             self._change.wait_for(lambda: self._left or self._word is not None)
             if self._left or self._word is None:
@@ -112,13 +111,13 @@ class Attempt:
                 outcome = self._work(word)
         except HostwrightError as failure:
             error = self._placed(failure)
-        self._telling.end(outcome, error)
+        self._reporter.end(outcome, error)
 
     def _work(self, word: Go) -> Outcome:
         place, brief, name = self._place, self._place.brief, self._errand.host
         texts = place.mailbox.read(word.letter)
         redactor = Redactor(Secret(text) for text in texts)
-        self._telling.text = redactor.text
+        self._reporter.text = redactor.text
         host, password = unsealed(self._errand, texts)
         roster = place.roster()
         member = roster.member(host, frozenset(brief.roles) or None, check=False)  # checked where it was sent from
@@ -129,7 +128,7 @@ class Attempt:
             {name: member},
             self._connecting(password),
             brief.run,
-            self._telling,
+            self._reporter,
             self._stopping,
             brief.request,
             saved={name: saved} if saved is not None else {},

@@ -1,6 +1,6 @@
-"""The way to a Dask cluster: connected to, or one sentence why not; and questions to its workers that end in time.
+"""Connects to a Dask cluster, or says in one sentence why not, and calls functions on its workers with a time limit.
 
-TLS is set up as Dask's own programs have it: in its configuration (``distributed.comm.tls``), or in variables such as
+TLS is configured as for Dask's own programs: in its configuration (``distributed.comm.tls``), or in variables such as
 ``DASK_DISTRIBUTED__COMM__TLS__CA_FILE``.
 """
 
@@ -31,24 +31,24 @@ T = TypeVar("T")
 OPTION = "--scheduler"
 TLS = "tls://"
 CONNECT_S = 10.0  #: our choice: a scheduler in the same network answers in milliseconds
-ANSWER_S = 30.0  #: our choice: a worker whose interpreter is busy answers within seconds
+ANSWER_S = 30.0  #: our choice: a busy worker answers within seconds
 SNIFF_S = 1.0  #: our choice: a scheduler speaks first, and at once
 LONGEST = 1 << 20  #: bytes of a scheduler's first message, which takes some hundred
-CLOSE_S = 3.0  #: our choice: what the end of a run waits for a cluster that hangs
-AT_ONCE = 32  #: questions at a time
+CLOSE_S = 3.0  #: our choice: how long the end of a run waits for a cluster that hangs
+AT_ONCE = 32  #: calls at a time
 _SETTINGS = (
     "set distributed.comm.tls.ca-file and distributed.comm.tls.client.cert and .key in Dask's configuration, or "
     "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__TLS__CLIENT__CERT and …__TLS__CLIENT__KEY"
 )
-_LENGTH = struct.Struct("<Q")  #: how a message of Dask's begins (distributed/comm/tcp.py)
-_LOUD = ("distributed", "tornado", "asyncio")  #: whose messages would be drawn over the view of the run
+_LENGTH = struct.Struct("<Q")  #: the beginning of a message of Dask (distributed/comm/tcp.py)
+_LOUD = ("distributed", "tornado", "asyncio")  #: loggers that would write over the view of the run
 
 
 @contextmanager
 def connected(address: str, name: str) -> Iterator[Client]:
     """A client of the scheduler at this address. Raises ``InputError`` with one sentence.
 
-    What Dask logs meanwhile about connections that break is not shown: what they mean for the run is said by it.
+    Dask's own log about broken connections is not shown meanwhile: the run reports what they mean for it.
     """
     with _quiet():
         client = _client(address, name)
@@ -67,7 +67,7 @@ def _client(address: str, name: str) -> Client:
     _reach(address, host, port, context if tls else None)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # other versions are told as mistakes, by ``fitness``
+            warnings.simplefilter("ignore")  # ``fitness`` reports other versions
             return Client(address, security=security, timeout=CONNECT_S, set_as_default=False, name=name)
     except Exception as error:  # noqa: BLE001 - Dask raises whatever it stumbles over in what others send
         sentence = _why_not(address, error, tls=tls)
@@ -88,7 +88,7 @@ def _place(address: str) -> tuple[str, int]:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether nobody but this machine reaches an address: a scheduler's, or a host's."""
+    """Whether only this machine reaches an address: a scheduler's, or a host's."""
     host = urlsplit(address).hostname if "://" in address else address
     try:
         return ipaddress.ip_address(host or "").is_loopback
@@ -97,12 +97,12 @@ def is_loopback(address: str) -> bool:
 
 
 def is_open(address: str) -> bool:
-    """Whether anybody who reaches a scheduler may use it: it has no TLS, and listens to other machines."""
+    """Whether anybody who reaches a scheduler may use it: it has no TLS, and other machines reach it."""
     return not address.startswith(TLS) and not is_loopback(address)
 
 
 def _security() -> tuple[Security, ssl.SSLContext | None]:
-    """What Dask's configuration says of TLS, and the context made of it, where it says anything."""
+    """The TLS settings of Dask's configuration, and the context made of them; ``None`` without settings."""
     try:
         security = Security()
         context: ssl.SSLContext | None = security.get_connection_args("client")["ssl_context"]
@@ -112,7 +112,7 @@ def _security() -> tuple[Security, ssl.SSLContext | None]:
 
 
 def _reach(address: str, host: str, port: int, context: ssl.SSLContext | None) -> None:
-    """Whether somebody answers there at all, and with the right certificate: Dask tells these apart in no sentence."""
+    """Raise ``InputError`` if no server answers there, or one with another certificate: Dask's errors do not say."""
     try:
         with socket.create_connection((host, port), CONNECT_S) as plain:
             if context is not None:
@@ -137,8 +137,8 @@ def _reach(address: str, host: str, port: int, context: ssl.SSLContext | None) -
 
 
 def _is_other(plain: socket.socket) -> bool:
-    """Whether who answers begins with something else than a scheduler does, which begins with a length. Dask itself
-    would make room for as many bytes as another's first word happens to mean."""
+    """Whether the server is not a scheduler, which begins with a length. Dask itself would allocate as many bytes as
+    the first word of another protocol happens to mean."""
     plain.settimeout(SNIFF_S)
     try:
         head = plain.recv(_LENGTH.size, socket.MSG_WAITALL)
@@ -148,7 +148,7 @@ def _is_other(plain: socket.socket) -> bool:
 
 
 def _why_not(address: str, error: Exception, *, tls: bool) -> str:
-    """Somebody answers there, and Dask could not talk to it."""
+    """The error for a server with which Dask cannot talk."""
     text = short(str(error)).rpartition("Error: ")[2] or type(error).__name__
     if tls:
         return f"{address} closed the connection ({text}): does it accept this machine's certificate?"
@@ -157,7 +157,7 @@ def _why_not(address: str, error: Exception, *, tls: bool) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask's loggers say nothing meanwhile, unless somebody debugs Hostwright."""
+    """Silence Dask's loggers, unless Hostwright runs at debug level."""
     if logging.getLogger("hostwright").isEnabledFor(logging.DEBUG):
         yield
         return
@@ -174,7 +174,7 @@ def _quiet() -> Iterator[None]:
 
 
 def in_time(call: Callable[[], T], timeout_s: float) -> T | None:
-    """What a call returns; ``None`` where it raises, or does not return in time. It is left behind then."""
+    """The value of a call; ``None`` if it raises, or does not return in time. It is left running then."""
     future = DaemonThreads(1, "dask").submit(call)
     wait([future], timeout_s)
     return future.result() if future.done() and future.exception() is None else None
@@ -183,8 +183,8 @@ def in_time(call: Callable[[], T], timeout_s: float) -> T | None:
 def ask_each(
     client: Client, workers: Sequence[str], function: Callable[..., Any], *args: Any, timeout_s: float = ANSWER_S
 ) -> tuple[Mapping[str, Any], Mapping[str, BaseException]]:
-    """Call a function, or a coroutine's, in each worker's process, side by side: what came of it, and the errors of
-    those that raised or did not answer in time (``TimeoutError``). One that hangs holds up no other."""
+    """Call a function or coroutine in each worker's process, side by side: the values, and the errors of workers that
+    raised or did not answer in time (``TimeoutError``). A worker that hangs holds up no other."""
     threads = DaemonThreads(AT_ONCE, "dask")
 
     def ask(worker: str) -> Any:
@@ -206,7 +206,7 @@ def ask_each(
 
 
 def meaning_of(host: str, error: BaseException, then: str) -> HostError:
-    """What an error of the cluster means for a host; ``then`` says what to do."""
+    """The error of a host for an error of the cluster; ``then`` says what to do."""
     if isinstance(error, KilledWorker):
         last = getattr(error.last_worker, "address", error.last_worker)
         lost = f"{error.allowed_failures + 1} workers were lost while they had it, the last of them {last}"

@@ -5,7 +5,7 @@
             roll_out(names, work, crew=crew, stop=crew.cut, …)
 
 The loop of the run gives each host to the crew, which sends it as a task of the cluster (``Client.get_executor``). A
-thread takes what workers say, in order; ``Speaking`` says to each worker how the run stands; a thread looks which
+thread takes what workers say, in order; ``Heartbeats`` tells each worker how the run stands; a thread looks which
 workers there are. Only workers that were found to fit are given hosts.
 """
 
@@ -27,8 +27,8 @@ from hostwright.apply.executors.cluster.desk import Desk
 from hostwright.apply.executors.cluster.dispatch import Dispatch, Trip
 from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, errand, needed, of_workers
 from hostwright.apply.executors.cluster.fitness import Cluster, misfits, this_machine
+from hostwright.apply.executors.cluster.heartbeats import Heartbeats
 from hostwright.apply.executors.cluster.sites import SiteArchive
-from hostwright.apply.executors.cluster.speaking import Speaking
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.applying import Work, taking
@@ -82,8 +82,10 @@ class ClusterCrew:
         self._client, self._address = cluster.client, cluster.address
         self._executor = self._client.get_executor(pure=False)
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._speaking = Speaking(self._client, brief.desk, self._word, self._heard)
-        self._dispatch = Dispatch(work.emit, self._speaking.poke, stopping=work.stopping.is_set, recover=self._recover)
+        self._heartbeats = Heartbeats(self._client, brief.desk, self._word, self._heard)
+        self._dispatch = Dispatch(
+            work.emit, self._heartbeats.poke, stopping=work.stopping.is_set, recover=self._recover
+        )
         self._known: dict[str, str] = {}  #: every worker that was looked at, and why it does not fit; empty: it does
         self._workers: dict[str, int] = {}  #: those that are there and fit, and how many hosts each takes
         self._tasks: dict[str, Future[Any]] = {}  #: of each host, the last that was sent
@@ -119,7 +121,7 @@ class ClusterCrew:
         done = threading.Event()
         self._do(done.set)
         if done.wait(CUT_S):
-            self._speaking.wait_until_said(CUT_S)
+            self._heartbeats.wait_until_sent(CUT_S)
 
     def begin(self) -> None:
         """Make the run known to the workers, and begin to listen to them."""
@@ -145,7 +147,7 @@ class ClusterCrew:
         One that hangs keeps no other from that, and is not waited for.
         """
         self._over.set()
-        self._speaking.end()
+        self._heartbeats.end()
         self._inbox.put(None)
         if self._lost:
             return
@@ -242,7 +244,7 @@ class ClusterCrew:
         while not self._over.wait(LOOK_S):
             if self._work.stopping.is_set() and not stopping:
                 stopping = True
-                self._speaking.poke_all()
+                self._heartbeats.poke()
             answered = self._look()
             if answered:
                 self._do(self._strand)
@@ -263,7 +265,7 @@ class ClusterCrew:
         if new:
             self._look_at(new)
         self._workers = {worker: threads for worker, threads in found.items() if self._known.get(worker) == ""}
-        self._speaking.know(self._workers)
+        self._heartbeats.know(self._workers)
         return True
 
     def _look_at(self, workers: list[str]) -> None:

@@ -18,7 +18,7 @@ from distributed import Worker, WorkerPlugin, get_worker
 
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.events import Event, Note
-from hostwright.apply.executors.cluster import records, sites
+from hostwright.apply.executors.cluster import reporting, sites
 from hostwright.apply.executors.cluster.attempt import Attempt, Workplace
 from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, desk_of
 from hostwright.apply.locking.runlock import now_s
@@ -180,7 +180,7 @@ def hear(desk: str, word: Word, dask_worker: Worker) -> bool:
 
 def kept(run: str, known: Mapping[str, int]) -> list[Message]:
     """What is kept here of a run beyond what is known of its attempts."""
-    return records.kept(run, known)
+    return reporting.kept(run, known)
 
 
 async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list[Message]:
@@ -189,9 +189,9 @@ async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list
     if isinstance(desk, Desk):
         desk.leave()
         await asyncio.to_thread(desk.empty, LEAVE_S)
-    return records.kept(run, known)
+    return reporting.kept(run, known)
 
 
 def forget(run: str) -> None:
     """Remove what is kept here of a run that came to its end, since its journal has all of it."""
-    records.forget(run)
+    reporting.forget(run)

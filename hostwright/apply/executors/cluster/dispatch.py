@@ -1,7 +1,7 @@
-"""Which worker has which host of a run, and what is to come of what workers say. Nothing here talks to a cluster.
+"""Decides which worker has which host of a run, and handles what workers send. Nothing here talks to a cluster.
 
-A host is at one worker at a time. The worker that asked last has it: where the cluster gives a host to another, because
-it lost the first, the first must leave, and nothing that it says is listened to any more. What it had done counts.
+A host is at one worker at a time: at the one that asked last. Where the cluster lost a worker and gives its host to
+another, the first must leave, and its messages are ignored from then on. What it had done counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hostwright.apply.rollout.connections import CUT
 from hostwright.common.errors import CrewLost, HostError, Stopped
 from hostwright.plan.model import Plan, RoleResult
 
-AGAIN = 3  #: our choice: how often a host is given away anew whose worker let go of it; as often as Dask by itself
+AGAIN = 3  #: our choice: how often a host is sent again after its worker let go of it; as often as Dask by itself
 LET_GO = "%d workers let go of it one after the other, the last of them %s; a job that runs on it goes on: run again"
 LOST = (
     "%d workers were lost while they had it, the last of them %s: their logs say why; a job that runs on it goes on: "
@@ -32,38 +32,38 @@ NOT_TLS = "the worker %s is not connected by TLS, and passwords are sent to no s
 
 @dataclass
 class Trip:
-    """One host on its way: where it is, and what was done before by workers that were lost."""
+    """One host: which worker has it, and what workers did before they were lost."""
 
     host: str
     future: Future[Outcome]
-    send: Callable[[], None]  #: gives the host to the cluster, again and again
+    send: Callable[[], None]  #: sends the host to the cluster; may be called again
     texts: tuple[str, ...] = field(default=(), repr=False)  #: of the secrets that it takes
-    keep: Callable[[], str] = lambda: ""  #: keeps its stack for the way back; a sentence where it cannot
+    keep: Callable[[], str] = lambda: ""  #: keeps its stack for a rollback; a sentence if it cannot
     worker: str = ""  #: its address
     name: str = ""
     mailbox: bytes = b""
     attempt: str = ""
     number: int = 0  #: of the last message that was recorded
-    given: frozenset[str] = frozenset()  #: the workers that it was given to: one of them has it, or will
+    given: frozenset[str] = frozenset()  #: the workers that it was sent to: one of them has it, or will
     sent: int = 0  #: how often it was sent to the cluster
-    taken: bool = False  #: by one of the workers that it was given to
+    taken: bool = False  #: by one of the workers that it was sent to
     times: int = 0  #: that workers lost it or let go of it
     plan: Plan | None = None  #: the first one
     results: tuple[RoleResult, ...] = ()  #: of this attempt
     reboots: int = 0
     before: tuple[tuple[RoleResult, ...], int] = ((), 0)  #: results and reboots of attempts that were lost
-    jobs: dict[str, str] = field(default_factory=dict)  #: of each role that was begun, the job
-    ended: frozenset[str] = frozenset()  #: jobs whose end was told
+    jobs: dict[str, str] = field(default_factory=dict)  #: by role, the job that was begun
+    ended: frozenset[str] = frozenset()  #: jobs whose end was reported
     was_lost: bool = False  #: with a worker that had it
 
     @property
     def go(self) -> Go:
-        """That its attempt may begin."""
-        told = self.number > 1  # what it asked is the first message
-        return Go(b"" if told else letter(self.texts, self.mailbox), self.ended if self.was_lost else None)
+        """Permission for its attempt to begin."""
+        begun = self.number > 1  # its question is the first message
+        return Go(b"" if begun else letter(self.texts, self.mailbox), self.ended if self.was_lost else None)
 
     def note(self, event: Event) -> None:
-        """Take in what happened, for when this worker is lost."""
+        """Remember an event, in case this worker is lost."""
         match event:
             case events.Observed(plan=plan):
                 self.plan = self.plan or plan
@@ -76,13 +76,13 @@ class Trip:
                 self.reboots += 1
 
     def lose(self) -> None:
-        """Its worker is lost: what was done until now was done before."""
+        """Its worker is lost: count what was done until now as done before."""
         done, reboots = self.before
         self.before = ((*done, *self.results), reboots + self.reboots)
         self.results, self.reboots, self.was_lost = (), 0, True
 
     def whole(self, outcome: Outcome) -> Outcome:
-        """What came of the host, with what lost workers had done."""
+        """The outcome with what lost workers had done."""
         done, reboots = self.before
         return replace(
             outcome,
@@ -93,11 +93,11 @@ class Trip:
 
 
 class Dispatch:
-    """The hosts of one run that were given to a cluster.
+    """The hosts of one run that were sent to a cluster.
 
-    One thread does all that is done here, but for ``add``, ``word`` and ``heard``; from it, ``emit`` hears
-    all that happens to hosts. ``speak`` is called with a worker to whom there is something to say. ``recover`` returns
-    what is kept at the place of a lost worker of these attempts, beyond these numbers.
+    One thread calls all methods but ``add``, ``word`` and ``heard``; in it, ``emit`` gets every event of a host.
+    ``speak`` is called with a worker for which there is a new word. ``recover`` returns what is kept on the machine of
+    a lost worker of these attempts, beyond these numbers.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Dispatch:
         self._leave: dict[str, set[str]] = {}
 
     def add(self, trip: Trip) -> None:
-        """A host that is given to the cluster now."""
+        """Add a host that is sent to the cluster."""
         with self._lock:
             self._trips[trip.host] = trip
 
@@ -125,7 +125,7 @@ class Dispatch:
             return Word(self._stopping(), going, frozenset(self._leave.get(worker, ())))
 
     def sent(self, host: str, workers: Iterable[str]) -> int:
-        """A host was sent to the cluster, for one of these workers; the number of that task."""
+        """Record that a host was sent to the cluster, for one of these workers; the number of that task."""
         with self._lock:
             if (trip := self._trips.get(host)) is None:
                 return 0
@@ -133,17 +133,17 @@ class Dispatch:
             return trip.sent
 
     def is_current(self, host: str, sent: int) -> bool:
-        """Whether the task with this number is the last one that was sent of a host."""
+        """Whether the task with this number is the last one that was sent for a host."""
         with self._lock:
             return (trip := self._trips.get(host)) is not None and trip.sent == sent
 
     def heard(self, worker: str, word: Word) -> None:
-        """A worker has heard this word."""
+        """A worker has received this word."""
         with self._lock:
             self._leave.get(worker, set()).difference_update(word.leave)
 
     def take(self, message: Message) -> None:
-        """What a worker says."""
+        """Handle a message of a worker."""
         trip = self._trip(message.host)
         if trip is None:
             self._dismiss(message.worker, message.attempt)
@@ -155,7 +155,7 @@ class Dispatch:
             self._hear(trip, message)
 
     def task_ended(self, host: str, error: BaseException | None) -> None:
-        """The cluster's task for a host is over. Where the host is not, its worker let go of it: another goes on."""
+        """The cluster's task for a host is over. If the host has not ended, its worker let go of it: send it again."""
         trip = self._trip(host)
         if trip is None:
             return
@@ -165,10 +165,10 @@ class Dispatch:
             self._give_again(trip, LET_GO)
 
     def strand(self, workers: Collection[str]) -> None:
-        """Give hosts to others where all workers are gone that they were given to: these workers are there.
+        """Send hosts again if all workers that they were sent to are gone; ``workers`` are those that are there.
 
-        That counts for hosts that such a worker had taken: one of those may be what ends workers. Where none was taken,
-        it counts for each, so that no host is given away for ever.
+        It counts against a host that such a worker had taken: this host may be what ends workers. If none was taken, it
+        counts against each, so that no host is sent for ever.
         """
         stranded = [trip for trip in self._left() if trip.given and trip.given.isdisjoint(workers)]
         nobody = not any(trip.taken for trip in stranded)
@@ -176,28 +176,28 @@ class Dispatch:
             self._give_again(trip, LOST, counts=trip.taken or nobody)
 
     def lose(self, because: str, then: str) -> None:
-        """Nobody is left who could work: every host ends as it is."""
+        """No worker is left: every host ends as it is."""
         for trip in self._left():
             self._end(trip, CrewLost(trip.host, because, then))
 
     def cut(self) -> None:
-        """Every worker lets go of its hosts at once; every host has ended here."""
+        """Have every worker let go of its hosts at once; every host ends here."""
         for trip in self._left():
             self._dismiss(trip.worker, trip.attempt)
             self._end(trip, Stopped(trip.host, CUT))
 
     def fail(self, error: BaseException) -> None:
-        """Every host ends with an error of this machine."""
+        """End every host with an error of this machine."""
         for trip in self._left():
             self._end(trip, error)
 
     def known(self) -> dict[str, int]:
-        """The number of the last message that was heard of each attempt."""
+        """By attempt, the number of the last message that was received."""
         with self._lock:
             return {trip.attempt: trip.number for trip in self._trips.values() if trip.attempt}
 
     def _give_again(self, trip: Trip, why: str, *, counts: bool = True) -> None:
-        """Give a host to the workers that are there now, unless too many had it."""
+        """Send a host to the workers that are there now, unless too many had it."""
         trip.times += counts
         if trip.times > AGAIN:
             self._end(trip, HostError(trip.host, why % (trip.times, trip.name or "unknown")))
@@ -233,13 +233,13 @@ class Dispatch:
         self._speak(message.worker)
 
     def _lose(self, trip: Trip, successor: str) -> None:
-        """Its worker was lost: what it could not tell any more is looked for, and it must leave where it lives."""
+        """Its worker was lost: recover what it could not send any more, and have it leave if it is alive after all."""
         for message in self._recover(trip.worker, {trip.attempt: trip.number}):
             if message.attempt == trip.attempt and isinstance(message.body, Reported):
                 self._hear(trip, message)
         self._dismiss(trip.worker, trip.attempt)
         trip.lose()
-        # with its witness: who reads the journal knows that there was this attempt, also where nothing came of it
+        # with its witness, so that the journal has this attempt also if it reported nothing
         witness = Witness(trip.worker, trip.attempt, 0)
         self._emit(Note(trip.host, f"its worker {trip.name} was lost; {successor} goes on with it", witness=witness))
 

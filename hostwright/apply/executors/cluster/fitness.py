@@ -1,7 +1,7 @@
-"""Whether a run can be given to a cluster: what it would send there, and whether the workers fit this machine.
+"""Checks whether a cluster can work on the hosts of a run: what would be sent, and whether its workers fit.
 
-They must have the same Hostwright, Python and Dask, and the stack's files at hand. What does not fit is told before any
-host is touched, of all workers at once.
+They must have the same Hostwright, Python and Dask, and the stack's files. Every misfit of all workers is reported at
+once, before any host is touched.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FEW = 3  #: files of a worker that are named; the others are counted
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What one process of a cluster is, as it says itself. ``missing`` are sentences about files that it lacks."""
+    """What one process of a cluster reports of itself. ``missing`` are the names of files that it lacks."""
 
     version: str
     code: str  #: a digest of Hostwright's own files
@@ -50,7 +50,7 @@ class Machine:
 
 
 def this_machine(artifacts: Sequence[Artifact] = ()) -> Machine:
-    """This process, and which of these files are not at hand here."""
+    """This process, and which of these files it lacks."""
     store, missing = Store.default(), []
     for artifact in artifacts:
         try:
@@ -73,7 +73,7 @@ def code_digest() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """What workers must be: as ``ours`` is, with these files at hand, and connected by TLS where secrets are sent."""
+    """What workers must be: like ``ours``, with these files, and connected by TLS if secrets are sent."""
 
     ours: Machine
     artifacts: tuple[Artifact, ...] = ()
@@ -83,8 +83,8 @@ class Demands:
 def misfits(
     demands: Demands, machines: Mapping[str, Machine], errors: Mapping[str, BaseException]
 ) -> Mapping[str, str]:
-    """Why some processes do not fit, by their addresses; ``errors`` are of those that could not say what they are."""
-    found = {address: _unsaid(error) for address, error in errors.items()}
+    """By address, why a process does not fit; ``errors`` are those of processes that did not report themselves."""
+    found = {address: _unreported(error) for address, error in errors.items()}
     found |= {address: why for address, machine in machines.items() if (why := _misfit(demands, machine))}
     if demands.tls:
         plain = "is not connected by TLS, and is sent no password"
@@ -92,7 +92,7 @@ def misfits(
     return found
 
 
-def _unsaid(error: BaseException) -> str:
+def _unreported(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return f"hangs ({error})"
     text = f"{type(error).__name__}: {error}"  # Dask sends the text of an error that it cannot send
@@ -123,7 +123,7 @@ def _misfit(demands: Demands, machine: Machine) -> str:
 
 
 def files_of(members: Iterable[Member]) -> tuple[Artifact, ...]:
-    """The files that whoever works on these hosts may need at hand; those that hosts fetch themselves are not."""
+    """The files that a worker may need for these hosts, without those that hosts fetch themselves."""
     found: dict[str, Artifact] = {}
     for member in members:
         settings = read_file_settings(member.host)
@@ -134,7 +134,7 @@ def files_of(members: Iterable[Member]) -> tuple[Artifact, ...]:
 
 
 def refuse_secrets(address: str, members: Iterable[Member], password: Secret | None) -> bool:
-    """Whether working on these hosts takes a secret. Raises ``InputError`` where one would be sent without TLS."""
+    """Whether work on these hosts needs a secret. Raises ``InputError`` if one would be sent without TLS."""
     found = next(((member.name, name) for member in members if (name := named(member, password))), None)
     if found and not address.startswith(TLS):
         host, name = found
@@ -147,7 +147,7 @@ def refuse_secrets(address: str, members: Iterable[Member], password: Secret | N
 
 
 def refuse_holding(address: str, archive: SiteArchive, roster: Roster, members: Iterable[Member]) -> None:
-    """Raise ``InputError`` where a file that would be sent without TLS holds a secret that the inventory knows."""
+    """Raise ``InputError`` if a file that would be sent without TLS contains a secret of the inventory."""
     if address.startswith(TLS):
         return
     known = (secret.reveal() for secret in secrets_in(roster.inventory.hosts.values(), members))
@@ -160,10 +160,7 @@ def refuse_holding(address: str, archive: SiteArchive, roster: Roster, members: 
 
 
 def check(client: Client, address: str, demands: Demands, members: Iterable[Member]) -> None:
-    """Whether the scheduler and every worker fit, and mean the same by the addresses of these hosts.
-
-    Raises ``InputErrors`` with all that do not.
-    """
+    """Raise ``InputErrors`` unless the scheduler and every worker fit, and the hosts' addresses mean the same there."""
     workers = tuple(in_time(client.nthreads, ANSWER_S) or ())
     if not workers:
         raise InputError(f"no worker is at {address}: start some with `dask worker {address}`", OPTION)
@@ -178,7 +175,7 @@ def check(client: Client, address: str, demands: Demands, members: Iterable[Memb
 
 
 def _scheduler(client: Client) -> tuple[Mapping[str, Machine], Mapping[str, BaseException]]:
-    """What the scheduler's process is: it reads what is sent to workers, and needs the same packages."""
+    """The scheduler's process: it reads what is sent to workers, and needs the same packages."""
     threads = DaemonThreads(1, "dask")
     future: Future[Machine] = threads.submit(client.run_on_scheduler, this_machine)
     try:
@@ -188,7 +185,7 @@ def _scheduler(client: Client) -> tuple[Mapping[str, Machine], Mapping[str, Base
 
 
 def elsewhere(members: Iterable[Member], ours: Machine, others: Mapping[str, Machine]) -> Iterator[InputError]:
-    """A mistake for each host whose address means another machine on a worker than here."""
+    """An error for each host whose address means another machine on a worker than here."""
     away = [name for name, machine in others.items() if machine.machine != ours.machine]
     for member in members:
         if member.host.local:
@@ -205,7 +202,7 @@ def elsewhere(members: Iterable[Member], ours: Machine, others: Mapping[str, Mac
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster that was found fit for the hosts of a run."""
+    """A cluster that fits the hosts of a run."""
 
     client: Client
     address: str
@@ -217,9 +214,9 @@ class Cluster:
 
 @contextmanager
 def opened(address: str, roster: Roster, members: Members, password: Secret | None) -> Iterator[Cluster]:
-    """Connect to the scheduler at this address, and look whether its workers can work on these hosts.
+    """Connect to the scheduler at this address, and check that its workers can work on these hosts.
 
-    Raises ``InputError`` for whatever stands in the way; no host is touched.
+    Raises ``InputError`` if they cannot; no host is touched.
     """
     secret = refuse_secrets(address, members, password)
     archive = pack(roster)

@@ -1,7 +1,7 @@
-"""A value on its way to another process: its secrets are taken out of it, and travel apart, for that process alone.
+"""Sends a value to another process without its secrets, and the secrets apart, encrypted for that process alone.
 
-Nobody on the way can read them: not the scheduler, its logs (which hold whole messages when it debugs) or the state
-that it prints. A worker makes a key pair, and what it is sent is encrypted for that.
+Neither the scheduler nor its logs (which hold whole messages at debug level) nor the state that it prints can show
+them. A worker makes a key pair; the secrets are encrypted for its public key.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from hostwright.apply.journal.redaction import MIN_INLINE
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
 
-_KEY_BYTES = 32  #: of an X25519 key and of what is made of it
+_KEY_BYTES = 32  #: of an X25519 key, and of the key that is derived from it
 _NONCE = bytes(12)  #: each key encrypts one letter
 _WITHHELD, _EMPTY, _TEXT = "withheld", "empty", "text"
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A value as bytes in which numbers stand for its secrets."""
+    """A pickled value in which numbers stand for its secrets."""
 
     body: bytes = field(repr=False)
 
 
 class Withheld(Secret):
-    """A secret that the work does not need and that was therefore not sent."""
+    """A secret that was not sent, since the work does not need it."""
 
     def __init__(self, host: str) -> None:
         super().__init__("")
@@ -47,7 +47,7 @@ class Withheld(Secret):
     _host: str
 
     def reveal(self) -> str:
-        """Raises ``HostError``: the text is not here."""
+        """Raise ``HostError``: the text is not on this machine."""
         raise HostError(self._host, "a secret is needed that was not sent to the worker: this is a fault of Hostwright")
 
     def __bool__(self) -> bool:
@@ -68,7 +68,7 @@ class _Sealer(pickle.Pickler):
         self.texts: list[str] = []
 
     def persistent_id(self, value: Any) -> Any:
-        """A secret's number, or that it is withheld; also the number of a text that has a secret in it."""
+        """The number of a secret, or a mark that it is withheld; also the number of a text that contains a secret."""
         if type(value) is str:
             within = self._hidden and any(text in value for text in self._hidden)
             return (_TEXT, self._number(value)) if within else None
@@ -99,9 +99,9 @@ class _Opener(pickle.Unpickler):
 
 
 def seal(value: Any, needed: Callable[[Secret], bool], hidden: Iterable[str] = ()) -> tuple[Sealed, tuple[str, ...]]:
-    """A value without its secrets, and the texts of those that are ``needed``. Texts in the value that hold one of the
-    ``hidden`` ones are taken out as well. A secret that a command prints is asked for here: raises ``HostError`` where
-    it prints none."""
+    """A value without its secrets, and the texts of those that are ``needed``. Texts in the value that contain one of
+    the ``hidden`` texts are taken out as well. The command that prints a secret runs here: raises ``HostError`` if it
+    prints none."""
     file = io.BytesIO()
     sealer = _Sealer(file, needed, hidden)
     sealer.dump(value)
@@ -109,23 +109,23 @@ def seal(value: Any, needed: Callable[[Secret], bool], hidden: Iterable[str] = (
 
 
 def opened(sealed: Sealed, texts: tuple[str, ...], host: str) -> Any:
-    """The value with these secrets; ``host`` is whose it is, for the sentence about one that was withheld."""
+    """The value with these secrets; ``host`` is named in the error about a secret that was withheld."""
     return _Opener(io.BytesIO(zlib.decompress(sealed.body)), texts, host).load()
 
 
 class Mailbox:
-    """The key pair of one process, and the letters that only it can read."""
+    """The key pair of one process."""
 
     def __init__(self) -> None:
         self._key = X25519PrivateKey.generate()
 
     @property
     def address(self) -> bytes:
-        """The public key, which everybody may know."""
+        """The public key."""
         return self._key.public_key().public_bytes_raw()
 
     def read(self, letter: bytes) -> tuple[str, ...]:
-        """The texts of a letter. Raises ``ValueError`` for one that was written for another mailbox, or changed."""
+        """The texts of a letter. Raises ``ValueError`` if it was encrypted for another mailbox, or changed."""
         if not letter:
             return ()
         sender, body = letter[:_KEY_BYTES], letter[_KEY_BYTES:]
@@ -137,14 +137,14 @@ class Mailbox:
 
 
 def letter(texts: Iterable[str], address: bytes) -> bytes:
-    """These texts for the mailbox with this address alone; nothing where there are none."""
-    told = list(texts)
-    if not told:
+    """Encrypt these texts for the mailbox with this public key; empty if there are none."""
+    plain = list(texts)
+    if not plain:
         return b""
     ours = X25519PrivateKey.generate()
     sender = ours.public_key().public_bytes_raw()
     key = _shared(ours, address, address)
-    return sender + ChaCha20Poly1305(key).encrypt(_NONCE, json.dumps(told).encode(), sender)
+    return sender + ChaCha20Poly1305(key).encrypt(_NONCE, json.dumps(plain).encode(), sender)
 
 
 def _shared(own: X25519PrivateKey, other: bytes, recipient: bytes) -> bytes:

@@ -1,6 +1,6 @@
-"""What a worker needs of a site to know what is wanted of a host: its roles, templates and stacks, as one archive.
+"""Packs the parts of a site that workers need, its roles, templates and stacks, into one archive.
 
-The inventory stays where it is: of each host, only its own part is sent. An archive has a digest, is unpacked once on a
+The inventory is not sent: each host travels with its own part of it. An archive has a digest, is unpacked once on a
 worker's machine into a directory that only its user can read, and is the site of the run there.
 """
 
@@ -27,8 +27,8 @@ from hostwright.plan.roles.site import STANDARD, Site
 
 FOLDER = "sites"  #: below the state directory of a worker
 MOST_BYTES = 64 << 20  #: our choice: of all files of a site; a hundred times what the standard ones take
-KEPT_S = 30 * 86400.0  #: our choice: what no run has used for so long is removed
-#: the parts of a site, and what of the package has the same; the checkout's own are the package's
+KEPT_S = 30 * 86400.0  #: our choice: an archive that no run used for so long is removed
+#: the parts of a site, and the package's own folders of the same; a part that is the package's own is not sent
 _PARTS = {"roles": "roles", "templates": "templates", "inventory/stacks": "stacks"}
 _BESIDE = "beside"  #: stacks that lie beside an inventory which is not the site's own
 _PRIVATE_KEY = b"PRIVATE KEY-----"  #: how every format of a private key is marked (RFC 7468)
@@ -44,7 +44,7 @@ class SiteArchive:
 
 
 def pack(roster: Roster) -> SiteArchive:
-    """The site of an inventory. Equal files give an equal archive, whoever packs them, wherever and when.
+    """Pack the site of an inventory. Equal files give an equal archive.
 
     Raises ``InputError`` for a site that is too large to be sent, or holds a private key among its roles.
     """
@@ -71,7 +71,7 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def files_below(places: Iterable[tuple[Path, str]]) -> list[tuple[Path, str]]:
-    """Every file of these folders, also behind links, with its name below the name of its folder; sorted by that."""
+    """Every file of these folders, also behind links, with its name in the archive; sorted by that name."""
     return sorted(_files(places), key=lambda item: item[1])
 
 
@@ -139,7 +139,7 @@ def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
 
 
 def remove_unused(folder: Path, spare: Path | None = None) -> None:
-    """Remove what lies in a folder and was not changed for ``KEPT_S``, but for ``spare``."""
+    """Remove the entries of a folder that were not changed for ``KEPT_S``, except ``spare``."""
     for place in folder.iterdir():
         with suppress(OSError):
             if place != spare and time.time() - place.stat().st_mtime > KEPT_S:
@@ -147,7 +147,7 @@ def remove_unused(folder: Path, spare: Path | None = None) -> None:
 
 
 def holding(archive: SiteArchive, texts: Iterable[str]) -> str:
-    """The first file of an archive in which one of these texts stands as it is; empty where there is none."""
+    """The first file of an archive that contains one of these texts; empty if none does."""
     wanted = [text.encode("utf-8", "surrogatepass") for text in texts]
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(archive.body))) as packed:
         for entry in packed:
@@ -158,6 +158,6 @@ def holding(archive: SiteArchive, texts: Iterable[str]) -> str:
 
 
 def sources(archive: SiteArchive, place: Path) -> tuple[Site, tuple[Path, ...]]:
-    """The site in a directory, and the inventories beside which further stacks lie."""
+    """The site in a directory, and the inventories that have further stacks beside them."""
     beside = tuple(place / _BESIDE / str(number) for number in range(archive.beside))
     return Site(place), (*beside, place / "inventory")

@@ -21,7 +21,7 @@ from hostwright.apply.delivery import pulling
 from hostwright.apply.delivery.batch import WantedFile
 from hostwright.apply.delivery.bringing import DeliveryMeans
 from hostwright.apply.delivery.delivery import Delivery
-from hostwright.apply.delivery.sources import peers
+from hostwright.apply.delivery.sources import servers
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.delivery.sources.settings import FileSettings
 from hostwright.apply.host.connection import HostConnection, Patience
@@ -147,13 +147,13 @@ def fleet_of(number: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopFleet
     folder.chmod(0o755)
     (folder / "bin").mkdir()
     stand_in(folder / "bin", monkeypatch)
-    script = peers.PeerServer.script
+    script = servers.PeerServer.script
 
-    def plainly(server: peers.PeerServer, address: str) -> str:
+    def plainly(server: servers.PeerServer, address: str) -> str:
         text = script(server, address).replace("/run/systemd/system", str(folder / "no-systemd"))
         return text.replace("setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --inh-caps=-all -- ", "")
 
-    monkeypatch.setattr(peers.PeerServer, "script", plainly)
+    monkeypatch.setattr(servers.PeerServer, "script", plainly)
     hosts = [
         LoopHost(f"gpu{n:02}", f"127.0.9.{n}", f"{folder}/host {n}", Ends(HERE, f"127.0.9.{n}"))
         for n in range(1, number + 1)

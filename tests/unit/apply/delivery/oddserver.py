@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hostwright.apply.delivery.looking import StoredFile
-from hostwright.apply.delivery.pulling import Grant, Pulled, pull
-from hostwright.apply.delivery.sources.heldinput import HeldInput
+from hostwright.apply.delivery.pulling import Grant, HeldInput, Pulled, pull
 from hostwright.stack.stack import Artifact
 from tests.unit.apply.delivery.hosts import LoopHost
 

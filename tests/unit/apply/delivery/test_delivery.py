@@ -18,10 +18,10 @@ from hostwright.apply.delivery import batch, looking
 from hostwright.apply.delivery.bringing import SMALL_BYTES, DeliveryMeans
 from hostwright.apply.delivery.delivery import Delivery
 from hostwright.apply.delivery.pulling import Grant
-from hostwright.apply.delivery.sources import peers
+from hostwright.apply.delivery.sources import servers
 from hostwright.apply.delivery.sources.handout import Handout
-from hostwright.apply.delivery.sources.ledger import COPIES
 from hostwright.apply.delivery.sources.settings import FileSettings, Ports, Way
+from hostwright.apply.delivery.sources.sources import COPIES
 from hostwright.apply.events import FROM_HERE, OVER_SSH, PEER, VENDOR
 from hostwright.common.errors import ArtifactError, HostError, Stopped
 from hostwright.transport.exchange import Ends
@@ -82,7 +82,7 @@ def test_hosts_fetch_from_this_machine_and_from_each_other(fleet: LoopFleet) -> 
 
 def test_one_host_alone_serves_nobody(fleet: LoopFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     fleet.add()
-    monkeypatch.setattr(peers.PeerServer, "run", lambda *_: pytest.fail("nobody wants anything of it"))
+    monkeypatch.setattr(servers.PeerServer, "run", lambda *_: pytest.fail("nobody wants anything of it"))
     with fleet.handout() as handout:
         bring(fleet, fleet.hosts[:1], handout)
     assert fleet.hosts[0].came == [{FROM_HERE: N}]
@@ -187,7 +187,7 @@ def test_private_files_go_over_ssh_alone(fleet: LoopFleet) -> None:
         for delivery in deliveries:
             delivery.wait(fleet.artifacts())
         assert handout.server._servers == {}
-        assert [member.files for member in handout._members.values()] == [[]] * 8
+        assert [member.files for member in handout._entered.values()] == [[]] * 8
         for delivery in deliveries:
             delivery.close()
     assert sources(fleet) == {OVER_SSH: 16}
@@ -261,9 +261,9 @@ def test_peers_that_lie_are_left_and_all_get_the_file(
 ) -> None:
     fleet.add()
     old, new = LIES[lie]
-    honest_text = peers.program()
+    honest_text = servers.program()
     assert old in honest_text
-    monkeypatch.setattr(peers, "program", lambda: honest_text.replace(old, new))
+    monkeypatch.setattr(servers, "program", lambda: honest_text.replace(old, new))
     with fleet.handout() as handout:
         bring(fleet, fleet.hosts, handout)
     # what a peer sent before it ended was right, and its program is started again
@@ -320,7 +320,7 @@ def test_a_host_that_is_done_stays_connected_while_others_fetch_from_it(fleet: L
             if name not in serving:
                 delivery.wait(fleet.artifacts())
                 delivery.close()
-        until(lambda: not any(member.kept for member in handout._members.values()), "no connection is kept", PATIENCE_S)
+        until(lambda: not any(member.kept for member in handout._entered.values()), "no connection is kept", PATIENCE_S)
     assert sources(fleet)[FROM_HERE] <= COPIES
     until(lambda: not programs(fleet), "nothing is left on hosts", PATIENCE_S)
 
@@ -462,7 +462,7 @@ def test_hosts_without_perl_are_pushed_to_and_ask_no_peer(fleet: LoopFleet, monk
 
 def test_hosts_that_cannot_serve_are_no_peers(fleet: LoopFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     fleet.add()
-    monkeypatch.setattr(peers.PeerServer, "script", lambda *_: "echo cannot it has neither systemd nor setpriv")
+    monkeypatch.setattr(servers.PeerServer, "script", lambda *_: "echo cannot it has neither systemd nor setpriv")
     with fleet.handout() as handout:
         bring(fleet, fleet.hosts, handout)
     assert sources(fleet) == {FROM_HERE: 8}
@@ -494,7 +494,7 @@ def all_new(fleet: LoopFleet) -> bool:
 
 def test_a_peer_server_is_told_its_limits(fleet: LoopFleet) -> None:
     settings = FileSettings(uploads=3, rate=5_000_000, peer_ports=Ports(8480, 8489))
-    text = peers.PeerServer("gpu01", ["/var/x/y"], settings, "hostwright-files-run-1").script("10.0.0.7")
+    text = servers.PeerServer("gpu01", ["/var/x/y"], settings, "hostwright-files-run-1").script("10.0.0.7")
     for line in ("uploads=3\n", "rate=5000000\n", "port=8480-8489\n", "address=10.0.0.7\n", "files=/var/x/y\n"):
         assert line in text
     assert "unit=hostwright-files-run-1\n" in text
@@ -509,7 +509,7 @@ def test_a_peer_server_is_told_its_limits(fleet: LoopFleet) -> None:
     ],
 )  # fmt: skip
 def test_what_a_peer_server_says(said: bytes, port: int, why: str) -> None:
-    heard = peers._Heard()
+    heard = servers._PortReader()
     ports = [heard.port(said[place : place + 7]) for place in range(0, len(said), 7)]
     assert sum(ports) == port
     assert heard.why == why

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.apply.delivery.looking import StoredFile
-from hostwright.apply.delivery.sources.fileserver import FileServer
+from hostwright.apply.delivery.sources.servers import FileServer
 from hostwright.apply.delivery.sources.settings import Ports
 from hostwright.apply.events import FROM_HERE, OVER_SSH
 from hostwright.common.errors import ArtifactError, HostError

@@ -19,8 +19,7 @@ import pytest
 
 from hostwright.apply.delivery import pulling
 from hostwright.apply.delivery.looking import StoredFile
-from hostwright.apply.delivery.pulling import Grant, Pulled, pull
-from hostwright.apply.delivery.sources.heldinput import HeldInput
+from hostwright.apply.delivery.pulling import Grant, HeldInput, Pulled, pull
 from hostwright.common.errors import HostError, ProtocolError, Unreachable
 from hostwright.stack.stack import Artifact
 from tests.lab.sshd import free_port

@@ -119,7 +119,7 @@ def test_without_the_package_one_sentence_says_what_to_install(tmp_path: Path):
 
 
 def test_hostwright_alone_imports_no_dask():
-    program = "import sys, hostwright.fleet, hostwright.apply.rollout.applying, hostwright.apply.executors.merging; "
+    program = "import sys, hostwright.fleet, hostwright.apply.rollout.applying, hostwright.apply.executors.hiring; "
     program += "print([name for name in sys.modules if name.partition('.')[0] in ('dask', 'distributed')])"
     done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -14,7 +14,7 @@ from hostwright.resources.conditions import When
 from hostwright.resources.originals import PACKAGES_BEFORE
 from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.system.services_gone import UserGone
-from hostwright.standard.roles.container.engine import DeviceLinks, DockerEngine, Programs
+from hostwright.standard.roles.container.engine import DockerEngine, Programs
 from hostwright.standard.roles.container.removal import (
     DataSpared,
     EmptyDataGone,
@@ -22,6 +22,7 @@ from hostwright.standard.roles.container.removal import (
     containerd_data,
     docker_data,
 )
+from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 from tests.unit.support.facts import changes_of, facts_for
 from tests.unit.support.shell import ask, run
 

@@ -17,8 +17,8 @@ from hostwright.standard.roles.proxy import Proxy, proxy
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceUser
 from tests.lab.sshd import free_port
+from tests.unit.roles.base.states.certificates import made
 from tests.unit.roles.proxy import nginxes
-from tests.unit.roles.proxy.certificates import made
 from tests.unit.roles.proxy.nginxes import ADDRESS, Nginx, configuration, request, running, upstream
 
 

@@ -21,11 +21,11 @@ from hostwright.plan.roles.role import Wanted
 from hostwright.plan.testing import changes_of
 from hostwright.resources.files.files import Absent, File
 from hostwright.resources.system.services import Service
+from hostwright.standard.roles.base.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy import CONF, Proxy, proxy
 from hostwright.standard.roles.proxy import acme as acme_role
 from hostwright.standard.roles.proxy.acme import CERTIFICATE, DIRECTORY, PROGRAM, TIMER
 from hostwright.standard.roles.proxy.states.acme import AcmeCertificate
-from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
 from tests.lab.sshd import free_port

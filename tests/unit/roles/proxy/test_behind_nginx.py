@@ -16,8 +16,8 @@ from hostwright.standard.roles.proxy import Proxy, names_of_people, served
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from tests.lab.sshd import free_port
+from tests.unit.roles.base.states.certificates import made
 from tests.unit.roles.proxy import nginxes
-from tests.unit.roles.proxy.certificates import made
 from tests.unit.roles.proxy.nginxes import ADDRESS, Nginx, configuration, request, running, upstream, wanted
 
 TOKEN = "3f1c9a" * 8

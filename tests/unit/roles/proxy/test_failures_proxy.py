@@ -20,8 +20,8 @@ from hostwright.standard.roles.proxy import CONF, Proxy
 from hostwright.standard.roles.proxy.failures import FAILURES
 from hostwright.standard.roles.proxy.failures.served import SERVED, UNIT, UNITS, ended, without_workspace
 from hostwright.standard.roles.workspaces import Workspaces
-from tests.unit.roles.proxy.certificates import ended as ends
-from tests.unit.roles.proxy.certificates import made
+from tests.unit.roles.base.states.certificates import ended as ends
+from tests.unit.roles.base.states.certificates import made
 from tests.unit.roles.proxy.nginxes import configuration
 from tests.unit.support.hostlooks import evidence, look_at, show
 

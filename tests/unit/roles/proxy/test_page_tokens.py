@@ -18,8 +18,8 @@ from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from tests.lab.sshd import free_port
+from tests.unit.roles.base.states.certificates import made, run
 from tests.unit.roles.proxy import nginxes
-from tests.unit.roles.proxy.certificates import made, run
 from tests.unit.roles.proxy.nginxes import ADDRESS, Nginx, configuration, running, upstream
 
 RIGHT, OTHER = "0a" * 24, "1b" * 24

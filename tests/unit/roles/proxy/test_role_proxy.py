@@ -18,8 +18,8 @@ from hostwright.plan.model import Change, Facts, HasNotes
 from hostwright.plan.roles.role import Wanted
 from hostwright.plan.testing import changes_of, facts_for
 from hostwright.resources.files.files import Absent, File
+from hostwright.standard.roles.base.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy import CONF, TOKENS, Proxy, proxy
-from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
 from hostwright.standard.roles.proxy.states.tokens import PageTokens
 from hostwright.standard.roles.workspaces import Workspaces, workspaces

@@ -19,7 +19,7 @@ from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import File
 from hostwright.resources.packages.packages import Debs
 from hostwright.resources.system.services import Disturbing
-from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
+from hostwright.standard.roles.base.states.certificate import OwnCertificate
 from hostwright.standard.roles.registry import CONF, Registry, registry, trusting
 from hostwright.standard.roles.registry.audit import audit_values
 from hostwright.standard.roles.registry.authority import RegistryAuthority, authority_of

@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
-from hostwright.apply.delivery.sources.accounts import CONTROLLER, Ticket
-from hostwright.apply.delivery.sources.ledger import Peer, SourceLimits
-from hostwright.apply.delivery.sources.sources import FileSources
+from hostwright.apply.delivery.sources.sources import CONTROLLER, FileSources, Peer, SourceLimits, Ticket
 
 START_S = 0.1  #: until a host serves
 TRANSFER_S = 10.0

@@ -13,7 +13,7 @@ import pytest
 
 from hostwright.apply.delivery.looking import StoredFile
 from hostwright.apply.delivery.pulling import Grant
-from hostwright.apply.delivery.sources.fileserver import FileServer
+from hostwright.apply.delivery.sources.servers import FileServer
 from hostwright.apply.delivery.sources.settings import Ports
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.transport.serving import answering

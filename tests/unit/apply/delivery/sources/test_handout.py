@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.apply.delivery.looking import StoredFile
-from hostwright.apply.delivery.sources.ledger import SourceLimits
+from hostwright.apply.delivery.sources.sources import SourceLimits
 from hostwright.common.errors import Stopped
 from hostwright.transport.exchange import Ends
 from tests.unit.apply.delivery.hosts import LoopFleet, artifact_of, fleet_of
@@ -42,7 +42,7 @@ def test_who_had_a_host_before_takes_nothing_away_from_who_has_it_now(fleet: Loo
 def test_a_host_that_waits_for_a_source_is_let_go_of_and_no_other(fleet: LoopFleet) -> None:
     fleet.add()
     with fleet.handout() as handout, ThreadPoolExecutor() as threads:
-        handout.sources._ledger._limits = SourceLimits(at_once=0)  # nobody gets anything
+        handout.sources._limits = SourceLimits(at_once=0)  # nobody gets anything
         deliveries = [fleet.deliver(host, handout) for host in fleet.hosts]
         first, second = (threads.submit(delivery.wait, fleet.artifacts()) for delivery in deliveries)
         handout.cut(fleet.hosts[0].name)

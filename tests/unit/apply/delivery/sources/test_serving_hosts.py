@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.apply.delivery import pulling
-from hostwright.apply.delivery.sources import peers
+from hostwright.apply.delivery.sources import servers
 from tests.lab.sshd import free_port
 from tests.unit.support.hostjobs import until
 
@@ -27,7 +27,7 @@ HERE = "127.0.0.1"
 TOKEN = "q" * 32
 CONTENT = random.Random(1).randbytes(2_000_000)  # noqa: S311 - the same in each process
 SUM = hashlib.sha256(CONTENT).hexdigest()
-PROGRAMS = {"pull": Path(pulling.__file__).with_name("pull.pl"), "serve": Path(peers.__file__).with_name("serve.pl")}
+PROGRAMS = {"pull": Path(pulling.__file__).with_name("pull.pl"), "serve": Path(servers.__file__).with_name("serve.pl")}
 #: what Debian's perl-base has, which every host has
 BASE = {"strict", "warnings", "Errno", "Fcntl", "POSIX", "Socket"}
 
@@ -71,7 +71,7 @@ def serving(
     changes: tuple[tuple[str, str], ...] = (),
     files: tuple[str, ...] = (),
 ) -> Iterator[Serving]:
-    program = peers.program()
+    program = servers.program()
     for old, new in changes:
         assert old in program
         program = program.replace(old, new)

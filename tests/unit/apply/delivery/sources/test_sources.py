@@ -12,9 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.apply.delivery.sources.accounts import CLOSED_PAIRS, CONTROLLER, Ticket
-from hostwright.apply.delivery.sources.ledger import COPIES, MOST_SERVING, UPLOADS, Peer, SourceLimits
-from hostwright.apply.delivery.sources.sources import FileSources
+from hostwright.apply.delivery.sources.sources import (
+    CLOSED_PAIRS,
+    CONTROLLER,
+    COPIES,
+    MOST_SERVING,
+    UPLOADS,
+    FileSources,
+    Peer,
+    SourceLimits,
+    Ticket,
+)
 from tests.unit.apply.delivery.sources.simulated import REFUSED_S, START_S, TRANSFER_S, Fleet, hosts
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Event as Flag
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from hostwright.apply.executors.cluster import speaking
+from hostwright.apply.executors.cluster import takeover
 from hostwright.apply.executors.cluster.cluster import ClusterCrew, brief
 from hostwright.apply.executors.cluster.errand import Done, Knock, Message
 from hostwright.apply.executors.cluster.fitness import Cluster, Demands, this_machine
@@ -35,8 +32,7 @@ ADDRESS = "tls://192.0.2.9:8786"
 class Client:
     """In the place of a cluster's client. The scheduler has not noticed yet that ``lost`` workers are gone."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop):
-        self.loop = SimpleNamespace(asyncio_loop=loop)
+    def __init__(self) -> None:
         self.lost: set[str] = set()
         self.forgotten: dict[str, list[str]] = {}  #: of each run, the workers that were told to forget it
         self.hear: Callable[[tuple[float, Any]], None] = lambda _: None
@@ -61,16 +57,12 @@ class Client:
     def nthreads(self) -> Mapping[str, int]:
         return {W1: 1, W2: 1}
 
-    def run(self, function: Callable[..., Any], *args: Any, workers: Any = (W1, W2), **how: Any) -> Any:
+    def run(self, function: Callable[..., Any], *args: Any, workers: Any = (W1, W2), **_: Any) -> Any:
         there = [worker for worker in workers if worker not in self.lost]
         if function.__name__ == "forget":
             self.forgotten[args[0]] = there
         known = {"this_machine": this_machine(), "hear": True}
-        answers = {worker: known.get(function.__name__, []) for worker in there}
-        return self._later(answers) if how.get("asynchronous") else answers
-
-    async def _later(self, answers: Mapping[str, Any]) -> Mapping[str, Any]:
-        return answers
+        return {worker: known.get(function.__name__, []) for worker in there}
 
     def say(self, worker: str, attempt: str, number: int, body: Knock | Done) -> None:
         message = Message("gpu01", attempt, worker, number, "2027-01-01T00:00:00.000+00:00", body)
@@ -78,13 +70,8 @@ class Client:
 
 
 @pytest.fixture
-def client() -> Iterator[Client]:
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    yield Client(loop)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(WAIT_S)
+def client() -> Client:
+    return Client()
 
 
 @pytest.fixture
@@ -118,12 +105,12 @@ def test_a_scheduler_that_does_not_say_which_workers_there_are_is_not_one_withou
     client: Client, monkeypatch: pytest.MonkeyPatch
 ):
     """Nobody would be asked for what is missing, and workers that go on with hosts would not let go of them."""
-    monkeypatch.setattr(speaking, "connected", lambda *_: nullcontext(client))
-    assert speaking.left_behind(ADDRESS, RUN.id, {}) == []
+    monkeypatch.setattr(takeover, "connected", lambda *_: nullcontext(client))
+    assert takeover.left_behind(ADDRESS, RUN.id, {}) == []
 
     def silent() -> Mapping[str, int]:
         raise TimeoutError
 
     monkeypatch.setattr(client, "nthreads", silent)
     with pytest.raises(InputError, match=f"{ADDRESS} does not say which workers it has"):
-        speaking.left_behind(ADDRESS, RUN.id, {})
+        takeover.left_behind(ADDRESS, RUN.id, {})

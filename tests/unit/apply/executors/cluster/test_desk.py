@@ -30,9 +30,9 @@ from hostwright.apply.executors.cluster.errand import (
     errand,
     unsealed,
 )
-from hostwright.apply.executors.cluster.records import kept
+from hostwright.apply.executors.cluster.reporting import kept
 from hostwright.apply.executors.cluster.sealing import letter
-from hostwright.apply.executors.merging import take_over
+from hostwright.apply.executors.cluster.takeover import take_over
 from hostwright.apply.host.connection import Patience
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.host.scheduling.pastruns import PastRuns
@@ -352,8 +352,8 @@ def test_leaving_in_the_middle_cuts_the_connections_and_tells_nothing_more(tmp_p
 
     attempt, files = Slow(desk._place, given), Files("", {}, desk._tell)
     raised: list[BaseException] = []
-    end = attempt._telling.end
-    attempt._telling.end = lambda outcome, error: (raised.append(error), end(outcome, error))[1]  # type: ignore[method-assign, func-returns-value, arg-type]
+    end = attempt._reporter.end
+    attempt._reporter.end = lambda outcome, error: (raised.append(error), end(outcome, error))[1]  # type: ignore[method-assign, func-returns-value, arg-type]
     thread = threading.Thread(target=attempt.carry_out, args=(files,), daemon=True)
     thread.start()
     attempt.go(Go())

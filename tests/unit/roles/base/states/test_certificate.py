@@ -9,8 +9,8 @@ from cryptography.x509 import DNSName, ExtensionOID, IPAddress, load_pem_x509_ce
 
 from hostwright.plan.model import Answer, Change
 from hostwright.plan.testing import changes_of
-from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
-from tests.unit.roles.proxy.certificates import ended, made, problems
+from hostwright.standard.roles.base.states.certificate import OwnCertificate
+from tests.unit.roles.base.states.certificates import ended, made, problems
 
 
 def test_a_host_without_one_gets_one_for_its_names_and_addresses(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_one_with_31_days_left_is_none(tmp_path: Path) -> None:
 def test_a_further_name_is_a_change_and_needs_another_authority(tmp_path: Path) -> None:
     made(tmp_path, ("gpu01",))
     authority = (tmp_path / "authority.pem").read_bytes()
-    more = OwnCertificate(str(tmp_path), ("gpu01", "lab.example.org"))
+    more = OwnCertificate(str(tmp_path), ("gpu01", "lab.example.org"), "proxy")
     assert problems(more) == ["without lab.example.org"]
     made(tmp_path, more.names)
     assert problems(more) == []

@@ -1,7 +1,7 @@
-"""This machine's HTTP server for the files of one run: a file by its sha256, once, to who shows the token for it.
+"""The HTTP servers from which hosts fetch files: this machine's, and the one of a host that serves others of its run.
 
-It listens where hosts need it, from the first file that one of them fetches to the end of the run. Plain HTTP: what it
-serves are vendors' files, whose sums hosts have over SSH.
+Each gives a file by its sha256 to a client that shows a token. Plain HTTP: the files are vendors', and hosts get their
+sums over SSH.
 """
 
 from __future__ import annotations
@@ -9,21 +9,33 @@ from __future__ import annotations
 import re
 import secrets
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from http import HTTPStatus
-from typing import BinaryIO
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 from hostwright.apply.delivery.looking import StoredFile
-from hostwright.apply.delivery.pulling import Grant
-from hostwright.apply.delivery.sources.settings import Ports
-from hostwright.common.errors import HostwrightError
+from hostwright.apply.delivery.pulling import Grant, HeldInput, perl
+from hostwright.apply.delivery.sources.settings import FileSettings, Ports
+from hostwright.common.errors import HostError, HostwrightError
+from hostwright.common.quoting import sh_file
+from hostwright.common.text import short
+from hostwright.common.untrusted import guarded, whole
 from hostwright.transport.exchange import plain_address
 from hostwright.transport.serving.answering import FilePart, Reply, Request, Server, listen
 from hostwright.transport.serving.places import peer_name
 
+if TYPE_CHECKING:
+    from hostwright.transport.root.rootshell import RootShell
+
 TOKEN_BYTES = 24  #: of chance: 192 bits
-STOP_POLL_S = 0.2  #: between two looks whether the server is to end
+STOP_POLL_S = 0.2  #: how often a server of this machine checks whether it is to end
+IDLE_S = 1800  #: our choice: a host's server that got no request for so long ends, whatever became of this machine
+LONGEST_S = 12 * 3600  #: likewise, for a host's server whose connection is lost without a word
+_CAP_BYTES = 4096
+_LINE_BYTES = 300
 _RANGE = re.compile(r"bytes=([0-9]{1,15})-", re.ASCII)
 
 
@@ -39,7 +51,10 @@ class _Given:
 
 
 class FileServer:
-    """Serves files of a run until ``close``. All methods may be called from any thread."""
+    """This machine's server: gives each token's file once, until ``close``. Callable from any thread.
+
+    It listens where hosts need it, from the first grant to the end of the run.
+    """
 
     def __init__(self) -> None:
         self.sent_bytes = 0  #: of all files, until now
@@ -64,7 +79,7 @@ class FileServer:
             return Grant(address, int(server.server_address[1]), given.token)
 
     def withdraw(self, grant: Grant) -> None:
-        """The token is of no use any more."""
+        """Make a token invalid."""
         with self._lock:
             self._given = [given for given in self._given if given.token != grant.token]
 
@@ -91,7 +106,7 @@ class FileServer:
         """See ``Served``: there is no TLS here."""
 
     def answer(self, request: Request) -> Reply:
-        """See ``Served``: the file, or the rest of it, to who shows its token for the first time."""
+        """See ``Served``: the file, or the rest of it, to the first client that shows its token."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         wanted = request.path.removeprefix("/")
         with self._lock:
@@ -103,7 +118,7 @@ class FileServer:
         return self._file(given, request.headers.get("range"))
 
     def _of(self, token: str) -> _Given | None:
-        """What a token is for, found in a time that says nothing of other tokens."""
+        """What a token is for, found in a time that reveals nothing of other tokens."""
         shown, found = token.encode("utf-8", "replace"), None
         for given in self._given:
             if secrets.compare_digest(given.token.encode(), shown):
@@ -119,11 +134,11 @@ class FileServer:
             file = item.path.open("rb")
         except OSError:
             return Reply(HTTPStatus.GONE)
-        whole = f"bytes {start}-{item.size - 1}/{item.size}".encode()
+        whole_range = f"bytes {start}-{item.size - 1}/{item.size}".encode()
         return Reply(
             HTTPStatus.OK if asked is None else HTTPStatus.PARTIAL_CONTENT,
             FilePart(file, start, item.size - start),
-            () if asked is None else ((b"Content-Range", whole),),
+            () if asked is None else ((b"Content-Range", whole_range),),
             partial(self._over, file),
         )
 
@@ -145,3 +160,94 @@ class FileServer:
             self._servers[address, ports] = server
             return server
         raise AssertionError("a range has at least one port")
+
+
+@cache
+def program() -> str:
+    """The program by which a host serves, without the comment at its head."""
+    return perl(Path(__file__).with_name("serve.pl"))
+
+
+@dataclass
+class PeerServer:
+    """The server on one host, which ends with the connection to it. ``files`` are the paths that it may give, ``name``
+    that of its unit on the host."""
+
+    host: str
+    files: Sequence[str]
+    settings: FileSettings
+    name: str
+    _token: str = field(default_factory=lambda: secrets.token_urlsafe(TOKEN_BYTES), repr=False)
+    _lifeline: HeldInput = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._lifeline = HeldInput(self._token)
+
+    def run(self, shell: RootShell, begun: Callable[[Grant], None]) -> None:
+        """Serve until ``stop``, or until the connection is lost; not at all where the host's address is unknown.
+
+        ``begun`` is called once it listens, with how others fetch from it. Raises ``HostError``.
+        """
+        address = shell.session.ends.remote
+        if not address:
+            return
+        reader = _PortReader()
+
+        def take(data: bytes) -> None:
+            port = reader.port(data)
+            if port:
+                begun(Grant(address, port, self._token))
+
+        try:
+            with guarded(self.host):
+                output = shell.stream(
+                    self.script(address), stdin=self._lifeline, timeout_s=LONGEST_S + 60.0,
+                    cap_bytes=_CAP_BYTES, on_stdout=take,
+                )  # fmt: skip
+        finally:
+            self._lifeline.end()
+        if output.status != 0 and not reader.why:
+            raise HostError(self.host, str(shell.failed("it serves no files", output).sentence))
+
+    def stop(self) -> None:
+        """End it."""
+        self._lifeline.end()
+
+    def script(self, address: str) -> str:
+        """A root program that serves at the host's own ``address``; it reads the token, and ends with its input."""
+        return sh_file(
+            __file__,
+            "serve.sh",
+            program=program(),
+            unit=self.name,
+            address=address,
+            port=self.settings.peer_ports,
+            uploads=self.settings.uploads,
+            rate=self.settings.rate,
+            idle_s=IDLE_S,
+            longest_s=LONGEST_S,
+            files=tuple(self.files),
+        )
+
+
+class _PortReader:
+    """Reads what the program on the host prints: the port at which it listens, or why it cannot."""
+
+    def __init__(self) -> None:
+        self.why = ""
+        self._rest = b""
+        self._listens = False
+
+    def port(self, data: bytes) -> int:
+        """The port, once; else 0."""
+        *lines, rest = (self._rest + data).split(b"\n")
+        self._rest = rest[:_LINE_BYTES]
+        for line in lines:
+            words = line[:_LINE_BYTES].decode("utf-8", "replace").split(maxsplit=1)
+            if words[:1] == ["cannot"]:
+                self.why = short(" ".join(words[1:]))
+            number = whole(words[1]) if words[:1] == ["serving"] and len(words) > 1 else None
+            if number is not None and 1024 <= number <= 65535 and not self._listens:
+                self._listens = True
+                return number
+        return 0

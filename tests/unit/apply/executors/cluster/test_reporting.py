@@ -10,8 +10,15 @@ import pytest
 from hostwright.apply import events
 from hostwright.apply.events import Delivering, HostEnded, Note, Observed, RoleFinished, RoleProgress, Waiting
 from hostwright.apply.executors.cluster.errand import Done, Knock, Message, Reported
-from hostwright.apply.executors.cluster.records import AttemptRecord, folder_of, forget, kept
-from hostwright.apply.executors.cluster.telling import SHOWN_S, Telling, masked
+from hostwright.apply.executors.cluster.reporting import (
+    SHOWN_S,
+    AttemptRecord,
+    Reporter,
+    folder_of,
+    forget,
+    kept,
+    masked,
+)
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.jobs.scripting import Progress, Retry
 from hostwright.apply.journal.redaction import Redactor
@@ -50,10 +57,10 @@ class Clock:
         return self.now_s
 
 
-def telling(tmp_path: Path, *, secrets: tuple[str, ...] = (), attempt: str = "a1") -> tuple[Telling, Sent, Clock]:
+def telling(tmp_path: Path, *, secrets: tuple[str, ...] = (), attempt: str = "a1") -> tuple[Reporter, Sent, Clock]:
     sent, clock = Sent(), Clock()
     record = AttemptRecord.begin(RUN, "gpu01", attempt, tmp_path)
-    voice = Telling("gpu01", attempt, "tls://a:1", send=sent.send, record=record, clock=clock)
+    voice = Reporter("gpu01", attempt, "tls://a:1", send=sent.send, record=record, clock=clock)
     voice.text = Redactor(Secret(text) for text in secrets).text
     return voice, sent, clock
 

@@ -20,13 +20,13 @@ class OwnCertificate:
     the names of this host and for addresses, and for nothing else, whoever gets hold of its key.
 
     >>> from hostwright.plan.testing import plan_text
-    >>> print(plan_text(OwnCertificate("/var/lib/proxy", ()), {"problems": "ends within 30 days\n"}))
+    >>> print(plan_text(OwnCertificate("/var/lib/proxy", (), "proxy"), {"problems": "ends within 30 days\n"}))
     ~ certificate /var/lib/proxy/host.pem: ends within 30 days → of the host's own authority, for all its names
     """
 
     directory: str
     names: tuple[str, ...]  #: beside those that the host knows itself
-    purpose: str = field(default="proxy", metadata=NO_IDENTITY)  #: whose it is: a role's name
+    purpose: str = field(metadata=NO_IDENTITY)  #: whose it is: a role's name
 
     @property
     def file(self) -> str:

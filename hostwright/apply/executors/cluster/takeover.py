@@ -1,11 +1,11 @@
-"""A run whose machine died while workers of a cluster worked on its hosts: its journal gets what they recorded of it.
+"""Completes the journal of a run whose machine died while workers of a cluster worked on its hosts.
 
-A worker numbers what it records of an attempt at a host, and the journal keeps these numbers. So nothing is recorded
-twice, and what is missing is known. A host that has ended in the journal has nothing missing.
+A worker numbers the records of an attempt at a host, and the journal keeps these numbers. So nothing is recorded twice,
+and it is known which records are missing. A host that has ended in the journal has none missing.
 
-Of several attempts at a host, each began when the one before was lost, which the journal has, and told again what that
-could not tell. So of those that the journal has, only the last one can have something missing; attempts that it does
-not have came after that. How the host ended is said by the last that worked on it.
+Each further attempt at a host began when the one before was lost, which the journal has, and reported again what that
+one could not. So of the attempts in the journal, only the last can have records missing; attempts that are not in it
+came later. The last attempt that worked on the host says how it ended.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostwright.apply.events import HostEnded, Witness
-from hostwright.apply.executors.cluster.errand import Done, Message, Reported
+from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, OPTION, ask_each, connected, in_time
+from hostwright.apply.executors.cluster.desk import leave
+from hostwright.apply.executors.cluster.errand import Done, Message, Reported, desk_of
 from hostwright.apply.journal.reading import RunSummary
-from hostwright.apply.journal.records import RUNNING
 from hostwright.apply.journal.results import parsed, scan
 from hostwright.apply.journal.writing import Journal
 from hostwright.apply.rollout.rollout import result_of
-from hostwright.common.errors import HostError
+from hostwright.common.errors import HostError, InputError, InputErrors
 from hostwright.common.places import JOURNAL
 
 if TYPE_CHECKING:
@@ -34,13 +35,8 @@ Ask = Callable[[str, Mapping[str, int]], Iterable[Message]]
 _Attempts = dict[str, dict[int, Message]]  #: at one host: all messages of each, by their numbers
 
 
-def is_left(run: RunSummary) -> bool:
-    """Whether a run was given to a cluster, and its machine died before it ended."""
-    return bool(run.header.options.get("scheduler")) and run.status is None and run.state != RUNNING
-
-
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Recorded:
     """What a journal has of one attempt at a host: the number of its last record."""
 
     host: str
@@ -54,18 +50,40 @@ def take_over(run: RunSummary, ask: Ask, *, secrets: Iterable[Secret], warn: Cal
     """
     journal = run.folder / JOURNAL
     with Journal.reopened(run.folder, run.header, secrets=secrets, on_trouble=warn) as reopened:
-        known = heard(journal)
+        known = recorded(journal)
         _, ended = scan(journal)
-        told = ask(run.run, {attempt: each.number for attempt, each in known.items()})
-        missing = in_order(told, known, ended)
+        messages = ask(run.run, {attempt: each.number for attempt, each in known.items()})
+        missing = in_order(messages, known, ended)
         for at, event in missing:
             reopened.add(event, at)
     return len(missing)
 
 
-def heard(journal: Path) -> dict[str, Heard]:
-    """What a journal has of each attempt, in the order of their last records."""
-    found: dict[str, Heard] = {}
+def left_behind(address: str, run: str, known: Mapping[str, int]) -> list[Message]:
+    """Have the workers of a cluster let go of a run that was left behind; what they recorded beyond what is ``known``.
+
+    Raises ``InputError`` where the scheduler does not list its workers, and ``InputErrors`` where one of them does not
+    answer: it may still work on a host.
+    """
+    with connected(address, f"hostwright-{run}") as client:
+        workers = in_time(client.nthreads, ANSWER_S)
+        if workers is None:
+            raise InputError(f"{address} does not say which workers it has within {ANSWER_S:.0f} s: try again", OPTION)
+        answers, errors = ask_each(client, tuple(workers), leave, run, known)
+        in_time(lambda: client.unregister_worker_plugin(desk_of(run)), CLOSE_S)
+    if errors:
+        raise InputErrors(
+            [
+                InputError(f"the worker {worker} does not let go of the run {run}: {error}")
+                for worker, error in errors.items()
+            ]
+        )
+    return [message for messages in answers.values() for message in messages]
+
+
+def recorded(journal: Path) -> dict[str, Recorded]:
+    """By attempt, what a journal has of it, in the order of their last records."""
+    found: dict[str, Recorded] = {}
     try:
         with journal.open("rb") as file:
             for line in file:
@@ -76,16 +94,18 @@ def heard(journal: Path) -> dict[str, Heard]:
     return found
 
 
-def _take(record: Mapping[str, Any], found: dict[str, Heard]) -> None:
+def _take(record: Mapping[str, Any], found: dict[str, Recorded]) -> None:
     match record:
         case {"host": str(host), "witness": {"attempt": str(attempt), "number": int(number)}}:
-            before = found.pop(attempt, Heard(host, 0))
-            # what is said of files that a worker hands out names no host
-            found[attempt] = Heard(before.host or host, max(number, before.number))
+            before = found.pop(attempt, Recorded(host, 0))
+            # a note about the files that a worker serves names no host
+            found[attempt] = Recorded(before.host or host, max(number, before.number))
 
 
-def in_order(messages: Iterable[Message], known: Mapping[str, Heard], ended: Iterable[str]) -> list[tuple[str, Event]]:
-    """What is missing in a journal, each once, with its time: host by host, attempt by attempt, in their order."""
+def in_order(
+    messages: Iterable[Message], known: Mapping[str, Recorded], ended: Iterable[str]
+) -> list[tuple[str, Event]]:
+    """The events that a journal lacks, each once, with its time: by host, then by attempt, in their order."""
     over = set(ended)
     hosts: dict[str, _Attempts] = {}
     for message in messages:
@@ -96,12 +116,12 @@ def in_order(messages: Iterable[Message], known: Mapping[str, Heard], ended: Ite
     return [(message.at, event) for message in told if (event := _event(message)) is not None]
 
 
-def _missing(host: str, attempts: _Attempts, known: Mapping[str, Heard]) -> list[Message]:
-    """What is missing of one host."""
+def _missing(host: str, attempts: _Attempts, known: Mapping[str, Recorded]) -> list[Message]:
+    """The messages of one host that are missing."""
     last = next((each for each in reversed([*known]) if each in attempts or known[each].host == host), "")
     began = {attempt: told[min(told)].at for attempt, told in attempts.items()}
     later = sorted(set(attempts).difference(known), key=began.__getitem__)
-    # an attempt that only asked, and was answered by nobody, did nothing
+    # an attempt that only asked, and got no answer, did nothing
     worked = [attempt for attempt in (last, *later) if max(attempts.get(attempt, ()), default=0) > 1]
     return [
         message

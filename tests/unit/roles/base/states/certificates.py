@@ -12,12 +12,12 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from hostwright.plan.model import Change
 from hostwright.plan.testing import changes_of
-from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
+from hostwright.standard.roles.base.states.certificate import OwnCertificate
 
 
 def made(folder: Path, names: tuple[str, ...]) -> OwnCertificate:
     """The state, after its step ran."""
-    state = OwnCertificate(str(folder), names)
+    state = OwnCertificate(str(folder), names, "proxy")
     (change,) = changes_of(state, {"problems": "absent\n"})
     assert isinstance(change, Change)
     run(change.steps[0].script)

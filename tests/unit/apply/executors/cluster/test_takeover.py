@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from hostwright.apply.events import HostEnded, Note, Observed, RoleFinished, RoleStarted, Witness
 from hostwright.apply.executors.cluster.errand import Done, Knock, Message, Reported
-from hostwright.apply.executors.merging import Heard, heard, in_order, is_left, take_over
+from hostwright.apply.executors.cluster.takeover import Recorded, in_order, recorded, take_over
+from hostwright.apply.executors.hiring import is_left
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.reading import Runs, summary_of
@@ -204,20 +205,20 @@ def test_how_a_host_ended_is_said_by_the_last_attempt_that_worked_on_it():
     """The first hung, was given up, and failed when it woke, since another had the lock; that one brought it to its
     end. By the time of what is missing, the first came last."""
     hung, other = attempt_of("a1", FIRST, SECOND, LOCKED, began=50), attempt_of("a2", CHANGED, began=30)
-    known = {"a1": Heard("gpu01", 2)}
+    known = {"a1": Recorded("gpu01", 2)}
     assert texts(in_order(hung + other, known, ())) == ["second", "changed"]
 
 
 def test_nothing_of_an_attempt_comes_after_a_later_one_that_the_journal_has():
     hung, other = attempt_of("a1", FIRST, SECOND, LOCKED, began=5), attempt_of("a2", FIRST, CHANGED, began=30)
-    known = {"a1": Heard("gpu01", 2), "a2": Heard("gpu01", 2)}
+    known = {"a1": Recorded("gpu01", 2), "a2": Recorded("gpu01", 2)}
     assert texts(in_order(hung + other, known, ())) == ["changed"]
 
 
 def test_an_attempt_of_which_nothing_was_heard_is_not_put_behind_one_that_came_after_it():
     """That its worker was lost is what the journal has of it. By the workers' clocks, it came later."""
     lost, other = attempt_of("a0", FIRST, LOCKED, began=50), attempt_of("a1", FIRST, CHANGED, began=20)
-    known = {"a0": Heard("gpu01", 0), "a1": Heard("gpu01", 2)}
+    known = {"a0": Recorded("gpu01", 0), "a1": Recorded("gpu01", 2)}
     assert texts(in_order(lost + other, known, ())) == ["changed"]
 
 
@@ -229,7 +230,7 @@ def test_an_attempt_that_only_asked_did_nothing_and_the_end_is_said_by_the_one_b
 
 def test_what_a_worker_says_of_its_files_names_no_host_and_is_of_the_attempt():
     told = attempt_of("a1", Note("", "cannot listen"), SECOND, CHANGED, began=5)
-    assert texts(in_order(told, {"a1": Heard("", 2)}, ())) == ["second", "changed"]
+    assert texts(in_order(told, {"a1": Recorded("", 2)}, ())) == ["second", "changed"]
 
 
 ATTEMPTS = ("a1", "a2", "a3")
@@ -247,7 +248,7 @@ def test_whatever_is_known_and_in_whatever_order_it_comes_nothing_is_missing_or_
         )
     ]
     whole = [f"{name} {number}" for name in sorted(kept) for number in range(2, kept[name] + 1)]
-    known: dict[str, Heard] = {}
+    known: dict[str, Recorded] = {}
     done: list[str] = []
     while True:
         mixed = told * 2
@@ -260,7 +261,7 @@ def test_whatever_is_known_and_in_whatever_order_it_comes_nothing_is_missing_or_
         done += texts(written)
         for _, event in written:
             known.pop(event.witness.attempt, None)
-            known[event.witness.attempt] = Heard("gpu01", event.witness.number)
+            known[event.witness.attempt] = Recorded("gpu01", event.witness.number)
 
 
 def test_what_a_journal_has_is_read_from_lines_of_any_kind(tmp_path: Path):
@@ -277,9 +278,9 @@ def test_what_a_journal_has_is_read_from_lines_of_any_kind(tmp_path: Path):
         note,
     ]
     file.write_text("\n".join(itertools.chain(map(json.dumps, lines), ['{"witness": cut'])))
-    assert [*heard(file).items()] == [
-        ("a0", Heard("gpu01", 2)),
-        ("a1", Heard("gpu01", 3)),
-        ("a3", Heard("gpu01", 3)),
+    assert [*recorded(file).items()] == [
+        ("a0", Recorded("gpu01", 2)),
+        ("a1", Recorded("gpu01", 3)),
+        ("a3", Recorded("gpu01", 3)),
     ]
-    assert heard(tmp_path / "none") == {}
+    assert recorded(tmp_path / "none") == {}

@@ -1,0 +1,240 @@
+"""What a worker reports of one attempt at a host: each event is masked, numbered, kept here and sent, in this order.
+
+What leaves a worker is what a journal may hold: a scheduler keeps the last thousand events of a topic in its memory,
+and shows them to everybody who may connect to it. The file that is kept here holds the same. It fills the gaps in the
+journal of the run if the operator's machine or this worker died before everything was sent.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import shutil
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from hostwright.apply import events
+from hostwright.apply.events import Event
+from hostwright.apply.executors.cluster.errand import Done, Knock, Message, Reported
+from hostwright.apply.executors.cluster.sites import remove_unused
+from hostwright.apply.host.outcome import Outcome
+from hostwright.apply.journal.records import IDENTIFIERS, is_kept
+from hostwright.common.errors import HostwrightError
+from hostwright.common.places import PRIVATE_FILE, make_folder, plain_name, state_root
+from hostwright.plan.model import Answer, Facts
+
+T = TypeVar("T")
+
+SHOWN_S = 1.0  #: our choice: how often the progress of a step or a file is sent, which is only shown
+_DURABLE = (events.RoleFinished, events.HostEnded)  #: synced to the disk, as in a journal
+FOLDER = "attempts"  #: below the state directory: a folder for each run, a file in it for each attempt
+LONGEST = 64 << 20  #: bytes of one message; facts of a host take some hundred kilobytes
+_LENGTH = struct.Struct(">I")
+_RUN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,120}")
+
+
+class Reporter:
+    """Reports the events of one attempt at a host: call it with each, from any thread. ``text`` masks secrets."""
+
+    def __init__(
+        self,
+        host: str,
+        attempt: str,
+        worker: str,
+        *,
+        send: Callable[[dict[str, Any]], None],
+        record: AttemptRecord,
+        text: Callable[[str], str] = str,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self._host, self._attempt, self._worker = host, attempt, worker
+        self._send, self._record, self._clock = send, record, clock
+        self.text = text  #: masks secrets: set once they are known
+        self._lock = threading.Lock()  # guards the fields below, the record, and the order in which messages are sent
+        self._number = 0
+        self._over = False
+        self._shown: dict[str, tuple[Any, float]] = {}
+
+    def ask(self, name: str, mailbox: bytes) -> None:
+        """Ask whether the attempt may begin."""
+        self._send_body(Knock(name, mailbox))
+
+    def __call__(self, event: Event) -> None:
+        """Report what happened on the host."""
+        if isinstance(event, events.HostEnded) or not self._is_due(event):
+            return  # ``end`` reports how the host ended, with the outcome
+        self._send_body(Reported(masked(event, self.text)), sync=isinstance(event, _DURABLE))
+
+    def end(self, outcome: Outcome | None, error: HostwrightError | None) -> None:
+        """Report the outcome or the error; nothing is sent after that."""
+        with self._lock:
+            if not self._over:
+                self._put(Done(masked(outcome, self.text), masked(error, self.text)), sync=True)
+                self._over = True
+            self._record.close()
+
+    def leave(self) -> None:
+        """Send nothing more: another worker goes on with the host, or the run is over."""
+        with self._lock:
+            self._over = True
+            self._record.close()
+
+    def _send_body(self, body: Knock | Reported, *, sync: bool = False) -> None:
+        with self._lock:
+            if not self._over:
+                self._put(body, sync=sync)
+
+    def _put(self, body: Knock | Reported | Done, *, sync: bool) -> None:
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        recorded = not isinstance(body, Reported) or is_kept(body.event)
+        self._number += recorded
+        message = Message(self._host, self._attempt, self._worker, self._number if recorded else 0, at, body)
+        if recorded:
+            self._record.add(message, sync=sync)
+        self._send(message.packed())
+
+    def _is_due(self, event: Event) -> bool:
+        """Whether to send an event. One that only shows progress is sent at another step, and once in ``SHOWN_S``."""
+        stage: Any
+        match event:
+            case events.RoleProgress(role=role, progress=progress):
+                key, stage = f"step {role}", (progress.number, progress.retry)
+            case events.Delivering(role=role, artifact=artifact, done_bytes=done, total_bytes=total, source=source):
+                key, stage = f"file {role} {artifact}", (done >= total, source)
+            case _:
+                return True
+        now_s = self._clock()
+        with self._lock:
+            before, since_s = self._shown.get(key, (None, 0.0))
+            if before == stage and now_s - since_s < SHOWN_S:
+                return False
+            self._shown[key] = stage, now_s
+        return True
+
+
+def masked(value: T, text: Callable[[str], str]) -> T:
+    """A value with every text in it masked, but for names by which records are found (``IDENTIFIERS``)."""
+    made: Any = value
+    if isinstance(value, str):
+        made = text(value)
+    elif isinstance(value, Facts):
+        answers = {**value, **value.late}
+        made = Facts({probe: _answer(answer, text) for probe, answer in answers.items()})
+    elif is_dataclass(value) and not isinstance(value, type):
+        made = _remade(value, text)
+    elif isinstance(value, HostwrightError):
+        made = masked_error(value, text)
+    elif isinstance(value, Mapping):
+        made = {key: masked(inner, text) for key, inner in value.items()}
+    elif isinstance(value, (tuple, list)):
+        made = type(value)(masked(inner, text) for inner in value)
+    result: T = made
+    return result
+
+
+def masked_error(error: HostwrightError, text: Callable[[str], str]) -> HostwrightError:
+    """The same error with every text in it masked."""
+    remake, (kind, args, state) = error.__reduce__()
+    shown = {name: _part(name, inner, text) for name, inner in state.items()}
+    return remake(kind, masked(args, text), shown)
+
+
+def _remade(value: Any, text: Callable[[str], str]) -> Any:
+    """A dataclass with the same fields, masked. What its ``__init__`` checks was checked before."""
+    made = object.__new__(type(value))
+    for part in fields(value):
+        object.__setattr__(made, part.name, _part(part.name, getattr(value, part.name), text))
+    return made
+
+
+def _part(name: str, value: Any, text: Callable[[str], str]) -> Any:
+    """The value of a field of this name, masked; a name by which something is found again stays."""
+    return value if name in IDENTIFIERS and isinstance(value, str) else masked(value, text)
+
+
+def _answer(answer: Answer, text: Callable[[str], str]) -> Answer:
+    return Answer(answer.status, text(answer.text), answer.truncated, answer.late_s)
+
+
+def folder_of(run: str, root: Path | None = None) -> Path:
+    """The directory with the attempts of a run. Raises ``ValueError`` for what is no run's id."""
+    if not _RUN.fullmatch(run):
+        raise ValueError(f"not a run id: {run!r}")
+    return (root or state_root()) / FOLDER / run
+
+
+class AttemptRecord:
+    """The file of one attempt, which grows. It fails quietly: a full disk here stops no work."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._fd: int | None = None
+
+    @classmethod
+    def begin(cls, run: str, host: str, attempt: str, root: Path | None = None) -> Self:
+        """Begin the file of an attempt; ``root`` is ``state_root()``."""
+        folder = folder_of(run, root)
+        record = cls(folder / f"{plain_name(host)}.{attempt}")
+        with suppress(OSError):
+            make_folder(folder)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            record._fd = os.open(record._path, flags, PRIVATE_FILE)
+        return record
+
+    def add(self, message: Message, *, sync: bool = False) -> None:
+        """Keep a message; ``sync`` waits until it is on the disk."""
+        if self._fd is None:
+            return
+        body = pickle.dumps(message)
+        try:
+            whole = _LENGTH.pack(len(body)) + body
+            if os.write(self._fd, whole) < len(whole):
+                self.close()  # what came after half a message could not be read
+            elif sync:
+                os.fsync(self._fd)
+        except OSError:
+            self.close()
+
+    def close(self) -> None:
+        """Close the file; further messages are not kept."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            with suppress(OSError):
+                os.close(fd)
+
+
+def kept(run: str, known: Mapping[str, int], root: Path | None = None) -> list[Message]:
+    """The messages of a run that are kept here, beyond the number that is known of each attempt; those of one attempt
+    in their order. An end that was cut off is left out."""
+    messages: list[Message] = []
+    with suppress(OSError):
+        for path in sorted(folder_of(run, root).iterdir()):
+            messages += [each for each in _read(path) if each.number > known.get(each.attempt, 0)]
+    return messages
+
+
+def _read(path: Path) -> Iterator[Message]:
+    with suppress(Exception), path.open("rb") as file:  # what is damaged, or another version's, raises anything
+        while len(head := file.read(_LENGTH.size)) == _LENGTH.size:
+            (length,) = _LENGTH.unpack(head)
+            if length > LONGEST or len(body := file.read(length)) < length:
+                return
+            message = pickle.loads(body)  # noqa: S301 - our own file, which nobody else can write
+            if isinstance(message, Message):
+                yield message
+
+
+def forget(run: str, root: Path | None = None) -> None:
+    """Remove what is kept of a run: its journal has all of it. And what nobody has asked for in a month."""
+    folder = folder_of(run, root)
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        remove_unused(folder.parent)

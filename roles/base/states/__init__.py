@@ -1,0 +1,1 @@
+"""States that a role of more than one layer yields."""

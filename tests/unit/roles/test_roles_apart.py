@@ -1,0 +1,96 @@
+"""Which role imports which: only what it needs or uses, never in a circle, and none the containers for people."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from hostwright.plan.roles.role import discover
+
+PROJECT = Path(__file__).parents[3]
+ROLES = "hostwright.standard.roles"
+DECLARED = {role.name: {*role.needs, *role.uses} for role in discover()}
+FOR_PEOPLE = ("jupyterhub", "proxy", "registry", "serving", "workspaces")
+PACKAGE = ("docs/schemas", "hostwright", "inventory/stacks", "roles", "templates", "tests/layers")
+
+#: what a checkout without some roles still does: every module of a role is imported, and all parts of roles are read
+READ = """
+import importlib, pkgutil
+from hostwright.plan.roles.role import PARTS, discover
+import hostwright.standard.roles as roles
+for module in pkgutil.walk_packages(roles.__path__, roles.__name__ + "."):
+    importlib.import_module(module.name)
+for role in discover():
+    for part in PARTS:
+        role.part(part)
+    print(role.name)
+"""
+
+
+def imported(source: str) -> Iterator[str]:
+    """The roles that a module imports, wherever in it the import is."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (name.split(".")[3] for name in names if name.startswith(f"{ROLES}."))
+
+
+def closure(name: str, declared: Mapping[str, set[str]]) -> set[str]:
+    """The roles that a role declares, and those that these declare in turn."""
+    return set().union(*({other} | closure(other, declared) for other in declared[name]))
+
+
+@pytest.mark.parametrize("name", sorted(DECLARED))
+def test_a_role_imports_only_roles_that_it_needs_or_uses(name: str) -> None:
+    files = (PROJECT / "roles" / name).rglob("*.py")
+    found = {(str(file.relative_to(PROJECT)), role) for file in files for role in imported(file.read_text())}
+    allowed = closure(name, DECLARED) | {name}
+    assert {(file, role) for file, role in found if role not in allowed} == set()
+
+
+def test_roles_declare_each_other_in_no_circle() -> None:
+    TopologicalSorter(DECLARED).prepare()
+    with pytest.raises(CycleError):
+        TopologicalSorter({**DECLARED, "base": {"workspaces"}}).prepare()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"from {ROLES}.cuda.section import CudaSection",
+        f"from {ROLES} import cuda",
+        f"import {ROLES}.cuda.rules",
+        f"def f():\n    from {ROLES}.cuda import Cuda",
+        f"from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from {ROLES}.cuda import Cuda",
+    ],
+)
+def test_an_import_of_a_role_is_found_wherever_it_is(source: str) -> None:
+    assert list(imported(source)) == ["cuda"]
+
+
+def test_the_containers_for_people_can_be_deleted(tmp_path: Path) -> None:
+    for folder in PACKAGE:
+        (tmp_path / folder).parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cp", "-a", PROJECT / folder, tmp_path / folder], check=True)
+    for name in FOR_PEOPLE:
+        subprocess.run(["rm", "-r", tmp_path / "roles" / name], check=True)
+
+    def run(*words: str) -> str:
+        command = [sys.executable, "-B", *words]
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    assert set(run("-c", READ).split()) == DECLARED.keys() - set(FOR_PEOPLE)
+    verbs = run("-m", "hostwright", "--list")
+    assert "images.push" in verbs
+    assert "images.rebuild" not in verbs
+    assert "workspace." not in verbs
