@@ -1,12 +1,25 @@
-"""What commands that are advised (``cli.door.advice``) take over of the call. Nothing that is slow to import."""
+"""The process's own command line, as printed commands repeat it. Nothing that is slow to import."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 
-#: the program that was called, its ``--site``, and, by their names, those options of the call that say which hosts it
-#: is about and how they are reached
-PROGRAM: ContextVar[str] = ContextVar("PROGRAM", default="invoke")
-SITE: ContextVar[str] = ContextVar("SITE", default="")
-CALL: ContextVar[Mapping[str, str | bool | tuple[str, ...]]] = ContextVar("CALL")
+from hostwright.common.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The program that was called, its ``--site``, and what was asked for."""
+
+    program: str = "invoke"
+    site: str = ""
+    request: Request = field(default_factory=Request)
+
+
+CALL: ContextVar[Call] = ContextVar("CALL")
+
+
+def current() -> Call:
+    """The call of this process; that of nothing where no verb was called."""
+    return CALL.get(Call())

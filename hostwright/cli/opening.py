@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hostwright.cli.door.completion import names
-from hostwright.cli.door.unforeseen import FLEET, TYPED
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError, Mistakes
@@ -35,7 +34,6 @@ def open_fleet(request: Request, *, mistakes: Mistakes | None = None) -> Fleet:
     places = [expanded(name) for name in named] or None
     vault = Vault(lambda: _vault_passwords(request))
     fleet = Fleet.load(places, request, vault=vault, tell=warn, mistakes=mistakes)
-    FLEET.set(fleet)
     names.remember(fleet.sources, fleet.inventory)
     for note in fleet.inventory.notes if mistakes is None else ():
         warn(note)
@@ -171,5 +169,4 @@ def _typed(prompt: str, option: str, without: str) -> Secret:
         except (getpass.GetPassWarning, EOFError) as error:
             what = "no password was typed" if isinstance(error, EOFError) else "there is no terminal to type it on"
             raise InputError(f"{what}: {without}", option) from error
-    TYPED.set((*TYPED.get(), password))
     return password

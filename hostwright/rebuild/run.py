@@ -17,7 +17,6 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.limits import read_limits
 from hostwright.apply.rollout.recording import Audience, recorded
 from hostwright.apply.rollout.rollout import (
-    LEFT,
     NOTHING_CHANGED,
     Interrupted,
     Results,
@@ -27,6 +26,7 @@ from hostwright.apply.rollout.rollout import (
 )
 from hostwright.common.durations import Clock
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, HostError, HostwrightError, Locked
+from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
 from hostwright.common.request import Request
 from hostwright.plan.host.release import Run
@@ -121,9 +121,8 @@ def rebuild(
         rebuilds = run.rebuilds(start)
         decisions = run.decide(rebuilds)
         decided(decisions)
-        LEFT.set(LEFT_RUNNING % THE_SAME)
         try:
-            with recording.view():
+            with on_interrupt(LEFT_RUNNING % THE_SAME), recording.view():
                 results = roll_out(
                     tuple(decisions.of),
                     lambda name: run.carry_out(rebuilds[name], decisions.of[name]),

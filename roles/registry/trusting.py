@@ -8,11 +8,11 @@ from pathlib import Path
 from rich.text import Text
 
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.cli.opening import ask_password, open_fleet
 from hostwright.cli.views.shared import print_document
 from hostwright.common.errors import InputError
+from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import write_whole
 from hostwright.common.quoting import sh
 from hostwright.common.request import Request
@@ -53,27 +53,28 @@ def trust(request: Request) -> int:
     except ValueError as error:
         raise InputError(f"{STATE}/{AUTHORITY}: {error}", member.name) from error
     _write(path, text)
-    _refuse_overruled(fleet)
-    if request.json:
-        print_document(
-            "authority",
-            {
-                "host": member.name,
-                "registry": v.at,
-                "file": str(path),
-                "fingerprint": authority.fingerprint,
-                "until": authority.ends,
-            },
-        )
+    with on_interrupt(f"interrupted. {path} was written"):
+        _refuse_overruled(fleet)
+        if request.json:
+            print_document(
+                "authority",
+                {
+                    "host": member.name,
+                    "registry": v.at,
+                    "file": str(path),
+                    "fingerprint": authority.fingerprint,
+                    "until": authority.ends,
+                },
+            )
+            return 0
+        out = console.make_console()
+        for line in (
+            f"{path}: the authority of {v.at} on {member.name}, until {authority.ends:%Y-%m-%d}",
+            f"  SHA-256 {authority.fingerprint}",
+            "hosts with the role registry get it with `invoke provision --hosts all --roles registry`",
+        ):
+            out.print(Text(printable(line)))
         return 0
-    out = console.make_console()
-    for line in (
-        f"{path}: the authority of {v.at} on {member.name}, until {authority.ends:%Y-%m-%d}",
-        f"  SHA-256 {authority.fingerprint}",
-        "hosts with the role registry get it with `invoke provision --hosts all --roles registry`",
-    ):
-        out.print(Text(printable(line)))
-    return 0
 
 
 def _place(fleet: Fleet) -> Path:
@@ -89,7 +90,6 @@ def _place(fleet: Fleet) -> Path:
 
 def _write(path: Path, text: str) -> None:
     lines = "".join(f"      {line}\n" for line in text.strip().splitlines())
-    LEFT.set(f"interrupted. {path} was written")
     try:
         write_whole(path, f"{_HEAD}all:\n  vars:\n    {VARIABLE}: |\n{lines}".encode(), mode=0o644)
     except OSError as error:

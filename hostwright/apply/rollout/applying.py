@@ -25,8 +25,9 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.limits import read_limits
 from hostwright.apply.rollout.recording import Audience, RunResults, recorded
-from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED, Interrupted, Results, roll_out
+from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, roll_out
 from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Acceptance, Locked, worst
+from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
 from hostwright.common.request import Request
 from hostwright.plan.host import locks
@@ -183,7 +184,6 @@ def apply_goal(
         handout_for(recording.run.id, members, recording.emit) as handout,
     ):
         then = again(verb, recording.record)
-        LEFT.set(LEFT_RUNNING % then)
         stopping = threading.Event()
         work = Work(
             roster,
@@ -203,7 +203,7 @@ def apply_goal(
             recording.journal.redactor.text,
         )
         try:
-            with hire(work) if hire else nullcontext() as crew:
+            with on_interrupt(LEFT_RUNNING % then), hire(work) if hire else nullcontext() as crew:
                 results = roll_out(
                     tuple(members.by_name),
                     work,

@@ -19,7 +19,7 @@ from typing import Any, Concatenate, ParamSpec
 
 from invoke import Context, Exit, Task
 
-from hostwright.cli.arguments import CALL
+from hostwright.cli.arguments import CALL, current
 from hostwright.cli.door.libraries import lacking
 from hostwright.cli.tasks import settings
 from hostwright.common.errors import BAD_INPUT, InputError, Mistakes
@@ -116,7 +116,7 @@ def _body(
         warn(sentence)
     used = {name: each for name, each in values.items() if {**typed, **own}.get(name.replace("-", "_")) == each.value}
     request = _request(typed)
-    CALL.set(_taken_over(request))
+    CALL.set(replace(current(), request=request))
     try:
         return body(request, *args, **own)
     except InputError as error:
@@ -143,16 +143,3 @@ def _request(typed: Mapping[str, Any]) -> Request:
 
         given["yes"] = answered(given["yes"])
     return Request(**given)
-
-
-def _taken_over(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
-    """What advised commands take over of what was typed. A variable that is named like a secret is not shown."""
-    called: dict[str, Any] = {name: getattr(request, name) for name, each in OPTIONS.items() if each.repeated}
-    if request.var:
-        from hostwright.inventory.draft import named_like_a_secret
-
-        pairs = dict(pair.partition("=")[::2] for pair in request.var)
-        called["stack"] = pairs.get("hostwright_stack") or pairs.get("stack")  # for verbs that take it as an option
-        called["var"] = tuple(pair for pair in request.var if not named_like_a_secret(pair.partition("=")[0]))
-    kept = {name: tuple(filter(None, value)) if isinstance(value, tuple) else value for name, value in called.items()}
-    return {name.replace("_", "-"): value for name, value in kept.items() if value}

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.cli.live.transfers import make_progress, summary
 from hostwright.cli.opening import open_fleet, refuse_strangers
 from hostwright.cli.views.shared import print_document
 from hostwright.cli.views.stacks import show_stacks
 from hostwright.common.errors import AS_DESIRED, BAD_INPUT, InputError
+from hostwright.common.interruption import on_interrupt
 from hostwright.common.quoting import sh
 from hostwright.common.request import Request
 from hostwright.common.text import printable, shown_bytes
@@ -104,8 +104,8 @@ def mirror(
     fleet = open_fleet(request)
     refuse_strangers(fleet)
     out = console.make_console(stderr=request.json)
-    LEFT.set("stopped; what was downloaded is kept, and the same command again goes on from there")
-    with make_progress(out) as progress:
+    kept = "stopped; what was downloaded is kept, and the same command again goes on from there"
+    with on_interrupt(kept), make_progress(out) as progress:
         done = fleet.mirror(stack, source, to, pythons=wanted, search=search, progress=progress)
     if request.json:
         print_document("mirror", {"files": [asdict(file) for file in done]})

@@ -25,7 +25,15 @@ from hostwright.standard.roles.serving.verbs.looking import signatures_differ
 from hostwright.standard.roles.workspaces.declared.entries import NOBODY, SERVING
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.verbs.changing import entry_of, say_what_stays, show_written
-from hostwright.standard.roles.workspaces.verbs.edit import alone, checked, declared_entry, edited, place, written
+from hostwright.standard.roles.workspaces.verbs.edit import (
+    alone,
+    checked,
+    declared_entry,
+    edited,
+    once_written,
+    place,
+    written,
+)
 from hostwright.standard.roles.workspaces.verbs.looking import declared_of
 
 ROLE, ROLES = "serving", "workspaces,serving"
@@ -246,11 +254,12 @@ def _write(
         before, after = edited(fleet.path, change.host, change.name, entry())
         checked(fleet.path, change.host, after)
         written(fleet.path, before, after)
-    show_written(file, before, after, quiet=request.json)
-    if not provision:
-        return AS_DESIRED
-    chosen = replace(request, hosts=change.host, roles=ROLES, force=False, yes=answered(change.yes))
-    status = changes.provision(chosen)
-    if status != AS_DESIRED:
-        say_what_stays(file, change.what, change.back, f"--hosts {change.host} --roles {ROLES}")
-    return status
+    with once_written(fleet.path):
+        show_written(file, before, after, quiet=request.json)
+        if not provision:
+            return AS_DESIRED
+        chosen = replace(request, hosts=change.host, roles=ROLES, force=False, yes=answered(change.yes))
+        status = changes.provision(chosen)
+        if status != AS_DESIRED:
+            say_what_stays(file, change.what, change.back, f"--hosts {change.host} --roles {ROLES}")
+        return status

@@ -27,6 +27,7 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
     checked,
     declared_entry,
     edited,
+    once_written,
     place,
     written,
 )
@@ -165,25 +166,28 @@ def change(
         before, after = edited(fleet.path, host, name, wanted)
         declared = checked(fleet.path, host, after).containers.get(name)
         written(fleet.path, before, after)
-    show_written(file, before, after, quiet=request.json)
-    if was is not None and wanted is not None and (fields := list(field_changes(was, wanted))):
-        sentence = f"{name} changes: {', '.join(fields)}; all else of it stays"
-        _say(sentence, quiet=request.json)
-    for sentence in declared.cautions(name) if declared else ():
-        warn(sentence)
-    if not provision:
-        return 0
-    chosen = replace(request, hosts=host, roles=ROLE, yes=yes)
-    status = changes.provision(chosen)
-    if status != AS_DESIRED:
-        down = f"invoke workspace.down --host {host} --name {name}"
-        say_what_stays(file, name, down if entry is not None else "", f"--hosts {host} --roles {ROLE}")
-    elif wanted is not None and wanted.get("kind") == "ssh":
-        _say_host_key(chosen, name, quiet=request.json)
-    elif wanted is None and was is not None and was.get("kind") == "ssh":
-        sentence = f"{name}: its SSH host key is gone, too; if it is made again, it has another one, of which ssh warns"
-        _say(sentence, quiet=request.json)
-    return status
+    with once_written(fleet.path):
+        show_written(file, before, after, quiet=request.json)
+        if was is not None and wanted is not None and (fields := list(field_changes(was, wanted))):
+            sentence = f"{name} changes: {', '.join(fields)}; all else of it stays"
+            _say(sentence, quiet=request.json)
+        for sentence in declared.cautions(name) if declared else ():
+            warn(sentence)
+        if not provision:
+            return 0
+        chosen = replace(request, hosts=host, roles=ROLE, yes=yes)
+        status = changes.provision(chosen)
+        if status != AS_DESIRED:
+            down = f"invoke workspace.down --host {host} --name {name}"
+            say_what_stays(file, name, down if entry is not None else "", f"--hosts {host} --roles {ROLE}")
+        elif wanted is not None and wanted.get("kind") == "ssh":
+            _say_host_key(chosen, name, quiet=request.json)
+        elif wanted is None and was is not None and was.get("kind") == "ssh":
+            sentence = (
+                f"{name}: its SSH host key is gone, too; if it is made again, it has another one, of which ssh warns"
+            )
+            _say(sentence, quiet=request.json)
+        return status
 
 
 def _say_host_key(request: Request, name: str, *, quiet: bool) -> None:

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from rich.text import Text
 
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED
+from hostwright.apply.rollout.rollout import NOTHING_CHANGED
 from hostwright.cli import console
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.shared import print_document, warn
 from hostwright.common.errors import HostError, InputError
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.interruption import on_interrupt
 from hostwright.common.quoting import sh, sh_file
 from hostwright.common.request import Request
 from hostwright.common.text import count, one_line, printable, short
@@ -132,8 +133,7 @@ def run_in(request: Request, name: str, script: Callable[[Workspace], str], left
     """Run a script about one workspace on its host and print what it prints; its exit status. Whoever ends it with
     Ctrl-C is told what it has ``left``."""
     member, space = one_workspace(request, name)
-    LEFT.set(left)
-    with Connections(ask_password(request)).connect(member) as shell:
+    with on_interrupt(left), Connections(ask_password(request)).connect(member) as shell:
         output = shell.attempt(script(space), timeout_s=RUN_TIMEOUT_S)
     sys.stdout.write(printable(output.stdout.decode("utf-8", "replace")))
     sys.stderr.write(printable(output.stderr.decode("utf-8", "replace")))

@@ -30,7 +30,15 @@ from hostwright.plan.observing import ask
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.packages import Packages, differences, packages_script, read_packages
 from hostwright.standard.roles.workspaces.verbs.changing import show_written
-from hostwright.standard.roles.workspaces.verbs.edit import REFRESHED, ROLE, checked_date, dated, place, written
+from hostwright.standard.roles.workspaces.verbs.edit import (
+    REFRESHED,
+    ROLE,
+    checked_date,
+    dated,
+    once_written,
+    place,
+    written,
+)
 from hostwright.standard.roles.workspaces.verbs.looking import declared_of
 
 LOOK_TIMEOUT_S = 600.0  #: for the packages of all images of a host
@@ -99,22 +107,23 @@ def rebuild(request: Request, *, again: bool = False) -> int:
     password = ask_password(request)
     was = _looked_at(boxed, password)
     written(fleet.path, before, after)
-    show_written(place(fleet.path), before, after, quiet=request.json)
-    if others := ", ".join(_others(fleet, boxed)):
-        _say(f"not in this run, and rebuilt at their next provision: {others}", quiet=request.json)
-    printed = io.StringIO()
-    with redirect_stdout(printed) if request.json else nullcontext():
-        status = changes.provision(replace(chosen, yes=True))
-    now = _looked_at(boxed, password)
-    if request.json:
-        ended = {
-            name: value for name, value in json.loads(printed.getvalue()).items() if name not in ("kind", "schema")
-        }
-        print_document("boxes", {**ended, "boxes": [asdict(box) for box in box_changes(was, now)]})
-    else:
-        for line in lines(was, now):
-            _say(line)
-    return status
+    with once_written(fleet.path):
+        show_written(place(fleet.path), before, after, quiet=request.json)
+        if others := ", ".join(_others(fleet, boxed)):
+            _say(f"not in this run, and rebuilt at their next provision: {others}", quiet=request.json)
+        printed = io.StringIO()
+        with redirect_stdout(printed) if request.json else nullcontext():
+            status = changes.provision(replace(chosen, yes=True))
+        now = _looked_at(boxed, password)
+        if request.json:
+            ended = {
+                name: value for name, value in json.loads(printed.getvalue()).items() if name not in ("kind", "schema")
+            }
+            print_document("boxes", {**ended, "boxes": [asdict(box) for box in box_changes(was, now)]})
+        else:
+            for line in lines(was, now):
+                _say(line)
+        return status
 
 
 def with_boxes(members: Members) -> list[Member]:
