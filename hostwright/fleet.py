@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from hostwright.apply.commands.remote import CommandResult, RemoteCommand
     from hostwright.apply.host.outcome import Outcome
     from hostwright.apply.locking.hostlocks import HostLocks
+    from hostwright.apply.rollout.consent import Ask
     from hostwright.apply.rollout.following import Followed
     from hostwright.apply.rollout.removal import Removal
     from hostwright.apply.rollout.rollback import WayBack
@@ -69,8 +70,10 @@ class Fleet(Roster):
 
     ``members`` reads all variables of hosts: a mistake is an error before any is touched. ``@failed`` and the like are
     hosts of the last run on this inventory, ``@drifted`` and the like those of each host's last audit. ``password``
-    is for sudo on all hosts; without it, each host's own from the inventory. ``audience`` is told a run's events.
-    The error of one host is in the results and stops no other; ``InputError`` is raised for mistakes of the caller.
+    is for sudo on all hosts; without it, each host's own from the inventory. ``ask`` is asked once before
+    hosts are changed, and each of them is then changed exactly as it was planned for the question, or refused.
+    ``audience`` is told a run's events. The error of one host is in the results and stops no other; ``InputError`` is
+    raised for mistakes of the caller.
     """
 
     def _check(self, host: Host) -> None:
@@ -135,6 +138,7 @@ class Fleet(Roster):
         request: Request | None = None,
         *,
         saved: Mapping[str, Plan] | None = None,
+        ask: Ask | None = None,
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
@@ -153,7 +157,7 @@ class Fleet(Roster):
         with hired(self, members, request, password) as hire:
             return apply_goal(
                 "provision", self, members, connections, audience,
-                request=request, saved=saved, accept=accept, hire=hire,
+                request=request, saved=saved, ask=ask, accept=accept, hire=hire,
             )  # fmt: skip
 
     def resume(self, request: Request, run: str = "") -> tuple[str, Request]:
@@ -182,6 +186,7 @@ class Fleet(Roster):
         removal: Removal,
         request: Request | None = None,
         *,
+        ask: Ask | None = None,
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
@@ -189,7 +194,7 @@ class Fleet(Roster):
         from hostwright.apply.rollout.applying import apply_goal
 
         connections, request = Connections(password), request or self.request
-        return apply_goal("remove", self, members, connections, audience, request=request, goal=removal)
+        return apply_goal("remove", self, members, connections, audience, request=request, goal=removal, ask=ask)
 
     def ways_back(self, members: Members, to: str = "") -> Results[WayBack]:
         """Where ``rollback`` can bring each host: its last verified release other than the wanted one, or the
@@ -203,6 +208,7 @@ class Fleet(Roster):
         members: Members,
         request: Request | None = None,
         *,
+        ask: Ask | None = None,
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
@@ -210,7 +216,7 @@ class Fleet(Roster):
         from hostwright.apply.rollout.applying import apply_goal
 
         connections, request = Connections(password), request or self.request
-        return apply_goal("rollback", self, members, connections, audience, request=request)
+        return apply_goal("rollback", self, members, connections, audience, request=request, ask=ask)
 
     def reach(
         self,
@@ -220,6 +226,7 @@ class Fleet(Roster):
         request: Request | None = None,
         *,
         files: Mapping[str, Path] | None = None,
+        ask: Ask | None = None,
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
@@ -228,7 +235,7 @@ class Fleet(Roster):
         from hostwright.apply.rollout.applying import apply_goal
 
         connections, request = Connections(password), request or self.request
-        return apply_goal(verb, self, members, connections, audience, request=request, goal=goal, files=files)
+        return apply_goal(verb, self, members, connections, audience, request=request, goal=goal, files=files, ask=ask)
 
     def verify(
         self, members: Members, *, password: Secret | None = None, audience: Audience = NOBODY

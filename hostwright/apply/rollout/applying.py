@@ -22,11 +22,12 @@ from hostwright.apply.host.scheduling.pastruns import PastRuns
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.consent import Ask, consent
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.limits import read_limits
 from hostwright.apply.rollout.recording import Audience, RunResults, recorded
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, roll_out
-from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Acceptance, Locked, worst
+from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Acceptance, HostError, Locked, worst
 from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
 from hostwright.common.request import Request
@@ -71,17 +72,21 @@ class Work:
     handout: Handout | None = None  #: of the run's files to its hosts
     clean: Callable[[str], str] = str  #: masks secrets in what a host printed
     keep: Callable[[Stack], str] = stackstore.keep  #: keeps the stack of a verified host; see ``Settings.keep``
+    unplanned: Mapping[str, HostError] = field(default_factory=dict)  #: of hosts for which nobody could be asked
     owner: str = ""  #: in whose name hosts are locked; empty: in that of who runs this process
     ended: frozenset[str] | None = None  #: see ``Settings.ended``
     past: PastRuns = field(default_factory=lambda: PastRuns(state_root()))  #: how long steps took before
 
     def __call__(self, name: str) -> Outcome:
-        """One host, from its connection to its end. Raises ``Locked`` for one that is set aside on this machine."""
-        self.refuse_set_aside(name)
+        """One host, from its connection to its end. Raises ``HostError`` likewise."""
+        self.refuse(name)
         return self.apply(name)
 
-    def refuse_set_aside(self, name: str) -> None:
-        """Raise ``Locked`` for a host that is set aside on this machine."""
+    def refuse(self, name: str) -> None:
+        """Raise ``Locked`` for a host that is set aside on this machine, and its error for one that nobody could agree
+        to, since it could not be planned."""
+        if name in self.unplanned:
+            raise self.unplanned[name]
         if refused := locallocks.refusal(state_root(), self.roster.path, name, datetime.now(UTC)):
             raise Locked(name, refused)
 
@@ -162,6 +167,7 @@ def apply_goal(
     request: Request,
     goal: Goal = AS_WANTED,
     saved: Mapping[str, Plan] | None = None,
+    ask: Ask | None = None,
     files: Mapping[str, Path] | None = None,
     accept: Accept | None = None,
     hire: Hire | None = None,
@@ -169,7 +175,8 @@ def apply_goal(
     """Bring hosts to a goal, as one run of ``verb``.
 
     A host whose goal raises a ``HostError`` is not touched, and counts as failed. ``saved`` are plans that were shown
-    before: a host whose saved plan is stale is not touched. ``files`` are those of artifacts that no stack has.
+    before: a host whose saved plan is stale is not touched. ``ask`` is asked once, before the run begins; then each
+    host is changed as it was planned for that, or refused. ``files`` are those of artifacts that no stack has.
     ``accept`` is asked of each host that is as desired: where it raises ``NotAccepted``, the host has failed. ``hire``
     gives the crew that works on them, by default this machine.
     Raises ``InputError`` for limits that cannot be read, and ``Interrupted`` with these results after a second Ctrl-C;
@@ -177,6 +184,7 @@ def apply_goal(
     """
     limits = read_limits(request, len(members), most=len(members) if hire else None)
     request = roster.request_of(members, request)
+    agreed = consent(members, connections, request, goal, saved=saved or {}, removes=verb == "remove", ask=ask)
     with (
         recorded(
             verb, roster, members, connections, audience=audience, options=request.recorded(), left=NOTHING_CHANGED
@@ -192,15 +200,16 @@ def apply_goal(
             recording.run,
             recording.emit,
             stopping,
-            request,
+            agreed.request,
             goal,
-            saved or {},
+            agreed.plans,
             recording.journal.redactor.plan,
             files or {},
             accept,
             verb,
             handout,
             recording.journal.redactor.text,
+            unplanned=agreed.errors,
         )
         try:
             with on_interrupt(LEFT_RUNNING % then), hire(work) if hire else nullcontext() as crew:

@@ -13,20 +13,19 @@ from rich.text import Text
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.limits import read_limits
 from hostwright.cli import console
-from hostwright.cli.asking import Declined, ask, can_ask, of_plans, refuse_unasked, says_yes
+from hostwright.cli.asking import refuse_unasked, who_is_asked
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.changing.outcomes import intents, show_outcomes, show_plans
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next, warn
-from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Unanswered, worst
+from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED
 from hostwright.common.quoting import sh
 from hostwright.common.request import Request
 from hostwright.common.secret import Secret
-from hostwright.common.text import count, printable
+from hostwright.common.text import printable
 from hostwright.common.userpaths import expanded, place_for
 from hostwright.fleet import Fleet, Members
-from hostwright.inventory.patterns import counted
 from hostwright.plan.planning import HostPlan
 
 if TYPE_CHECKING:
@@ -111,13 +110,15 @@ def provision(request: Request) -> int:
     members = members_of(fleet, request)
     plans = _saved_plans(fleet, members, request.plan) if request.plan else {}
     password = _password(request, members)
-    request = _agreed(fleet, members, request, password, saved=plans)
+    ask = who_is_asked(request, len(members))
     with drawn(request.timeline, run_audience(request)) as audience:
-
-        def run(chosen: Members, agreed: Request) -> RunResults[Outcome]:
-            return fleet.provision(chosen, agreed, saved=plans, password=password, audience=audience)
-
-        return _run("provision", run, members, request, proved=bool(request.prove))
+        return _run(
+            "provision",
+            lambda: fleet.provision(members, request, saved=plans, ask=ask, password=password, audience=audience),
+            members,
+            request,
+            proved=bool(request.prove),
+        )
 
 
 def remove(request: Request) -> int:
@@ -132,12 +133,13 @@ def remove(request: Request) -> int:
     if request.check:
         return _plan(fleet, members, request, goal=removal, then="remove")
     password, audience = _password(request, members), run_audience(request)
-    request = _agreed(fleet, members, request, password, goal=removal, removes=True)
-
-    def run(chosen: Members, agreed: Request) -> RunResults[Outcome]:
-        return fleet.remove(chosen, removal, agreed, password=password, audience=audience)
-
-    return _run("remove", run, members, request)
+    ask = who_is_asked(request, len(members))
+    return _run(
+        "remove",
+        lambda: fleet.remove(members, removal, request, ask=ask, password=password, audience=audience),
+        members,
+        request,
+    )
 
 
 def rollback(request: Request, *, to: str = "") -> int:
@@ -154,12 +156,13 @@ def rollback(request: Request, *, to: str = "") -> int:
     if request.check:
         return _plan(fleet, members, request, then="rollback")
     password, audience = _password(request, members), run_audience(request)
-    request = _agreed(fleet, members, request, password)
-
-    def run(chosen: Members, agreed: Request) -> RunResults[Outcome]:
-        return fleet.rollback(chosen, agreed, password=password, audience=audience)
-
-    return _run("rollback", run, members, request)
+    ask = who_is_asked(request, len(members))
+    return _run(
+        "rollback",
+        lambda: fleet.rollback(members, request, ask=ask, password=password, audience=audience),
+        members,
+        request,
+    )
 
 
 def reach(
@@ -178,76 +181,27 @@ def reach(
         return _plan(fleet, members, request, goal=goal, then=verb, more=again)
     password, audience = _password(request, members), run_audience(request)
 
-    def run(chosen: Members, agreed: Request) -> RunResults[Outcome]:
-        return fleet.reach(verb, chosen, goal, agreed, files=files, password=password, audience=audience)
-
-    return _run(verb, run, members, request)
-
-
-def _agreed(
-    fleet: Fleet,
-    members: Members,
-    request: Request,
-    password: Secret | None,
-    *,
-    goal: Goal = AS_WANTED,
-    saved: Mapping[str, Plan] | None = None,
-    removes: bool = False,
-) -> Request:
-    """Look at the hosts, and ask once where a run would reboot them, disturb their work or remove what they have; the
-    options to go on with. Nothing is asked of who agreed before, nor where nobody can be asked. Raises ``Declined``."""
-    if request.yes or not can_ask(as_json=request.json):
-        return request
-    if saved:
-        plans = [HostPlan(plan) for plan in saved.values()]
-    else:
-        _say(f"planning for {count(len(members), 'host')}, to ask before anything is disturbed")
-        try:
-            plans = list(fleet.plan(members, goal=goal, password=password).values)
-        except KeyboardInterrupt as error:
-            raise Declined("stopped: nothing was changed", INTERRUPTED) from error
-    local = {member.name for member in members if member.host.local}
-    consequences = list(of_plans(plans, request, local=local))
-    gone = [each for each in plans if removes and each.plan.roles and not each.plan.refusals]
-    if gone:
-        roles = dict.fromkeys(role.role for each in gone for role in each.plan.roles)
-        consequences.insert(0, f"removes {', '.join(roles)} from {counted(each.host for each in gone)}")
-    ask(consequences, len(members))
-    return replace(request, yes=any(each.plan.final for each in plans))  # what was shown was agreed to, and no more
+    ask = who_is_asked(request, len(members))
+    return _run(
+        verb,
+        lambda: fleet.reach(verb, members, goal, request, files=files, ask=ask, password=password, audience=audience),
+        members,
+        request,
+    )
 
 
 def _run(
-    verb: str,
-    run: Callable[[Members, Request], RunResults[Outcome]],
-    members: Members,
-    request: Request,
-    *,
-    proved: bool = False,
+    verb: str, run: Callable[[], RunResults[Outcome]], members: Members, request: Request, *, proved: bool = False
 ) -> int:
-    """Change hosts and show what came of them, and with ``proved`` of their proofs. Where something would be lost for
-    good, ask at a terminal, and go on with those hosts, and those that were not started; the exit status."""
+    """Change hosts and show what came of them, and with ``proved`` of their proofs; the exit status."""
     began = time.monotonic()
     ended = shown(
-        lambda: run(members, request),
+        run,
         lambda ended: show_outcomes(
             verb, members, ended, proved=proved, took_s=time.monotonic() - began, as_json=request.json
         ),
     )
-    asked = {error.host for error in ended.results.errors if isinstance(error, Unanswered)}
-    if not asked or not can_ask(as_json=request.json):
-        return ended.status
-    names = asked.union(ended.results.untouched)
-    if not says_yes(f"Shall {', '.join(sorted(asked))} lose that?"):
-        return ended.status
-    again = replace(members, chosen=tuple(member for member in members if member.name in names))
-    began = time.monotonic()
-    more = shown(
-        lambda: run(again, replace(request, yes=True)),
-        lambda more: show_outcomes(
-            verb, again, more, proved=proved, took_s=time.monotonic() - began, as_json=request.json
-        ),
-    )
-    return worst([more.status, *(error.exit_status for error in ended.results.errors if error.host not in asked)])
+    return ended.status
 
 
 def _refuse(ways: Results[WayBack], members: Members, to: str, *, as_json: bool) -> int:

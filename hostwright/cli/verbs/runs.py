@@ -91,10 +91,7 @@ def check_timeline(request: Request) -> None:
 
 @contextmanager
 def drawn(file: str, audience: Audience) -> Iterator[Audience]:
-    """The audience for a run, whose page is written to the file once the context ends, however the run did.
-
-    Of several runs, where an operator was asked in between, it is that of the first.
-    """
+    """The audience for a run, whose page is written to the file once the context ends, however the run did."""
     begun: list[str] = []
 
     @contextmanager

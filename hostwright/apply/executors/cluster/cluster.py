@@ -104,7 +104,7 @@ class ClusterCrew:
         future: Future[Outcome] = Future()
         member = self._work.members[host]
         try:
-            self._work.refuse_set_aside(host)
+            self._work.refuse(host)
             saved = self._work.saved.get(host)
             given, texts = errand(self._brief.desk, member, self._cluster.password, saved)
         except HostwrightError as error:
