@@ -12,8 +12,8 @@ from hostwright.common.request import Request
     *REACHED,
     "check",
     *GRADUAL,
-    archive="a file of `docker save`, gzipped or not, or an OCI layout as a tar archive or directory",
-    name="of its one image, instead of the one that it has there: house/tool:1.2",
+    archive="a file of `docker save`, gzipped or not",
+    name="names that it shall give, with commas; of one image, instead of those that it has there: house/tool:1.2",
     registry="send it to one host, which puts it into the registry of these hosts; the others fetch it there",
 )
 def push(request: Request, archive: str = "", name: str = "", registry: bool = False) -> int:

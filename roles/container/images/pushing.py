@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from hostwright.apply.rollout.connections import Connections
@@ -15,17 +17,16 @@ from hostwright.cli.views.shared import warn
 from hostwright.common.errors import AS_DESIRED, DIFFERS, HostError, InputError
 from hostwright.common.quoting import sh
 from hostwright.common.request import Request
+from hostwright.common.secret import Secret
 from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Member, Members
-from hostwright.plan.model import Resource
+from hostwright.plan.model import Facts, Probe, Resource
 from hostwright.plan.observing import ask
-from hostwright.standard.roles.container.images.archives.contents import read_contents
-from hostwright.standard.roles.container.images.archives.directories import archive_of
-from hostwright.standard.roles.container.images.archives.names import NoArchive
-from hostwright.standard.roles.container.images.archives.parts import familiar
-from hostwright.standard.roles.container.images.loaded import ImagesLoaded
+from hostwright.standard.roles.container.images.loaded import ImagesLoaded, artifact_of
+from hostwright.standard.roles.container.images.look import read_look
+from hostwright.standard.roles.container.images.reference import familiar
 from hostwright.standard.roles.container.images.registry import registry_at, serves_images
-from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed, PushedImage
+from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed
 
 ROLE = "container"
 VERB = "images.push"
@@ -38,43 +39,55 @@ class _Push:
     fleet: Fleet
     members: Members
     request: Request
-    archive: Path  #: the file that hosts get
-    given: str  #: as it was named
+    archive: Path
     loaded: ImagesLoaded
     again: str  #: its options, as they are typed
 
-    def reach(self, members: Members, *states: Resource, at: str = "") -> int:
-        """Bring hosts to these states; the exit status."""
-        images = [tag for image in self.loaded.images for tag in image.tags]
-        own = {"archive": self.given, "images": images, "registry": at}
+    def reach(self, members: Members, state: Resource, at: str = "") -> int:
+        """Bring hosts to this state; the exit status."""
+        artifact, names = self.loaded.artifact, self.loaded.names
         return changes.reach(
             VERB,
-            OnlyStates(ROLE, states, {self.loaded.artifact.name: self.loaded.artifact}),
+            OnlyStates(ROLE, (state,), {artifact.name: artifact}),
             self.fleet,
             members,
-            replace(self.request, own=own),
-            files={self.loaded.artifact.name: self.archive},
+            replace(self.request, own={"archive": str(self.archive), "images": list(names), "registry": at}),
+            files={artifact.name: self.archive},
             again=self.again,
         )
 
+    def facts(self, member: Member, probes: tuple[Probe, ...]) -> Facts:
+        """The answers of a host."""
+        with Connections(self._password).connect(member) as shell:
+            return ask(shell, probes)
+
+    @cached_property
+    def _password(self) -> Secret | None:
+        return ask_password(self.request)
+
 
 def push(request: Request, archive: str, *, name: str = "", registry: bool = False) -> int:
-    """``images.push``. The archive is read whole before any host is asked."""
+    """``images.push``. ``name`` has the names that the archive shall give, with commas."""
     if not archive:
         raise InputError("name the archive: --archive FILE, from `docker save -o FILE NAME:TAG`", "--archive")
-    try:
-        name = name and familiar(name)
-    except NoArchive as error:
-        raise InputError(str(error), "--name") from error
+    names = tuple(dict.fromkeys(map(_name, name.split(",")))) if name else ()
     fleet = open_fleet(request)
     members = members_of(fleet, request)
     at = registry_of(members) if registry else ""
     path = expanded(archive)
-    with archive_of(path) as file:
-        loaded = ImagesLoaded.of(read_contents(file, name=name, shown=path))
-        again = sh(" --archive %s", archive) + (sh(" --name %s", name) if name else "") + " --registry" * registry
-        one = _Push(fleet, members, request, file, str(path), loaded, again)
-        return _through(one, at) if at else one.reach(members, loaded)
+    loaded = ImagesLoaded(artifact_of(path), path.name, names)
+    again = (
+        sh(" --archive %s", archive) + (sh(" --name %s", ",".join(names)) if names else "") + " --registry" * registry
+    )
+    one = _Push(fleet, members, request, path, loaded, again)
+    return _through(one, at) if at else one.reach(members, loaded)
+
+
+def _name(text: str) -> str:
+    try:
+        return familiar(text.strip())
+    except ValueError as error:
+        raise InputError(f"{text!r} is not a name with a tag, such as house/tool:1.2: {error}", "--name") from error
 
 
 def registry_of(members: Members) -> str:
@@ -96,37 +109,44 @@ def registry_of(members: Members) -> str:
 
 
 def _through(one: _Push, at: str) -> int:
-    """One host gets the archive and puts it into the registry; the others fetch it there by its digests."""
+    """One host gets the archive and puts it into the registry; the others fetch it there by its digests. Of several
+    JSON documents, only the last is printed."""
     first = pusher_of(one.members)
     others = tuple(member for member in one.members if member.name != first.name)
-    pushed = ImagesPushed(at, one.loaded.images)
-    said = io.StringIO()
-    if one.request.json:  # one document is printed: that of the other hosts, unless it does not come to that
-        with redirect_stdout(said):
-            status = one.reach(replace(one.members, chosen=(first,)), one.loaded, pushed, at=at)
-    else:
-        status = one.reach(replace(one.members, chosen=(first,)), one.loaded, pushed, at=at)
-    if status == DIFFERS and others:
-        warn(f"then {', '.join(member.name for member in others)} would fetch from {at} what they lack")
-    if status != AS_DESIRED or not others:
-        print(said.getvalue(), end="")
-        return status
-    state = ImagesPulled(at, _there(one, first, pushed), one.loaded.unpacked)
-    return one.reach(replace(one.members, chosen=others), state, at=at)
+    status = AS_DESIRED
+    printed = io.StringIO()
+    for members, state in _stages(one, first, others, at):
+        printed = io.StringIO()
+        with redirect_stdout(printed) if one.request.json else nullcontext():
+            status = one.reach(members, state, at)
+        if status == DIFFERS and others:
+            warn(f"then {', '.join(member.name for member in others)} would fetch from {at} what they lack")
+        if status != AS_DESIRED:
+            break
+    print(printed.getvalue(), end="")
+    return status
+
+
+def _stages(one: _Push, first: Member, others: tuple[Member, ...], at: str) -> Iterator[tuple[Members, Resource]]:
+    """What hosts are brought to, one after the other: each is known once the one before is reached."""
+    alone = replace(one.members, chosen=(first,))
+    yield alone, one.loaded
+    facts = one.facts(first, one.loaded.probes())
+    images = one.loaded.images(facts)
+    pushed = ImagesPushed(at, images)
+    yield alone, pushed
+    if not others:
+        return
+    there = pushed.pushed(one.facts(first, pushed.probes()))
+    if missing := {image.name for image in images} - {image.name for image in there}:
+        sentence = f"the registry {at} has lost {', '.join(sorted(missing))} meanwhile: run this again"
+        raise HostError(first.name, sentence)
+    sizes = {image.id: image.size for image in read_look(facts).images}
+    size = sum(sizes.get(id_, 0) for id_ in {image.id for image in images})
+    yield replace(one.members, chosen=others), ImagesPulled(at, there, size)
 
 
 def pusher_of(members: Members) -> Member:
     """The host that gets the archive: the registry's own where it has Docker, so that it goes over the network once."""
     able = [member for member in members if serves_images(member) and ROLE in {role.name for role in member.of_host}]
     return able[0] if able else next(iter(members))
-
-
-def _there(one: _Push, first: Member, pushed: ImagesPushed) -> tuple[PushedImage, ...]:
-    """What the registry has of the archive. Raises ``HostError`` where that is not all of it."""
-    with Connections(ask_password(one.request)).connect(first) as shell:
-        images = pushed.pushed(ask(shell, pushed.probes()))
-    missing = {tag for image in one.loaded.images for tag in image.tags} - {image.name for image in images}
-    if missing:
-        sentence = f"the registry {pushed.at} has lost {', '.join(sorted(missing))} meanwhile: run this again"
-        raise HostError(first.name, sentence)
-    return images

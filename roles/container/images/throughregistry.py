@@ -9,8 +9,7 @@ from hostwright.common.quoting import sh_file
 from hostwright.common.text import shown_bytes
 from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.resources.files.paths import ABSENT, few
-from hostwright.standard.roles.container.images.archives.parts import ArchivedImage
-from hostwright.standard.roles.container.images.loaded import LOAD_TIMEOUT_S, UNKNOWN
+from hostwright.standard.roles.container.images.loaded import LOAD_TIMEOUT_S, UNKNOWN, LoadedImage
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
 from hostwright.standard.roles.container.images.reference import HUB, read_image_name
 
@@ -42,16 +41,12 @@ class ImagesPushed:
     """A registry has these images, from the Docker of this host, which has them."""
 
     at: str
-    images: tuple[ArchivedImage, ...]
-
-    @property
-    def _pairs(self) -> list[tuple[str, str]]:
-        return [(image.id, tag) for image in self.images for tag in image.tags]
+    images: tuple[LoadedImage, ...]
 
     @property
     def _rows(self) -> list[tuple[str, str, str]]:
         """Each image with its name and the one that it gets in the registry."""
-        return [(*pair, name_in(self.at, pair[1])) for pair in self._pairs]
+        return [(image.id, image.name, name_in(self.at, image.name)) for image in self.images]
 
     @property
     def pushed_probe(self) -> Probe:
@@ -64,11 +59,12 @@ class ImagesPushed:
     def pushed(self, facts: Facts) -> tuple[PushedImage, ...]:
         """Those that it has."""
         rows = [line.split() for line in facts[self.pushed_probe].text.splitlines()]
-        return tuple(PushedImage(*row) for row in rows if len(row) == 3 and tuple(row[:2]) in self._pairs)
+        asked = {(image.id, image.name) for image in self.images}
+        return tuple(PushedImage(*row) for row in rows if len(row) == 3 and tuple(row[:2]) in asked)
 
     def plan(self, facts: Facts) -> Planned | None:
         look = read_look(facts)
-        what, want = f"registry {self.at}", few([tag for _, tag in self._pairs])
+        what, want = f"registry {self.at}", few([image.name for image in self.images])
         if trouble := look.trouble or (CONTAINERD if look.store else ""):
             return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}: no image can go through it")
         first: dict[str, tuple[str, str]] = {}
@@ -97,7 +93,7 @@ class ImagesPulled:
 
     at: str
     images: tuple[PushedImage, ...]
-    unpacked: int  #: bytes that they take at least
+    size: int  #: bytes that they take
 
     def probes(self) -> tuple[Probe, ...]:
         return (LOOK,)
@@ -112,9 +108,9 @@ class ImagesPulled:
         if not missing:
             return None
         known = {image.id for image in look.images}
-        if self.unpacked > look.free and any(image.id not in known for image in missing):
+        if self.size > look.free and any(image.id not in known for image in missing):
             sentence = (
-                f"the images take {shown_bytes(self.unpacked)}, and {shown_bytes(look.free)} are free where Docker "
+                f"the images take {shown_bytes(self.size)}, and {shown_bytes(look.free)} are free where Docker "
                 "keeps images: make room (`docker image prune`)"
             )
             return Refusal(what, ABSENT, want, "images-room", sentence)
