@@ -24,6 +24,7 @@ class Option:
 
     help: str
     default: Any
+    group: str = ""  #: of options that the same verbs take (``group_of``)
     settable: Literal["everywhere", "environment", "never"] = "everywhere"  #: where a default of one's own may stand
     is_path: bool = False  #: in ``hostwright.toml``, a path from the folder of that file
     recorded: bool = False  #: in the journal of a run, from which ``--resume`` takes it
@@ -59,9 +60,10 @@ class Request:
         "only these roles, without those that they need: base,driver; or all but one: '!NAME'",
         recorded=True,
         repeated=True,
+        group="wanted",
     )
     var: tuple[str, ...] = option(
-        (), "set a variable for this run, KEY=VALUE; repeatable", recorded=True, repeated=True
+        (), "set a variable for this run, KEY=VALUE; repeatable", recorded=True, repeated=True, group="wanted"
     )
     inventory: tuple[str, ...] = option(
         (),
@@ -69,64 +71,93 @@ class Request:
         "repeatable, later ones win",
         is_path=True,
         repeated=True,
+        group="read",
     )
     vault_password_file: str = option(
-        "", "a file with the password of Ansible Vault, or a program that prints it", is_path=True, repeated=True
+        "",
+        "a file with the password of Ansible Vault, or a program that prints it",
+        is_path=True,
+        repeated=True,
+        group="read",
     )
-    ask_vault_password: bool = option(False, "prompt for the password of Ansible Vault", repeated=True)
+    ask_vault_password: bool = option(False, "prompt for the password of Ansible Vault", repeated=True, group="read")
     strict: bool = option(
-        False, "end with 2 if a host cannot be provisioned, or has a variable that only looks like a role's"
+        False,
+        "end with 2 if a host cannot be provisioned, or has a variable that only looks like a role's",
+        group="read",
     )
     json: bool = option(False, "print a single JSON document and nothing else")
-    ask_become_pass: bool = option(False, "prompt once for the sudo password", repeated=True)
+    ask_become_pass: bool = option(False, "prompt once for the sudo password", repeated=True, group="connected")
     accept_new: bool = option(
-        False, "accept and record the keys of unknown hosts (a changed key is always an error)", recorded=True
+        False,
+        "accept and record the keys of unknown hosts (a changed key is always an error)",
+        recorded=True,
+        group="connected",
     )
     check: bool = option(False, "only show what would be done; change nothing")
     drain: bool = option(
         False,
         "if a GPU is in use, drain the host (hostwright_drain) and wait until its work has ended",
         recorded=True,
+        group="changing",
     )
     force: bool = option(
         False,
         "change hosts even if their GPUs are in use, killing the processes that use them",
         settable="environment",
         recorded=True,
+        group="changing",
     )
     yes: bool = option(
         False,
         "go on without being asked whether hosts may be disturbed or lose something",
         settable="environment",
         recorded=True,
+        group="provision",
     )
-    no_reboot: bool = option(False, "leave a needed reboot pending; the next plan shows it again", recorded=True)
-    canary: str = option("", "start with N (or N%) hosts; if any of them fails, do not touch the others", recorded=True)
+    no_reboot: bool = option(
+        False, "leave a needed reboot pending; the next plan shows it again", recorded=True, group="provision"
+    )
+    canary: str = option(
+        "", "start with N (or N%) hosts; if any of them fails, do not touch the others", recorded=True, group="gradual"
+    )
     batch: str = option(
-        "", "work on at most N (or N%) hosts at a time; start the next as soon as one is done", recorded=True
+        "",
+        "work on at most N (or N%) hosts at a time; start the next as soon as one is done",
+        recorded=True,
+        group="gradual",
     )
     max_fail: str = option(
-        "", "stop starting hosts after more than N (or N%) have failed or were unreachable", recorded=True
+        "",
+        "stop starting hosts after more than N (or N%) have failed or were unreachable",
+        recorded=True,
+        group="gradual",
     )
     executor: Literal["", "local", "dask"] = option(
         "",
         "who works on the hosts: local (this machine), or dask (the workers of a Dask cluster)",
         recorded=True,
         choices=("local", "dask"),
+        group="provision",
     )
     scheduler: str = option(
         "",
         "the address of the Dask cluster's scheduler: tls://HOST:8786 (tcp:// sends no secrets)",
         recorded=True,
+        group="provision",
     )
     prove: Literal["", "quick", "full"] = option(
         "",
         "then run the proofs of this level, quick or full; a host whose proofs do not pass has failed",
         recorded=True,
         choices=("quick", "full"),
+        group="provision",
     )
     plan: str = option(
-        "", "apply exactly this saved plan, or nothing if the host changed since it was saved", settable="never"
+        "",
+        "apply exactly this saved plan, or nothing if the host changed since it was saved",
+        settable="never",
+        group="provision",
     )
     resume: str | bool = option(
         "",
@@ -134,12 +165,16 @@ class Request:
         "left hosts which no later run worked on",
         settable="never",
         optional_value=True,
+        group="provision",
     )
     timeline: str = option(
         "",
         "write a page to this file, however the run ends: what was done when on each host, and what its end waited for",
+        group="provision",
     )
-    notify: str = option("", "a command for /bin/sh that gets the run as JSON at its end, and at its first failure")
+    notify: str = option(
+        "", "a command for /bin/sh that gets the run as JSON at its end, and at its first failure", group="changing"
+    )
     no_sudo: bool = option(False, "do not use sudo; root-only checks are reported as not read")
     since: str = option("", "how far back: 7d, 12w (default: all)")
     details: bool = option(False, "show everything of each host")
@@ -172,3 +207,8 @@ class Request:
 OPTIONS: Mapping[str, Option] = {
     each.name: each.metadata[_OPTION] for each in fields(Request) if _OPTION in each.metadata
 }
+
+
+def group_of(name: str) -> tuple[str, ...]:
+    """The options of a group."""
+    return tuple(option for option, each in OPTIONS.items() if each.group == name)

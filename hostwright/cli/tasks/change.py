@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from hostwright.cli.tasks.options import CHANGING, verb
+from hostwright.cli.tasks.options import CHANGING, PROVISION, verb
 from hostwright.common.request import Request
 
 TITLE = "Change"
 
 
 @verb(
-    *CHANGING,
-    *("yes", "prove", "timeline", "plan", "no_reboot", "resume", "executor", "scheduler"),
+    *PROVISION,
     check="only show the plan (the same as `invoke plan`)",
 )
 def provision(request: Request) -> int:

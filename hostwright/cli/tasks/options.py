@@ -23,20 +23,21 @@ from hostwright.cli.arguments import CALL, current
 from hostwright.cli.door.libraries import lacking
 from hostwright.cli.tasks import settings
 from hostwright.common.errors import BAD_INPUT, InputError, Mistakes
-from hostwright.common.request import OPTIONS, Option, Request
+from hostwright.common.request import OPTIONS, Option, Request, group_of
 
 P = ParamSpec("P")
 
 HOST = "host"  #: the option of verbs about a single host: what it names is the request's ``hosts``
-READ = ("inventory", "vault_password_file", "ask_vault_password", "strict")  #: of verbs that read an inventory
+READ = group_of("read")  #: of verbs that read an inventory
 NAMED = ("hosts", *READ, "json")  #: and are about some of its hosts
-CONNECTED = ("ask_become_pass", "accept_new")
+CONNECTED = group_of("connected")
 REACHED = (*NAMED, *CONNECTED)  #: of verbs that connect to hosts
 LISTED = ("hosts=all", *READ, "json", *CONNECTED)  #: to all of them where none is named
 OF_ONE = (HOST, *READ, "json", *CONNECTED)  #: to one host
-WANTED = (*REACHED, "var", "roles")  #: of verbs that also know what is wanted of hosts
-GRADUAL = ("canary", "batch", "max_fail")
-CHANGING = (*WANTED, "drain", "force", *GRADUAL, "notify")  #: and change them
+WANTED = (*REACHED, *group_of("wanted"))  #: of verbs that also know what is wanted of hosts
+GRADUAL = group_of("gradual")
+CHANGING = (*WANTED, *group_of("changing"), *GRADUAL)  #: and change them
+PROVISION = (*CHANGING, *group_of("provision"))
 _EVERY: Mapping[str, Option] = {**OPTIONS, HOST: Option("the host", "")}
 
 

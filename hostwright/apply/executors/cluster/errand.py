@@ -10,7 +10,7 @@ import pickle
 import secrets
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hostwright.apply.delivery.sources.settings import FileSettings
@@ -51,13 +51,7 @@ class Brief:
 
 def of_workers(request: Request) -> Request:
     """The request as workers get it: without the values of variables and commands, in which secrets may be."""
-    return Request(
-        accept_new=request.accept_new,
-        drain=request.drain,
-        force=request.force,
-        yes=request.yes,
-        no_reboot=request.no_reboot,
-    )
+    return replace(request, var=(), notify="", own={})
 
 
 def desk_of(run: str) -> str:
