@@ -118,6 +118,12 @@ class Request:
     no_reboot: bool = option(
         False, "leave a needed reboot pending; the next plan shows it again", recorded=True, group="provision"
     )
+    keep_drained: bool = option(
+        False,
+        "leave drained hosts drained when they are as desired, so that you can test them before work comes back",
+        recorded=True,
+        group="provision",
+    )
     canary: str = option(
         "", "start with N (or N%) hosts; if any of them fails, do not touch the others", recorded=True, group="gradual"
     )

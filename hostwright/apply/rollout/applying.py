@@ -126,6 +126,7 @@ class Work:
             handout=self.handout,
             hooks=variables.hooks,
             drain=self.request.drain,
+            undrain=not self.request.keep_drained,
             force=self.request.force,
             yes=self.request.yes,
             depart=self.goal.departs(member),
