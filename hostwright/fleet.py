@@ -65,6 +65,54 @@ if TYPE_CHECKING:
 __all__ = ["Audience", "Fleet", "Member", "Members", "Request", "RunResults"]
 
 
+class _Knowledge:
+    """What is known of hosts beyond their stack and roles. A hundred rules of failures are read by who fails."""
+
+    def check_variables(self, host: Host) -> None:
+        """Raise ``InputErrors`` for variables that applying and rebuilding cannot use."""
+        mistakes = Mistakes()
+        with mistakes:
+            read_apply_variables(host)
+        with mistakes:
+            read_means(host)
+        mistakes.refuse()
+
+    def check_failures(self, roster: Roster) -> None:
+        """Raise ``InputError`` for known failures that cannot be used."""
+        from hostwright.audit.failures import catalogue
+
+        catalogue(roster.roles).check()
+
+    def named_sets(self, roster: Roster, pattern: str) -> Mapping[str, Iterable[str]]:
+        """The hosts of the last run by their outcome, and of their last audit."""
+        if "@" not in pattern:
+            return {}
+        from hostwright.audit.history import sets_of
+
+        names = roster.inventory.hosts.keys() | roster.inventory.groups.keys()
+        return sets_of(pattern, state_root(), roster.path, names)
+
+    def explain(self, roster: Roster, output: str) -> Finding | None:
+        """The known problem that the output names."""
+        from hostwright.audit.failures import catalogue
+
+        return catalogue(roster.roles).explained(output)
+
+    def examine(
+        self, member: Member, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
+    ) -> Examination:
+        """The signs of known problems on a host, and the journals of these units. Never an error."""
+        from hostwright.audit.auditing import examine
+
+        return examine(member, shell, units, clean)
+
+    def retry_rules(self, roster: Roster) -> tuple[RetryRule, ...]:
+        """Which failures of a step are retried on the host."""
+        from hostwright.audit.failures import catalogue
+
+        return catalogue(roster.roles).retry_rules
+
+
 class Fleet(Roster):
     """An inventory with its stacks and roles, and everything that can be done to its hosts.
 
@@ -76,18 +124,7 @@ class Fleet(Roster):
     raised for mistakes of the caller.
     """
 
-    def _check(self, host: Host) -> None:
-        mistakes = Mistakes()
-        with mistakes:
-            read_apply_variables(host)
-        with mistakes:
-            read_means(host)
-        mistakes.refuse()
-
-    def _check_failures(self) -> None:
-        from hostwright.audit.failures import catalogue
-
-        catalogue(self.roles).check()
+    knowledge = _Knowledge()
 
     def check(self, mistakes: Mistakes | None = None) -> SiteCheck:
         """Whether everything that the site holds can be used, also what no host uses yet. No host is contacted.
@@ -100,31 +137,7 @@ class Fleet(Roster):
 
     def explain(self, output: str) -> Finding | None:
         """The known problem that the output of something that failed names: cause, cure, and the line that names it."""
-        from hostwright.audit.failures import catalogue  # a hundred rules: only who fails waits for them
-
-        return catalogue(self.roles).explained(output)
-
-    def examine(
-        self, member: Member, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
-    ) -> Examination:
-        """Ask a host on which something failed for the signs of known problems, and for the journals of these systemd
-        units, once; ``clean`` masks secrets in what it says. Never an error."""
-        from hostwright.audit.auditing import examine
-
-        return examine(member, shell, units, clean)
-
-    def retry_rules(self) -> tuple[RetryRule, ...]:
-        """Which failures of a step are retried on the host, and which are not whatever else its output says."""
-        from hostwright.audit.failures import catalogue
-
-        return catalogue(self.roles).retry_rules
-
-    def _named_sets(self, pattern: str) -> Mapping[str, Iterable[str]]:
-        if "@" not in pattern:
-            return {}
-        from hostwright.audit.history import sets_of
-
-        return sets_of(pattern, state_root(), self.path, self.inventory.hosts.keys() | self.inventory.groups.keys())
+        return self.knowledge.explain(self, output)
 
     def plan(self, members: Members, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
         """Probe hosts and return what ``provision`` would do, or ``remove`` with its goal. Changes nothing."""

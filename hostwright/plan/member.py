@@ -15,7 +15,7 @@ from typing import Any, Self, overload
 from hostwright import inventory as inventories
 from hostwright import transport
 from hostwright.common.canonical import Same
-from hostwright.common.errors import Examination, Finding, InputError, InputErrors, Mistakes
+from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.vault import Vault
 from hostwright.common.request import Request
@@ -26,7 +26,8 @@ from hostwright.plan.desired import Desired
 from hostwright.plan.facts.expected import read_expected_gpus
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host.occupancy import Occupancies
-from hostwright.plan.model import Facts, RetryRule
+from hostwright.plan.knowledge import Knowledge, NoKnowledge
+from hostwright.plan.model import Facts
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles, named_roles
 from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers_noted
@@ -179,6 +180,8 @@ class Members(Sequence[Member]):
 class Roster:
     """An inventory with the stacks and roles that its hosts use, as a request reads it."""
 
+    knowledge: Knowledge = NoKnowledge()  #: of its variables, runs and failures, by rooms above this one
+
     def __init__(
         self,
         sources: Sequence[Path],
@@ -328,7 +331,7 @@ class Roster:
             file = place / "hosts.yml" if place.is_dir() else place
             sample = "all: {hosts: {gpu01: {ansible_host: 192.0.2.11}}}"
             raise InputError(f"the inventory has no hosts yet; write them to {file}, such as `{sample}`")
-        return inventories.select(self.inventory, pattern, self._named_sets(pattern), usable=usable)
+        return inventories.select(self.inventory, pattern, self.knowledge.named_sets(self, pattern), usable=usable)
 
     def _chosen(self, names: Sequence[str]) -> frozenset[str]:
         known = [role.name for role in self.roles]
@@ -363,7 +366,7 @@ class Roster:
         self._files_read(ordered.of_host)
         variables = self.binder.bind([role.name for role in ordered.of_host], host)
         if check:
-            self._check(host)
+            self.knowledge.check_variables(host)
         return Member(
             host, stack, ordered.planned, variables, self.options, self.request.force, ordered.every, self.templates,
             ordered.of_host, self.memory, self._packages(stack) if mirrored(variables) else None,
@@ -391,31 +394,3 @@ class Roster:
                     for error in unread
                 ]
             )
-
-    def explain(self, output: str) -> Finding | None:  # noqa: ARG002 - for those who know failures
-        """The known problem that the output of something that failed names."""
-        return None
-
-    def examine(
-        self,
-        member: Member,  # noqa: ARG002 - for those who know failures
-        shell: RootShell,  # noqa: ARG002
-        units: Sequence[str] = (),  # noqa: ARG002
-        clean: Callable[[str], str] = str,  # noqa: ARG002
-    ) -> Examination | None:
-        """Ask a host on which something failed for the signs of known problems, and for the journals of these units."""
-        return None
-
-    def retry_rules(self) -> tuple[RetryRule, ...]:
-        """Which failures of a step are retried, for those who know failures."""
-        return ()
-
-    def _named_sets(self, pattern: str) -> Mapping[str, Iterable[str]]:  # noqa: ARG002 - for who knows runs
-        """What ``@failed`` and the like in a pattern stand for, by name."""
-        return {}
-
-    def _check_failures(self) -> None:
-        """Raise ``InputError`` for known failures that cannot be used, for those who know failures."""
-
-    def _check(self, host: Host) -> None:
-        """Raise ``InputError`` for further variables of a host that cannot be used."""

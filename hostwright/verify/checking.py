@@ -97,7 +97,10 @@ class Checks:
         """A check's result, with the known problem that the output of its commands names."""
         output = row.pop("output")
         del row["number"]
-        return Check(**row, finding=None if row["passed"] else self._roster.explain(f"{output}\n{row['why']}"))
+        return Check(
+            **row,
+            finding=None if row["passed"] else self._roster.knowledge.explain(self._roster, f"{output}\n{row['why']}"),
+        )
 
     def _order(self, number: int, order: dict[str, Any]) -> int | None:
         """The exit status of a host's process; ``None`` where the pytest ended before it."""

@@ -76,7 +76,7 @@ def _examined(
     try:
         with guarded(member.name), connections.connect(member) as shell:
             units = units_named("\n".join(check.why for check in verdict.failed_checks))
-            found = roster.examine(member, shell, units, recording.journal.redactor.text)
+            found = roster.knowledge.examine(member, shell, units, recording.journal.redactor.text)
     except Stopped:
         raise
     except HostwrightError as error:

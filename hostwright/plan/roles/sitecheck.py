@@ -131,7 +131,7 @@ def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
         for rule in (rule for role in every if role.role in names for rule in role.rules):
             _gather(found, never_applied(rule, every, sections))
     with found:
-        roster._check_failures()  # those of all roles together: each failure has one name
+        roster.knowledge.check_failures(roster)  # those of all roles together: each failure has one name
 
 
 def _no_roles(folder: Path, roles: Collection[Path]) -> Iterator[InputError]:
