@@ -23,10 +23,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hostwright.apply.host.variables import read_apply_variables
+from hostwright.apply.delivery.sources.settings import read_file_settings
+from hostwright.apply.disturb.draining import read_hooks
+from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.recording import NOBODY, Audience, RunResults
+from hostwright.apply.saved.signing import read_signing
 from hostwright.common.errors import Examination, Finding, Mistakes
 from hostwright.common.places import state_root
 from hostwright.common.request import Request
@@ -71,10 +74,9 @@ class _Knowledge:
     def check_variables(self, host: Host) -> None:
         """Raise ``InputErrors`` for variables that applying and rebuilding cannot use."""
         mistakes = Mistakes()
-        with mistakes:
-            read_apply_variables(host)
-        with mistakes:
-            read_means(host)
+        for read in (read_file_settings, read_hooks, read_reboot_timeout, read_signing, read_means):
+            with mistakes:
+                read(host)
         mistakes.refuse()
 
     def check_failures(self, roster: Roster) -> None:

@@ -17,7 +17,7 @@ import pytest
 from invoke import Program
 from invoke.parser import Parser
 
-from hostwright.apply.host.variables import read_apply_variables
+from hostwright.apply.disturb.draining import read_hooks
 from hostwright.audit.failures.catalogue import catalogue
 from hostwright.audit.judging.look import Look
 from hostwright.cli.verbs.init import init
@@ -139,7 +139,7 @@ def test_sample_hooks_are_understood(tmp_path: Path):
         (folder / "group_vars").mkdir(parents=True)
         (folder / "hosts.yml").write_text(f"{folder.name}: {{hosts: {{gpu01: {{}}}}}}")
         (folder / "group_vars" / f"{folder.name}.yml").write_text(block.text)
-        hooks = read_apply_variables(Fleet.load(folder).members("gpu01")[0].host).hooks
+        hooks = read_hooks(Fleet.load(folder).members("gpu01")[0].host)
         assert hooks is not None
         assert "$HOSTWRIGHT_HOST" in hooks.drain
         assert "$HOSTWRIGHT_HOST" in hooks.undrain

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from hostwright import fleet as api
+from hostwright.apply.delivery.sources.settings import read_file_settings
+from hostwright.apply.disturb.draining import read_hooks
+from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.apply.events import Event, HostEnded
-from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.locking import locallocks
 from hostwright.apply.notifying import settle
@@ -67,8 +69,8 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
 def test_a_host_without_variables_has_defaults(tmp_path: Path) -> None:
     member = fleet(tmp_path).members("gpu02")[0]
     assert read_means(member.host) == Means(None, None, None, "", None)
-    usual = read_apply_variables(member.host)
-    assert (usual.files.way, usual.hooks, usual.reboot_timeout_s) == ("pull", None, 1800)
+    assert (read_file_settings(member.host).way, read_hooks(member.host)) == ("pull", None)
+    assert read_reboot_timeout(member.host) == 1800
 
 
 def test_mistakes_are_collected_without_repetition() -> None:

@@ -13,13 +13,14 @@ from typing import Protocol
 
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.delivery.sources.settings import FileSettings, read_file_settings
+from hostwright.apply.disturb.draining import read_hooks
+from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.apply.events import Emit, HostEnded, Note
 from hostwright.apply.executors.crew import Crew
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.host.scheduling.durations import Durations
 from hostwright.apply.host.scheduling.pastruns import PastRuns
-from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.consent import Ask, consent
@@ -112,19 +113,18 @@ class Work:
 
     def settings(self, member: Member) -> Settings:
         """What applying needs to know, from the options and the inventory."""
-        variables = read_apply_variables(member.host)
         return Settings(
             run=self.run,
             emit=self.emit,
             locate=self.locate,
             holder=locks.holder(self.run.id, member.name, datetime.now(UTC), self.owner),
-            reboot_timeout_s=variables.reboot_timeout_s,
+            reboot_timeout_s=read_reboot_timeout(member.host),
             allow_reboot=not self.request.no_reboot,
             local=member.host.local,
-            files=variables.files,
+            files=read_file_settings(member.host),
             private=self.files.keys(),
             handout=self.handout,
-            hooks=variables.hooks,
+            hooks=read_hooks(member.host),
             drain=self.request.drain,
             undrain=not self.request.keep_drained,
             force=self.request.force,
