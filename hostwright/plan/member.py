@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, Protocol, Self, overload
 
 from hostwright import inventory as inventories
 from hostwright import transport
 from hostwright.common.canonical import Same
-from hostwright.common.errors import InputError, InputErrors, Mistakes
+from hostwright.common.errors import Examination, Finding, InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.vault import Vault
 from hostwright.common.request import Request
@@ -26,8 +26,7 @@ from hostwright.plan.desired import Desired
 from hostwright.plan.facts.expected import read_expected_gpus
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host.occupancy import Occupancies
-from hostwright.plan.knowledge import Knowledge, NoKnowledge
-from hostwright.plan.model import Facts
+from hostwright.plan.model import Facts, RetryRule
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles, named_roles
 from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers_noted
@@ -175,6 +174,63 @@ class Members(Sequence[Member]):
     def by_name(self) -> dict[str, Member]:
         """Each host by its inventory name."""
         return {member.name: member for member in self.chosen}
+
+
+class Knowledge(Protocol):
+    """Answers what a roster cannot. ``hostwright.fleet`` has the one that knows everything."""
+
+    def check_variables(self, host: Host) -> None:
+        """Raise ``InputError`` for further variables of a host that cannot be used."""
+        ...
+
+    def check_failures(self, roster: Roster) -> None:
+        """Raise ``InputError`` for known failures of its roles that cannot be used."""
+        ...
+
+    def named_sets(self, roster: Roster, pattern: str) -> Mapping[str, Iterable[str]]:
+        """The hosts that ``@failed`` and the like in a pattern stand for, by name."""
+        ...
+
+    def explain(self, roster: Roster, output: str) -> Finding | None:
+        """The known problem that the output of something that failed names."""
+        ...
+
+    def examine(
+        self, member: Member, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
+    ) -> Examination | None:
+        """Ask a host on which something failed for the signs of known problems, and for the journals of these systemd
+        units; ``clean`` masks secrets in what it says. Never an error."""
+        ...
+
+    def retry_rules(self, roster: Roster) -> tuple[RetryRule, ...]:
+        """Which failures of a step are retried on the host, and which are not whatever else its output says."""
+        ...
+
+
+class NoKnowledge:
+    """Knows nothing: for a roster that only reads and plans."""
+
+    def check_variables(self, *_: Any) -> None:
+        """Every variable is as good as any."""
+
+    def check_failures(self, *_: Any) -> None:
+        """No failure is known."""
+
+    def named_sets(self, *_: Any) -> Mapping[str, Iterable[str]]:
+        """No run and no audit is known."""
+        return {}
+
+    def explain(self, *_: Any) -> Finding | None:
+        """No problem is known."""
+        return None
+
+    def examine(self, *_: Any, **__: Any) -> Examination | None:
+        """The host is not asked."""
+        return None
+
+    def retry_rules(self, *_: Any) -> tuple[RetryRule, ...]:
+        """Nothing is retried."""
+        return ()
 
 
 class Roster:
