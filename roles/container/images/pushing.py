@@ -11,13 +11,12 @@ from pathlib import Path
 
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import OnlyStates
-from hostwright.apply.rollout.options import ChangeOptions
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import AS_DESIRED, DIFFERS, HostError, InputError
 from hostwright.common.quoting import sh
+from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, TargetHost, Targets
@@ -39,13 +38,10 @@ class _Push:
 
     fleet: Fleet
     targets: Targets
-    connection: ConnectionOptions
-    change: ChangeOptions
+    request: Request
     archive: Path
     loaded: ImagesLoaded
-    check: bool
     again: str  #: its options, as they are typed
-    as_json: bool
 
     def reach(self, targets: Targets, state: Resource, at: str = "") -> int:
         """Bring hosts to this state; the exit status."""
@@ -55,13 +51,9 @@ class _Push:
             OnlyStates(ROLE, (state,), {artifact.name: artifact}),
             self.fleet,
             targets,
-            connection=self.connection,
-            change=self.change,
+            replace(self.request, own={"archive": str(self.archive), "images": list(names), "registry": at}),
             files={artifact.name: self.archive},
-            options={"archive": str(self.archive), "images": list(names), **({"registry": at} if at else {})},
-            check=self.check,
             again=self.again,
-            as_json=self.as_json,
         )
 
     def facts(self, target: TargetHost, probes: tuple[Probe, ...]) -> Facts:
@@ -71,33 +63,23 @@ class _Push:
 
     @cached_property
     def _password(self) -> Secret | None:
-        return ask_password(self.connection)
+        return ask_password(self.request)
 
 
-def push(
-    selection: Selection,
-    connection: ConnectionOptions,
-    change: ChangeOptions,
-    archive: str,
-    *,
-    name: str = "",
-    registry: bool = False,
-    check: bool = False,
-    as_json: bool = False,
-) -> int:
+def push(request: Request, archive: str, *, name: str = "", registry: bool = False) -> int:
     """``images.push``. ``name`` has the names that the archive shall give, with commas."""
     if not archive:
         raise InputError("name the archive: --archive FILE, from `docker save -o FILE NAME:TAG`", "--archive")
     names = tuple(dict.fromkeys(map(_name, name.split(",")))) if name else ()
-    fleet = open_fleet(selection, connection)
-    targets = targets_of(fleet, selection)
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, request)
     at = registry_of(targets) if registry else ""
     path = expanded(archive)
     loaded = ImagesLoaded(artifact_of(path), path.name, names)
     again = (
         sh(" --archive %s", archive) + (sh(" --name %s", ",".join(names)) if names else "") + " --registry" * registry
     )
-    one = _Push(fleet, targets, connection, change, path, loaded, check, again, as_json)
+    one = _Push(fleet, targets, request, path, loaded, again)
     return _through(one, at) if at else one.reach(targets, loaded)
 
 
@@ -135,7 +117,7 @@ def _through(one: _Push, at: str) -> int:
     printed = io.StringIO()
     for targets, state in _stages(one, first, others, at):
         printed = io.StringIO()
-        with redirect_stdout(printed) if one.as_json else nullcontext():
+        with redirect_stdout(printed) if one.request.json else nullcontext():
             status = one.reach(targets, state, at)
         if status == DIFFERS and others:
             warn(f"then {', '.join(target.name for target in others)} would fetch from {at} what they lack")

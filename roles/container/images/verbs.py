@@ -11,11 +11,11 @@ from rich.text import Text
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Interrupted, Results, on_each
 from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.errors import HostError, InputError
+from hostwright.common.request import Request
 from hostwright.common.text import count, printable, shown_bytes
 from hostwright.plan.observing import ask
 from hostwright.standard.roles.container.images.look import LOOK, ImageFacts, read_look
@@ -53,16 +53,14 @@ class _Looked:
     scans: dict[str, Scan] | None
 
 
-def audit(
-    selection: Selection, connection: ConnectionOptions, older: int, *, scan: bool = True, as_json: bool = False
-) -> int:
+def audit(request: Request, older: int, *, scan: bool = True) -> int:
     """``images.audit``: one look at each host; the same image on many hosts is one entry, and is scanned once. What is
     known when Ctrl-C ends it is shown."""
     if older < 0:
         raise InputError(f"expected a number of days, found {older}", "--older")
-    fleet = open_fleet(selection, connection)
-    targets = targets_of(fleet, selection)
-    password = ask_password(connection)
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, request)
+    password = ask_password(request)
     connections = Connections(password)
     scanners: dict[str, str] = {}
 
@@ -99,7 +97,7 @@ def audit(
             stop.ended = _Looked(results, stop.ended)
             raise
 
-    looked = shown(work, lambda looked: _show(looked, older, scan=scan, as_json=as_json))
+    looked = shown(work, lambda looked: _show(looked, older, scan=scan, as_json=request.json))
     return 1 if looked.results.errors or any(failed(each) for each in (looked.scans or {}).values()) else 0
 
 

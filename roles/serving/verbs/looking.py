@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.quoting import sh
+from hostwright.common.request import Request
 from hostwright.plan.model import Facts
 from hostwright.standard.roles.serving.states.look import LOOK, ServingFacts, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
@@ -42,17 +42,15 @@ COLUMNS: dict[str, Callable[[ListedModel], str]] = {
 }
 
 
-def show_list(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
+def show_list(request: Request) -> int:
     """``serve.list``: a line for each model of these hosts, declared or there."""
     return show_rows(
-        selection,
-        connection,
+        request,
         LOOK,
         lambda target, facts: rows_of(target.name, declared_of(target), read_look(facts)),
         COLUMNS,
         what="models",
         trouble=trouble_of,
-        as_json=as_json,
     )
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from rich.text import Text
 
 from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.request import Request
 from hostwright.common.text import printable
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.compose import compose, compose_runtime
@@ -19,7 +19,7 @@ from hostwright.standard.roles.workspaces.export.slurm import slurm
 from hostwright.standard.roles.workspaces.verbs.looking import one_workspace
 
 
-def export(selection: Selection, name: str, form: str, *, nodes: int = 1, storage: str = "50Gi") -> int:
+def export(request: Request, name: str, form: str, *, nodes: int = 1, storage: str = "50Gi") -> int:
     """Print the workspace as ``compose``, ``compose-runtime``, ``slurm`` or ``kubernetes``. No host is asked."""
     forms: dict[str, Callable[[Workspace], str]] = {
         "compose": compose,
@@ -29,7 +29,7 @@ def export(selection: Selection, name: str, form: str, *, nodes: int = 1, storag
     }
     if form not in forms:
         raise InputError(f"no form {form!r}; {suggestion(form, forms)}", "--format")
-    _, space = one_workspace(selection, ConnectionOptions(), name)
+    _, space = one_workspace(request, name)
     if nodes != 1 and form.startswith("compose"):
         raise InputError("a Compose file is for one host", "--nodes")
     hosts_checked(space, nodes)

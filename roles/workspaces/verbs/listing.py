@@ -11,11 +11,11 @@ from rich.console import Group
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Results, on_each
 from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.errors import HostError
+from hostwright.common.request import Request
 from hostwright.common.text import one_line
 from hostwright.fleet import TargetHost
 from hostwright.plan.model import Facts, Probe
@@ -33,8 +33,7 @@ _SHORT = 11  #: characters: what is no longer than this stays there, too, such a
 
 
 def show_rows(
-    selection: Selection,
-    connection: ConnectionOptions,
+    request: Request,
     probe: Probe,
     rows_of: Callable[[TargetHost, Facts], Iterable[Row]],
     columns: Mapping[str, Callable[[Row], str]],
@@ -42,7 +41,6 @@ def show_rows(
     what: str,
     trouble: Callable[[Facts], str],
     total: Callable[[Sequence[Row]], str] = lambda _: "",
-    as_json: bool = False,
 ) -> int:
     """Ask each host once and print its rows in columns, or as JSON under ``what``, such as ``workspaces``.
 
@@ -50,9 +48,9 @@ def show_rows(
     errors, beside its rows. ``total`` says what all rows come to, in a line below several of them. Returns the exit
     status: 1 where a host could not be asked, or not all of it is known.
     """
-    fleet = open_fleet(selection, connection)
-    targets = targets_of(fleet, selection)
-    connections = Connections(ask_password(connection))
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, request)
+    connections = Connections(ask_password(request))
 
     def look(name: str) -> tuple[tuple[Row, ...], HostError | None]:
         target = targets.by_name[name]
@@ -66,7 +64,7 @@ def show_rows(
 
     def show(results: Results[tuple[tuple[Row, ...], HostError | None]]) -> None:
         rows = [row for rows, _ in results.values for row in rows]
-        if as_json:
+        if request.json:
             print_document(what, {what: [asdict(row) for row in rows], "errors": errors_json(errors_of(results))})
             return
         out = console.make_console()

@@ -6,19 +6,20 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.text import Text
 
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED
+from hostwright.apply.rollout.rollout import NOTHING_CHANGED
 from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.views.shared import print_document, warn
 from hostwright.common.errors import HostError, InputError
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.interruption import on_interrupt
 from hostwright.common.quoting import sh, sh_file
+from hostwright.common.request import Request
 from hostwright.common.text import count, one_line, printable, short
 from hostwright.fleet import TargetHost
 from hostwright.plan.model import Facts
@@ -62,18 +63,16 @@ COLUMNS: dict[str, Callable[[ListedWorkspace], str]] = {
 }
 
 
-def show_list(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
+def show_list(request: Request) -> int:
     """``workspace.list``: a line for each workspace of these hosts, declared or there."""
     return show_rows(
-        selection,
-        connection,
+        request,
         LOOK,
         lambda target, facts: rows_of(target.name, declared_of(target), read_look(facts)),
         COLUMNS,
         what="workspaces",
         trouble=trouble_of,
         total=total_of,
-        as_json=as_json,
     )
 
 
@@ -130,28 +129,21 @@ def declared_of(target: TargetHost) -> tuple[Workspace, ...]:
     return workspaces_of(v.containers, v.users, v.directory, v.ports) if isinstance(v, Workspaces) else ()
 
 
-def run_in(
-    selection: Selection,
-    connection: ConnectionOptions,
-    name: str,
-    script: Callable[[Workspace], str],
-    left: str = NOTHING_CHANGED,
-) -> int:
+def run_in(request: Request, name: str, script: Callable[[Workspace], str], left: str = NOTHING_CHANGED) -> int:
     """Run a script about one workspace on its host and print what it prints; its exit status. Whoever ends it with
     Ctrl-C is told what it has ``left``."""
-    target, space = one_workspace(selection, connection, name)
-    LEFT.set(left)
-    with Connections(ask_password(connection)).connect(target) as shell:
+    target, space = one_workspace(request, name)
+    with on_interrupt(left), Connections(ask_password(request)).connect(target) as shell:
         output = shell.attempt(script(space), timeout_s=RUN_TIMEOUT_S)
     sys.stdout.write(printable(output.stdout.decode("utf-8", "replace")))
     sys.stderr.write(printable(output.stderr.decode("utf-8", "replace")))
     return output.status
 
 
-def one_workspace(selection: Selection, connection: ConnectionOptions, name: str) -> tuple[TargetHost, Workspace]:
+def one_workspace(request: Request, name: str) -> tuple[TargetHost, Workspace]:
     """The host and the workspace of this name. Raises ``InputError`` for one that is not declared, or on two hosts."""
-    fleet = open_fleet(selection, connection)
-    targets = targets_of(fleet, Selection(selection.hosts or "all", selection.inventory, selection.var, ROLE))
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, replace(request, hosts=request.hosts or "all", roles=ROLE))
     pairs = [(target, space) for target in targets for space in declared_of(target)]
     chosen = [pair for pair in pairs if pair[1].name == name]
     if not chosen:
@@ -226,13 +218,13 @@ def browser_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[
     yield f"https://{place}{space.path}" + (f"?token={token}" if token else "")
 
 
-def show_url(selection: Selection, connection: ConnectionOptions, name: str, *, token: bool, as_json: bool) -> int:
+def show_url(request: Request, name: str, *, token: bool) -> int:
     """``workspace.url``. The token is asked of the host, and printed only where it was asked for; of a box the host is
     asked for its key's fingerprint, without which the lines are printed all the same."""
-    target, space = one_workspace(selection, connection, name)
+    target, space = one_workspace(request, name)
     secret = ""
     if token and space.entry.kind in WITH_PAGE:
-        with Connections(ask_password(connection)).connect(target) as shell:
+        with Connections(ask_password(request)).connect(target) as shell:
             secret = _token(shell, space)
     lines = [*url_lines(target, space, secret), *browser_lines(target, space, secret)]
     if space.entry.kind == "ssh":
@@ -240,7 +232,7 @@ def show_url(selection: Selection, connection: ConnectionOptions, name: str, *, 
             lines += key_lines(space, host_key_of(target, space))
         except HostError as error:
             warn(f"the host key of {name} is not known now: {error}")
-    if as_json:
+    if request.json:
         print_document("url", {"host": target.name, "workspace": space.name, "lines": lines})
     else:
         out = console.make_console()

@@ -13,15 +13,15 @@ from datetime import date
 from rich.text import Text
 
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.apply.rollout.limits import read_limits
 from hostwright.apply.rollout.rollout import on_each
 from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import agree
 from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.verbs import changes
 from hostwright.cli.views.shared import print_document, show_errors
 from hostwright.common.errors import HostError, InputError, InputErrors
+from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.common.text import printable
 from hostwright.fleet import Fleet, TargetHost, Targets
@@ -30,7 +30,15 @@ from hostwright.plan.observing import ask
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.packages import Packages, differences, packages_script, read_packages
 from hostwright.standard.roles.workspaces.verbs.changing import show_written
-from hostwright.standard.roles.workspaces.verbs.edit import REFRESHED, ROLE, checked_date, dated, place, written
+from hostwright.standard.roles.workspaces.verbs.edit import (
+    REFRESHED,
+    ROLE,
+    checked_date,
+    dated,
+    once_written,
+    place,
+    written,
+)
 from hostwright.standard.roles.workspaces.verbs.looking import declared_of
 
 LOOK_TIMEOUT_S = 600.0  #: for the packages of all images of a host
@@ -71,19 +79,10 @@ class BoxChanges:
     changes: tuple[str, ...]
 
 
-def rebuild(
-    selection: Selection,
-    connection: ConnectionOptions,
-    change: ChangeOptions,
-    *,
-    again: bool = False,
-    force: bool = False,
-    check: bool = False,
-    as_json: bool = False,
-) -> int:
+def rebuild(request: Request, *, again: bool = False) -> int:
     """``images.rebuild``. Nothing is written before the file that results is found sound, and agreed to."""
-    fleet = open_fleet(selection, connection, force=force)
-    targets = targets_of(fleet, replace(selection, roles=ROLE))
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, replace(request, roles=ROLE))
     boxed = with_boxes(targets)
     today = date.today().isoformat()
     dates: list[str] = []
@@ -94,39 +93,37 @@ def rebuild(
 
     before, after = dated(fleet.path, new_date)
     checked_date(fleet.path, [target.name for target in boxed], after)
-    chosen = Selection(",".join(target.name for target in boxed), selection.inventory, selection.var, ROLE)
-    if check:
+    chosen = replace(request, hosts=",".join(target.name for target in boxed), roles=ROLE)
+    if request.check:
         return changes.plan(
             replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}")),
-            connection,
-            force=force,
             then="images.rebuild",
             more=" --again" * again,
-            as_json=as_json,
         )
-    change.rollout.limits(len(boxed))
+    read_limits(request, len(boxed))
     anew = f"makes the SSH boxes on {counted(target.name for target in boxed)} anew"
     parts = [f"{anew}: what runs in them ends; files and host keys stay"]
-    agree(f"`images.rebuild` {anew}", parts, len(boxed), yes=change.yes, as_json=as_json)
-    password = ask_password(connection)
+    agree(f"`images.rebuild` {anew}", parts, len(boxed), yes=request.yes, as_json=request.json)
+    password = ask_password(request)
     was = _looked_at(boxed, password)
     written(fleet.path, before, after)
-    show_written(place(fleet.path), before, after, quiet=as_json)
-    if others := ", ".join(_others(fleet, boxed)):
-        _say(f"not in this run, and rebuilt at their next provision: {others}", quiet=as_json)
-    printed = io.StringIO()
-    with redirect_stdout(printed) if as_json else nullcontext():
-        status = changes.provision(chosen, connection, replace(change, yes=True), force=force, as_json=as_json)
-    now = _looked_at(boxed, password)
-    if as_json:
-        ended = {
-            name: value for name, value in json.loads(printed.getvalue()).items() if name not in ("kind", "schema")
-        }
-        print_document("boxes", {**ended, "boxes": [asdict(box) for box in box_changes(was, now)]})
-    else:
-        for line in lines(was, now):
-            _say(line)
-    return status
+    with once_written(fleet.path):
+        show_written(place(fleet.path), before, after, quiet=request.json)
+        if others := ", ".join(_others(fleet, boxed)):
+            _say(f"not in this run, and rebuilt at their next provision: {others}", quiet=request.json)
+        printed = io.StringIO()
+        with redirect_stdout(printed) if request.json else nullcontext():
+            status = changes.provision(replace(chosen, yes=True))
+        now = _looked_at(boxed, password)
+        if request.json:
+            ended = {
+                name: value for name, value in json.loads(printed.getvalue()).items() if name not in ("kind", "schema")
+            }
+            print_document("boxes", {**ended, "boxes": [asdict(box) for box in box_changes(was, now)]})
+        else:
+            for line in lines(was, now):
+                _say(line)
+        return status
 
 
 def with_boxes(targets: Targets) -> list[TargetHost]:

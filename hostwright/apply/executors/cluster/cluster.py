@@ -26,7 +26,7 @@ from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, ask_eac
 from hostwright.apply.executors.cluster.dispatch import Dispatch, HostAssignment
 from hostwright.apply.executors.cluster.fitness import Cluster, misfits, this_machine
 from hostwright.apply.executors.cluster.heartbeats import Heartbeats
-from hostwright.apply.executors.cluster.messages import Brief, Heartbeat, Message, Task, needed, task_of
+from hostwright.apply.executors.cluster.messages import Brief, Heartbeat, Message, Task, needed, of_workers, task_of
 from hostwright.apply.executors.cluster.session import WorkerSession
 from hostwright.apply.executors.cluster.sites import SiteArchive
 from hostwright.apply.executors.threads import DaemonThreads
@@ -66,10 +66,8 @@ def brief(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
     return Brief(
         work.run,
         work.verb,
-        work.change,
-        roster.force,
+        of_workers(work.request),
         roles,
-        roster.options.host_keys,
         files,
         type(roster),
         archive,
@@ -106,7 +104,7 @@ class ClusterExecutor:
         future: Future[Outcome] = Future()
         target = self._work.targets[host]
         try:
-            self._work.refuse_set_aside(host)
+            self._work.refuse(host)
             saved = self._work.saved.get(host)
             given, texts = task_of(self._brief.session, target, self._cluster.password, saved)
         except HostwrightError as error:

@@ -19,9 +19,9 @@ from hostwright.apply.executors.cluster.sites import pack
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.options import UNBOUNDED
 from hostwright.common.errors import InputError
 from hostwright.plan.model import Plan
+from hostwright.plan.targets import REQUEST
 from tests.unit.support.clusters import RUN, fleet_of
 from tests.unit.support.gated import WAIT_S
 
@@ -79,7 +79,7 @@ def executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: Client) ->
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
     fleet = fleet_of(tmp_path / "site")
     targets = fleet.targets("all")
-    work = Work(fleet, targets.by_name, Connections(), RUN, lambda _: None, Flag(), UNBOUNDED, verb="provision")
+    work = Work(fleet, targets.by_name, Connections(), RUN, lambda _: None, Flag(), REQUEST, verb="provision")
     archive = pack(fleet)
     cluster = Cluster(cast("Any", client), ADDRESS, Demands(this_machine()), archive, (), None)
     executor = ClusterExecutor(cluster, brief(work, (), archive), work)
