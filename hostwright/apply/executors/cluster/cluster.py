@@ -1,34 +1,37 @@
-"""The workers of a Dask cluster as the crew of a run.
+"""The workers of a Dask cluster as the executor of a run.
 
-    with opened(address, roster, members, password) as cluster:   # everything is checked, no host is touched
-        with crew_of(cluster, work) as crew:                      # the run is recorded by now
+    with hired(address, roster, members, password) as hire:   # everything is checked, no host is touched
+        with hire(work) as crew:                              # the run is recorded by now
             roll_out(names, work, crew=crew, stop=crew.cut, …)
 
-The loop of the run gives each host to the crew, which sends it as a task of the cluster (``Client.get_executor``). A
-thread takes what workers say, in order; ``Heartbeats`` tells each worker how the run stands; a thread looks which
-workers there are. Only workers that were found to fit are given hosts.
+The loop of the run submits each host, which is sent as a task of the cluster (``Client.get_executor``). A thread
+handles what workers send, in order; ``Heartbeats`` tells each worker how the run stands; a thread checks which workers
+there are. Only workers that fit are given hosts.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError, Future, wait
+from concurrent import futures
+from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from hostwright.apply.events import Note
 from hostwright.apply.executors.cluster import desk as desks
+from hostwright.apply.executors.cluster import takeover
 from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, ask_each, in_time, is_open, meaning_of
 from hostwright.apply.executors.cluster.desk import Desk
 from hostwright.apply.executors.cluster.dispatch import Dispatch, Trip
 from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, errand, needed, of_workers
-from hostwright.apply.executors.cluster.fitness import Cluster, misfits, this_machine
+from hostwright.apply.executors.cluster.fitness import Cluster, misfits, opened, this_machine
 from hostwright.apply.executors.cluster.heartbeats import Heartbeats
 from hostwright.apply.executors.cluster.sites import SiteArchive
+from hostwright.apply.executors.crew import HiredCrew
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.applying import Work, taking
@@ -36,6 +39,13 @@ from hostwright.common.errors import HostwrightError
 from hostwright.common.input.passwordcommand import get_all
 from hostwright.common.text import count, short
 
+if TYPE_CHECKING:
+    from hostwright.apply.journal.reading import RunSummary
+    from hostwright.apply.rollout.applying import Hire
+    from hostwright.common.secret import Secret
+    from hostwright.plan.member import Members, Roster
+
+P = ParamSpec("P")
 T = TypeVar("T")
 
 LOOK_S = 1.0  #: our choice: how often it is looked which workers there are
@@ -48,17 +58,18 @@ THEN = "a job that runs on it goes on, and `invoke provision --resume %s` re-att
 
 
 @contextmanager
-def crew_of(cluster: Cluster, work: Work) -> Iterator[ClusterCrew]:
-    """The workers of a cluster as the crew of a run. Raises ``HostwrightError`` where they cannot be prepared."""
-    crew = ClusterCrew(cluster, brief(work, cluster.roles, cluster.archive), work)
-    try:
-        crew.begin()
-        yield crew
-    finally:
-        crew.end()
+def hired(address: str, roster: Roster, members: Members, password: Secret | None) -> Iterator[Hire]:
+    """See ``hiring.Workers``."""
+    with opened(address, roster, members, password) as cluster:
+        yield partial(ClusterCrew, cluster)
 
 
-def brief(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
+def take_over(address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
+    """See ``hiring.Workers``."""
+    takeover.take_over(run, partial(takeover.left_behind, address), secrets=secrets, warn=lambda _: None)
+
+
+def brief_of(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
     """What workers must know of a run. The address of this machine that its hosts would fetch files from is none of a
     worker's: they fetch from where their connection comes from."""
     roster = work.roster
@@ -74,11 +85,13 @@ def brief(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
     )
 
 
-class ClusterCrew:
-    """The workers of a cluster, while one run lasts: an executor for its loop."""
+class ClusterCrew(HiredCrew):
+    """The workers of a cluster, while one run lasts. As a context manager, it raises ``HostwrightError`` if they cannot
+    be prepared."""
 
-    def __init__(self, cluster: Cluster, brief: Brief, work: Work):
-        self._cluster, self._brief, self._work = cluster, brief, work
+    def __init__(self, cluster: Cluster, work: Work):
+        self._cluster, self._work = cluster, work
+        self._brief = brief = brief_of(work, cluster.roles, cluster.archive)
         self._client, self._address = cluster.client, cluster.address
         self._executor = self._client.get_executor(pure=False)
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -99,9 +112,10 @@ class ClusterCrew:
         """How many hosts the workers take at once: each of their threads takes one."""
         return 1 if self._lost else sum(self._workers.values())  # that one will end with the reason
 
-    def submit(self, work: Callable[[str], T], host: str, /) -> Future[T]:  # noqa: ARG002
-        """Give a host to the cluster. ``work`` is the run's own: what it is made of is sent, and not the function."""
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **_: P.kwargs) -> Future[T]:  # noqa: ARG002
+        """Send a host to the cluster. ``fn`` is the run's work: the values of which it is made are sent, not it."""
         future: Future[Outcome] = Future()
+        host = str(args[0])
         member = self._work.members[host]
         try:
             self._work.refuse(host)
@@ -123,8 +137,16 @@ class ClusterCrew:
         if done.wait(CUT_S):
             self._heartbeats.wait_until_sent(CUT_S)
 
-    def begin(self) -> None:
-        """Make the run known to the workers, and begin to listen to them."""
+    def __enter__(self) -> Self:
+        try:
+            self._begin()
+        except BaseException:
+            self.shutdown()
+            raise
+        return self
+
+    def _begin(self) -> None:
+        """Prepare the workers, and begin to receive their messages."""
         get_all(secret for member in self._work.members.values() for secret in needed(member, self._cluster.password))
         self._client.subscribe_topic(self._brief.desk, self._hear)
         threading.Thread(target=self._take, name="cluster", daemon=True).start()
@@ -141,10 +163,10 @@ class ClusterCrew:
         if is_open(self._address):
             self._note(OPEN % self._address)
 
-    def end(self) -> None:
-        """The run is over: workers let go of what they may still have, and forget it, as its journal has its end.
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
+        """The run is over: workers let go of its hosts and remove what they kept of it, since its journal has all.
 
-        One that hangs keeps no other from that, and is not waited for.
+        A worker that hangs holds up no other, and is not waited for.
         """
         self._over.set()
         self._heartbeats.end()
@@ -156,7 +178,7 @@ class ClusterCrew:
         threads = DaemonThreads(2, "dask")
         forgotten = threads.submit(self._client.run, desks.forget, self._brief.run.id, on_error="ignore")
         left = threads.submit(self._client.unregister_worker_plugin, self._brief.desk)
-        wait([forgotten, left], CLOSE_S)
+        futures.wait([forgotten, left], CLOSE_S)
 
     # ---------------------------------------------------------------- in the thread that takes what workers say
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.executors.hiring import cluster_of, hired, take_over_left
+from hostwright.apply.executors.hiring import EXTRAS, hired, take_over_left, workers_of
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.journal.writing import Journal
@@ -27,17 +27,17 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("request_", "address"),
+    ("request_", "module"),
     [
-        (Request(), ""),
-        (Request(executor="local"), ""),
+        (Request(), None),
+        (Request(executor="local"), None),
         # what --resume takes over of a run that was given to a cluster
-        (Request(executor="local", scheduler="tls://a:1"), ""),
-        (Request(executor="dask", scheduler="tls://a:1"), "tls://a:1"),
+        (Request(executor="local", scheduler="tls://a:1"), None),
+        (Request(executor="dask", scheduler="tls://a:1"), EXTRAS["dask"][0]),
     ],
 )
-def test_who_works(request_, address):
-    assert cluster_of(request_) == address
+def test_who_works(request_, module):
+    assert getattr(workers_of(request_), "__name__", None) == module
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_who_works(request_, address):
 )
 def test_what_cannot_be_meant(options, sentence):
     with pytest.raises(InputError) as refused:
-        cluster_of(Request(**options))
+        workers_of(Request(**options))
     assert str(refused.value) == sentence
 
 
