@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LOOK_S = 1.0  #: our choice: how often it is looked which workers there are
+LOOK_S = 1.0  #: our choice: how often the workers that are there are listed
 ALONE_S = 120.0  #: our choice: how long a run waits for workers, or for the scheduler; a nanny restarts one in seconds
-RECOVER_S = 5.0  #: our choice: what the records of a lost worker are waited for
-CUT_S = 1.5  #: what workers are waited for to hear that they must let go: less than the loop of the run waits
+RECOVER_S = 5.0  #: our choice: how long the records of a lost worker are waited for
+CUT_S = 1.5  #: how long workers are waited for to receive that they must let go: less than the run's loop waits
 OPEN = "whoever reaches %s can use the workers' logins to all hosts: give the cluster TLS (tls://)"
 NOBODY = "nobody"  #: in the place of a worker's address
 THEN = "a job that runs on it goes on, and `invoke provision --resume %s` re-attaches to it"
@@ -70,8 +70,8 @@ def take_over(address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
 
 
 def brief_of(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
-    """What workers must know of a run. The address of this machine that its hosts would fetch files from is none of a
-    worker's: they fetch from where their connection comes from."""
+    """What workers must know of a run. ``hostwright_files_address`` is an address of this machine, and not sent: hosts
+    fetch from where their connection comes from."""
     roster = work.roster
     files = {host: replace(settings, address="") for host, settings in taking(work.members.values()).items()}
     return Brief(
@@ -99,18 +99,18 @@ class ClusterCrew(HiredCrew):
         self._dispatch = Dispatch(
             work.emit, self._heartbeats.poke, stopping=work.stopping.is_set, recover=self._recover
         )
-        self._known: dict[str, str] = {}  #: every worker that was looked at, and why it does not fit; empty: it does
-        self._workers: dict[str, int] = {}  #: those that are there and fit, and how many hosts each takes
-        self._tasks: dict[str, Future[Any]] = {}  #: of each host, the last that was sent
+        self._known: dict[str, str] = {}  #: by checked worker, why it does not fit; empty: it fits
+        self._workers: dict[str, int] = {}  #: by worker that is there and fits, how many hosts it takes
+        self._tasks: dict[str, Future[Any]] = {}  #: by host, the last that was sent
         self._recovered: dict[str, list[Message]] = {}
         self._then = THEN % work.run.id
-        self._lost = ""  #: why nobody is left who could work
+        self._lost = ""  #: why no worker is left
         self._over = threading.Event()
 
     @property
     def places(self) -> int:
         """How many hosts the workers take at once: each of their threads takes one."""
-        return 1 if self._lost else sum(self._workers.values())  # that one will end with the reason
+        return 1 if self._lost else sum(self._workers.values())  # the one ends with the reason
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **_: P.kwargs) -> Future[T]:  # noqa: ARG002
         """Send a host to the cluster. ``fn`` is the run's work: the values of which it is made are sent, not it."""
@@ -130,7 +130,7 @@ class ClusterCrew(HiredCrew):
         return cast("Future[T]", future)
 
     def cut(self) -> None:
-        """Every worker lets go of its hosts at once: what runs on them goes on. Waits a moment until they know."""
+        """Have every worker let go of its hosts; what runs there goes on. Waits a moment for them to receive it."""
         self._do(self._dispatch.cut)
         done = threading.Event()
         self._do(done.set)
@@ -156,7 +156,7 @@ class ClusterCrew(HiredCrew):
         except Exception as error:
             why = f"{type(error).__name__}: {short(str(error))}".rstrip(": ")
             raise HostwrightError(f"the workers of {self._address} could not be prepared ({why})") from error
-        self._look()
+        self._list()
         threading.Thread(target=self._watch, name="workers", daemon=True).start()
         workers = count(len(self._workers), "worker")
         self._note(f"{workers} of {self._address} can work on {count(self.places, 'host')} at once")
@@ -180,10 +180,10 @@ class ClusterCrew(HiredCrew):
         left = threads.submit(self._client.unregister_worker_plugin, self._brief.desk)
         futures.wait([forgotten, left], CLOSE_S)
 
-    # ---------------------------------------------------------------- in the thread that takes what workers say
+    # ---------------------------------------------------------------- in the thread that handles messages
 
     def _take(self) -> None:
-        """Do what is to be done, one thing after the other. What goes wrong here ends the run, whose loop raises it."""
+        """Run the calls of the inbox, one after the other. An error here ends the run, whose loop raises it."""
         while call := self._inbox.get():
             try:
                 call()
@@ -191,7 +191,7 @@ class ClusterCrew(HiredCrew):
                 self._dispatch.fail(error)
 
     def _send(self, host: str, given: Errand) -> None:
-        """Give a host to the workers that are there now."""
+        """Send a host to the workers that are there now."""
         if self._lost:
             self._dispatch.lose(self._lost, self._then)
             return
@@ -220,15 +220,15 @@ class ClusterCrew(HiredCrew):
         else:
             self._dispatch.task_ended(host, None if error is None else meaning_of(host, error, self._then))
 
-    def _understand(self, said: Mapping[str, Any]) -> None:
-        self._dispatch.take(Message.unpacked(said["body"]))
+    def _receive(self, logged: Mapping[str, Any]) -> None:
+        self._dispatch.take(Message.unpacked(logged["body"]))
 
     def _lose(self, because: str) -> None:
         self._lost = self._lost or because
         self._dispatch.lose(self._lost, self._then)
 
     def _strand(self) -> None:
-        """Give hosts to others whose workers are gone, as soon as there are some."""
+        """Send hosts whose workers are gone to others, as soon as there are some."""
         if self._workers:
             self._dispatch.strand(self._workers)
 
@@ -236,7 +236,7 @@ class ClusterCrew(HiredCrew):
         self._work.emit(Note("", sentence))
 
     def _recover(self, worker: str, known: Mapping[str, int]) -> Iterable[Message]:
-        """What a worker that was lost could not tell any more: others on its machine find its records."""
+        """The messages that a lost worker could not send any more: a worker on the same machine reads its records."""
         if worker not in self._recovered:
             place = worker.rpartition(":")[0]
             near = [each for each in self._workers if each != worker and each.rpartition(":")[0] == place][:1]
@@ -251,8 +251,8 @@ class ClusterCrew(HiredCrew):
         self._inbox.put(call)
 
     def _hear(self, event: tuple[float, Any]) -> None:
-        """In the client's event loop: what a worker said, in the order in which it came."""
-        self._do(partial(self._understand, event[1]))
+        """Called in the client's event loop with each message, in order."""
+        self._do(partial(self._receive, event[1]))
 
     def _word(self, worker: str) -> Word:
         return self._dispatch.word(worker)
@@ -261,13 +261,13 @@ class ClusterCrew(HiredCrew):
         self._dispatch.heard(worker, word)
 
     def _watch(self) -> None:
-        """Look which workers there are, and end the run when there are none for long."""
+        """List the workers again and again, and end the run if there are none for long."""
         alone_s, stopping = 0.0, False
         while not self._over.wait(LOOK_S):
             if self._work.stopping.is_set() and not stopping:
                 stopping = True
                 self._heartbeats.poke()
-            answered = self._look()
+            answered = self._list()
             if answered:
                 self._do(self._strand)
             alone_s = 0.0 if answered and self._workers else alone_s + LOOK_S
@@ -278,20 +278,20 @@ class ClusterCrew(HiredCrew):
                 self._do(partial(self._lose, f"{what} for {ALONE_S:.0f} s"))
                 return
 
-    def _look(self) -> bool:
-        """Look which workers there are, and at those that are new; whether the scheduler answered."""
+    def _list(self) -> bool:
+        """List the workers, and check new ones; whether the scheduler answered."""
         found = in_time(self._client.nthreads, LOOK_S * 5)
         if found is None:
             return False
         new = [worker for worker in found if worker not in self._known]
         if new:
-            self._look_at(new)
+            self._check(new)
         self._workers = {worker: threads for worker, threads in found.items() if self._known.get(worker) == ""}
         self._heartbeats.know(self._workers)
         return True
 
-    def _look_at(self, workers: list[str]) -> None:
-        """Whether workers fit, and have their desk: one that is still setting it up is looked at again."""
+    def _check(self, workers: list[str]) -> None:
+        """Check that workers fit and have their desk: one that is still setting it up is checked again."""
         demands = self._cluster.demands
         machines, errors = ask_each(self._client, workers, this_machine, demands.artifacts)
         ready, _ = ask_each(self._client, list(machines), desks.hear, self._brief.desk, Word())

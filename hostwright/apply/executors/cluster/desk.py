@@ -1,8 +1,8 @@
-"""A run's place on one worker: it takes errands, hears how the run stands, and lets go of hosts when nobody wants them.
+"""A run's plugin on one worker: it runs errands, receives how the run stands, and lets go of hosts.
 
-A worker hears a ``Word`` every few seconds. One that hears none for ``LEASE_S`` (its network was cut, the operator's
-machine is gone) lets go of its hosts: their jobs go on, their locks end, and another may be given them. Where the
-cluster knows earlier that nobody waits for a task any more, the desk is told so by the worker itself.
+A worker receives a ``Word`` every few seconds. One that receives none for ``LEASE_S`` (its network was cut, the
+operator's machine is gone) lets go of its hosts: their jobs go on, their locks end, and another worker may get them. If
+the cluster releases a task earlier, the worker calls ``transition``.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from hostwright.plan.member import Roster
 from hostwright.plan.roles.role import discover
 
 WORD_S = 15.0  #: our choice: between two words to a worker, each of which is a line in its log
-LEASE_S = 45.0  #: three words that did not come
+LEASE_S = 45.0  #: three words that did not arrive
 LEAVE_S = 5.0  #: our choice: how long attempts that must leave are waited for, before their records are read
 
 
 class Desk(WorkerPlugin):
-    """The desk of one run on one worker. It is sent as its ``brief`` alone; the rest is made in ``setup``."""
+    """The plugin of one run on one worker. Only its ``brief`` is sent; ``setup`` makes the rest."""
 
     def __init__(self, brief: Brief):
         self.brief = brief
 
     def setup(self, worker: Worker) -> None:
-        """Take up work on this worker: its site is unpacked. Called by the cluster, also on workers that join later."""
+        """Unpack the site, and get ready. The cluster calls this, also on workers that join later."""
         self._site = sites.unpacked(self.brief.site)
         self._place = Workplace(
             self.brief, self._roster, worker.address, str(worker.name), partial(worker.log_event, self.brief.desk)
@@ -56,14 +56,14 @@ class Desk(WorkerPlugin):
         self.leave()
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
-        """A task of the worker changes its state: one that runs and is released is wanted by nobody any more."""
+        """A task of the worker changes its state. The cluster does not wait for one that runs and is released."""
         if start == "executing" and finish == "released":
             for attempt in self._now():
                 if attempt.key == str(key):
                     attempt.leave()
 
     def carry_out(self, errand: Errand, key: str) -> None:
-        """Carry out one errand, from the question to the end. Called in a thread of the worker's."""
+        """Run one errand, from the question to the end. Called in a thread of the worker."""
         attempt = Attempt(self._place, errand, key)
         handout = self._enter(attempt)
         try:
@@ -72,7 +72,7 @@ class Desk(WorkerPlugin):
             self._part(attempt)
 
     def _enter(self, attempt: Attempt) -> Handout:
-        """An attempt begins. With the first one, this worker begins to hand out files."""
+        """Register an attempt. With the first one, this worker begins to hand out files."""
         with self._change:
             if not self._attempts:
                 self._heard_s = now_s()
@@ -86,7 +86,7 @@ class Desk(WorkerPlugin):
             return self._handout
 
     def _part(self, attempt: Attempt) -> None:
-        """An attempt has ended. After the last one, nothing is handed out."""
+        """An attempt has ended. After the last one, nothing is handed out or remembered."""
         over: Handout | None = None
         with self._change:
             del self._attempts[attempt.id]
@@ -97,7 +97,7 @@ class Desk(WorkerPlugin):
             over.close()
 
     def hear(self, word: Word) -> None:
-        """How the run stands. Called by the operator's machine; does not wait for anything."""
+        """Receive how the run stands, from the operator's machine. Returns without waiting."""
         with self._change:
             self._heard_s = now_s()
             handout = self._handout if word.stopping and not self._stopping else None
@@ -124,7 +124,7 @@ class Desk(WorkerPlugin):
             return self._change.wait_for(lambda: not self._attempts, timeout_s)
 
     def _tell(self, event: Event) -> None:
-        """Why this worker cannot serve files, in the name of whichever attempt is there."""
+        """Report why this worker cannot serve files, through any attempt that is there."""
         if isinstance(event, Note):
             event = replace(event, text=f"on the worker {self._place.name}: {event.text}")
         for attempt in self._now()[:1]:
@@ -135,7 +135,7 @@ class Desk(WorkerPlugin):
             return tuple(self._attempts.values())
 
     def _watch(self) -> None:
-        """Leave when nothing was heard for too long, for as long as there are attempts."""
+        """Leave when no word arrived for too long; ends with the last attempt."""
         while True:
             with self._change:
                 left_s = self._heard_s + LEASE_S - now_s()
@@ -147,7 +147,7 @@ class Desk(WorkerPlugin):
                 self.empty(LEASE_S)
 
     def _roster(self) -> Roster:
-        """What is known of the run's site: read once, by the first errand."""
+        """The roles and stacks of the run's site, read once, by the first errand."""
         with self._reading:
             if self._known is None:
                 site, sources = sites.sources(self.brief.site, self._site)
@@ -162,7 +162,7 @@ class Desk(WorkerPlugin):
 
 
 def carry_out(errand: Errand) -> None:
-    """The task of one host, on a worker. All that comes of it is told; it returns nothing."""
+    """The task of one host, on a worker. Its messages carry the outcome; it returns nothing."""
     worker = get_worker()
     desk = worker.plugins.get(errand.desk)
     if isinstance(desk, Desk):
@@ -170,7 +170,7 @@ def carry_out(errand: Errand) -> None:
 
 
 def hear(desk: str, word: Word, dask_worker: Worker) -> bool:
-    """Tell the desk of a run on this worker how the run stands; whether it is there."""
+    """Send the desk of a run on this worker how the run stands; whether the desk is there."""
     found = dask_worker.plugins.get(desk)
     if not isinstance(found, Desk):
         return False
@@ -179,12 +179,12 @@ def hear(desk: str, word: Word, dask_worker: Worker) -> bool:
 
 
 def kept(run: str, known: Mapping[str, int]) -> list[Message]:
-    """What is kept here of a run beyond what is known of its attempts."""
+    """The messages that are kept here of a run, beyond the known number of each attempt."""
     return reporting.kept(run, known)
 
 
 async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list[Message]:
-    """Let go of the hosts of a run whose operator's machine is gone; what is kept of it beyond what is known."""
+    """Let go of the hosts of a run whose operator's machine is gone; the messages that are kept of it, as ``kept``."""
     desk = dask_worker.plugins.get(desk_of(run))
     if isinstance(desk, Desk):
         desk.leave()

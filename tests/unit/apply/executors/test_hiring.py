@@ -142,7 +142,7 @@ def test_workers_of_a_run_that_was_left_behind_are_asked_before_it_is_resumed(tm
     with pytest.raises(InputError, match="no scheduler is at"):
         fleet.resume(Request())
     last, options = fleet.resume(Request(executor="local"))
-    assert (last, options.hosts, cluster_of(options)) == ("20270101t000000-abcd", "gpu01", "")
+    assert (last, options.hosts, workers_of(options)) == ("20270101t000000-abcd", "gpu01", None)
 
 
 def test_no_cluster_is_asked_where_no_run_was_left_behind(tmp_path: Path, state: Path):
