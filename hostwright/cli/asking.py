@@ -84,9 +84,8 @@ def who_is_asked(request: Request, hosts: int) -> Ask | None:
     """Who agrees to what a run would do to so many hosts; ``None`` where somebody did, or nobody can be asked."""
     if request.yes or not can_ask(as_json=request.json):
         return None
-    if not request.plan:
-        sentence = f"planning for {count(hosts, 'host')}, to ask before anything is disturbed"
-        console.make_console(stderr=True).print(Text(sentence))
+    sentence = f"planning for {count(hosts, 'host')}, to ask before anything is disturbed"
+    console.make_console(stderr=True).print(Text(sentence))
     return ask
 
 

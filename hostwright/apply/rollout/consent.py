@@ -52,22 +52,21 @@ def consent(
     removes: bool,
     ask: Ask | None,
 ) -> Consent:
-    """Plan these hosts and ask once; hosts with a ``saved`` plan are not planned. Without ``ask``, or with ``--yes``,
-    nobody is asked and nothing is planned. Raises what ``ask`` raises."""
+    """Plan these hosts and ask once; agreed to is the ``saved`` plan of a host that has one. Without ``ask``, or
+    with ``--yes``, nobody is asked and nothing is planned. Raises what ``ask`` raises."""
     if ask is None or request.yes:
         return Consent(request, saved)
-    left = replace(members, chosen=tuple(member for member in members if member.name not in saved))
     try:
-        results = plan_each(left, connections, goal)
+        results = plan_each(members, connections, goal)
     except Interrupted as stop:
         stop.ended = None  # of the run, nothing has come
         raise
-    plans = [*(HostPlan(plan) for plan in saved.values()), *results.values]
+    plans = results.values
     local = {member.name for member in members if member.host.local}
     ask([*removed(plans if removes else ()), *consequences(plans, request, local=local)], len(members))
     return Consent(
         replace(request, yes=True),  # each of these plans was shown; another is refused
-        {each.host: each.plan for each in plans},
+        {each.host: saved.get(each.host, each.plan) for each in plans},
         {error.host: error for error in results.errors},
     )
 
@@ -94,8 +93,8 @@ def consequences(plans: Iterable[HostPlan], request: Request, *, local: Collecti
             more = [f"{len(each.busy) - NAMED} more"] if len(each.busy) > NAMED else []
             users = ", ".join([*map(_plain, each.busy[:NAMED]), *more])
             found.setdefault(f"ends work on {{}}: {users}", []).append(each.host)
-        if each.plan.final:
-            what = ", ".join(map(_plain, each.plan.final))
+        if each.losses:
+            what = ", ".join(map(_plain, each.losses))
             found.setdefault(f"takes away from {{}}, for good: {what}", []).append(each.host)
     return folded(found)
 

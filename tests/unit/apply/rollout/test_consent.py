@@ -19,12 +19,13 @@ from hostwright.plan.model import Change, Plan, RolePlan, Step
 from hostwright.plan.planning import HostPlan
 
 
-def planned(host: str, final: str = "") -> Plan:
-    change = Change("driver", "460", "470", (Step("true"),), final=final)
+def planned(host: str, want: str = "470") -> Plan:
+    change = Change("driver", "460", want, (Step("true"),))
     return Plan(host, "house", (RolePlan("driver", (), (change,)),))
 
 
 SILENT = Unreachable("gpu03", "no answer")
+GONE = "the driver 460"
 
 
 class Asked:
@@ -41,7 +42,7 @@ class Asked:
         self.looks += [member.name for member in members]
         names = [name for name in members.by_name if name != "gpu03"]
         errors = (SILENT,) if "gpu03" in members.by_name else ()
-        return Results(tuple(HostPlan(planned(name)) for name in names), errors)
+        return Results(tuple(HostPlan(planned(name), losses=(GONE,)) for name in names), errors)
 
     def ask(self, consequences: Sequence[str], hosts: int) -> None:
         self.questions.append((tuple(consequences), hosts))
@@ -64,12 +65,13 @@ def test_each_host_is_planned_once_for_the_question_and_that_plan_is_agreed_to(a
     assert agreed.request.yes
 
 
-def test_a_host_with_a_saved_plan_is_not_planned_for_the_question(asked: Asked) -> None:
-    saved = planned("gpu01", final="the driver 460")
+def test_of_a_host_with_a_saved_plan_that_plan_is_agreed_to(asked: Asked) -> None:
+    """What it takes away is known from a plan of now; where that is another, the host is refused."""
+    saved = planned("gpu01", want="465")
     agreed = asked.consent(Request(), gpu01=saved)
-    assert asked.looks == ["gpu02", "gpu03"]
-    assert agreed.plans["gpu01"] == saved
-    assert asked.questions == [(("takes away from gpu01, for good: the driver 460",), 3)]
+    assert asked.looks == ["gpu01", "gpu02", "gpu03"]
+    assert agreed.plans == {"gpu01": saved, "gpu02": planned("gpu02")}
+    assert asked.questions == [((f"takes away from gpu[01-02] (2 hosts), for good: {GONE}",), 3)]
 
 
 @pytest.mark.parametrize(("yes", "asks"), [(True, True), (False, False)])
