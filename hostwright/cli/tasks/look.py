@@ -147,15 +147,18 @@ def audit_diff(request: Request) -> int:
     return history.diff(request)
 
 
-@verb(*WANTED, "no_sudo")
-def doctor(request: Request) -> int:
+@verb(*WANTED, "no_sudo", explain="print what is known about one known problem, by its name; no host is contacted")
+def doctor(request: Request, explain: str = "") -> int:
     """Show known problems of hosts: symptom, cause, fix. Changes nothing.
 
     hostwright doctor gpu01
+    hostwright doctor --explain no-space
     """
     from hostwright.audit.auditor import AuditOptions
     from hostwright.cli.verbs import audit
 
+    if explain:
+        return audit.explain(explain)
     return audit.doctor(request, AuditOptions(sudo=not request.no_sudo))
 
 

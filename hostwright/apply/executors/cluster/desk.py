@@ -23,6 +23,7 @@ from hostwright.apply.executors.cluster.attempt import Attempt, Workplace
 from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, desk_of
 from hostwright.apply.locking.runlock import now_s
 from hostwright.inventory import Inventory
+from hostwright.plan.desired import forget_questions
 from hostwright.plan.member import Roster
 from hostwright.plan.roles.role import discover
 
@@ -95,6 +96,7 @@ class Desk(WorkerPlugin):
             self._change.notify_all()
         if over is not None:
             over.close()
+            forget_questions()
 
     def hear(self, word: Word) -> None:
         """Receive how the run stands, from the operator's machine. Returns without waiting."""
