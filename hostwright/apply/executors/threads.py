@@ -13,14 +13,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from hostwright.apply.executors.crew import Crew
+from hostwright.apply.executors.executor import HostExecutor
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class DaemonThreads(Crew):
-    """At most ``places`` threads. One is started where work has come and all others are busy, takes further work when
+class DaemonThreads(HostExecutor):
+    """At most ``slots`` threads. One is started where work has come and all others are busy, takes further work when
     its own is done, and ends where there is none: nobody keeps an idle thread for each host.
 
     >>> with DaemonThreads(2) as threads:
@@ -28,8 +28,8 @@ class DaemonThreads(Crew):
     ['GPU01', 7]
     """
 
-    def __init__(self, places: int, name: str = "host"):
-        self._places = max(1, places)
+    def __init__(self, slots: int, name: str = "host"):
+        self._slots = max(1, slots)
         self._name = name
         self._lock = threading.Lock()  # guards the fields below
         self._waiting: deque[_Work[Any]] = deque()
@@ -38,9 +38,9 @@ class DaemonThreads(Crew):
         self._empty = threading.Condition(self._lock)
 
     @property
-    def places(self) -> int:
+    def slots(self) -> int:
         """How much is worked on at once."""
-        return self._places
+        return self._slots
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Have ``fn`` called in a thread; the future has what it returns or raises, of whatever kind that is."""
@@ -49,7 +49,7 @@ class DaemonThreads(Crew):
             if self._closed:
                 raise RuntimeError("these threads take no further work")
             self._waiting.append(_Work(future, lambda: fn(*args, **kwargs)))
-            if self._threads < self._places:
+            if self._threads < self._slots:
                 self._threads += 1
                 threading.Thread(target=self._work, name=self._name, daemon=True).start()
         return future
@@ -70,7 +70,7 @@ class DaemonThreads(Crew):
 
     def _work(self) -> None:
         while work := self._next():
-            work.carry_out()
+            work.run()
 
     def _next(self) -> _Work[Any] | None:
         """What the calling thread does next; ``None`` where it ends."""
@@ -89,7 +89,7 @@ class _Work(Generic[T]):
     future: Future[T]
     call: Callable[[], T]
 
-    def carry_out(self) -> None:
+    def run(self) -> None:
         """Do it, unless it was cancelled meanwhile. What it raises is for whoever asks the future."""
         if not self.future.set_running_or_notify_cancel():
             return

@@ -1,8 +1,9 @@
 """The workers of a Dask cluster as the executor of a run.
 
-    with hired(address, roster, members, password) as hire:   # everything is checked, no host is touched
-        with hire(work) as crew:                              # the run is recorded by now
-            roll_out(names, work, crew=crew, stop=crew.cut, …)
+    with executor_for(address, roster, targets, password) as open_executor:   # everything is checked, no host is
+    touched
+        with open_executor(work) as executor:                              # the run is recorded by now
+            roll_out(names, work, executor=executor, stop=executor.cut, …)
 
 The loop of the run submits each host, which is sent as a task of the cluster (``Client.get_executor``). A thread
 handles what workers send, in order; ``Heartbeats`` tells each worker how the run stands; a thread checks which workers
@@ -22,16 +23,16 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from hostwright.apply.events import Note
-from hostwright.apply.executors.cluster import desk as desks
+from hostwright.apply.executors.cluster import session as sessions
 from hostwright.apply.executors.cluster import takeover
 from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, ask_each, in_time, is_open, meaning_of
-from hostwright.apply.executors.cluster.desk import Desk
-from hostwright.apply.executors.cluster.dispatch import Dispatch, Trip
-from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, errand, needed, of_workers
+from hostwright.apply.executors.cluster.dispatch import Dispatch, HostAssignment
 from hostwright.apply.executors.cluster.fitness import Cluster, misfits, opened, this_machine
 from hostwright.apply.executors.cluster.heartbeats import Heartbeats
+from hostwright.apply.executors.cluster.messages import Brief, Heartbeat, Message, Task, needed, of_workers, task_of
+from hostwright.apply.executors.cluster.session import WorkerSession
 from hostwright.apply.executors.cluster.sites import SiteArchive
-from hostwright.apply.executors.crew import HiredCrew
+from hostwright.apply.executors.executor import RunExecutor
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.applying import Work, taking
@@ -41,9 +42,9 @@ from hostwright.common.text import count, short
 
 if TYPE_CHECKING:
     from hostwright.apply.journal.reading import RunSummary
-    from hostwright.apply.rollout.applying import Hire
+    from hostwright.apply.rollout.applying import OpenExecutor
     from hostwright.common.secret import Secret
-    from hostwright.plan.member import Members, Roster
+    from hostwright.plan.targets import Roster, Targets
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -58,10 +59,10 @@ THEN = "a job that runs on it goes on, and `invoke provision --resume %s` re-att
 
 
 @contextmanager
-def hired(address: str, roster: Roster, members: Members, password: Secret | None) -> Iterator[Hire]:
+def executor_for(address: str, roster: Roster, targets: Targets, password: Secret | None) -> Iterator[OpenExecutor]:
     """See ``hiring.Workers``."""
-    with opened(address, roster, members, password) as cluster:
-        yield partial(ClusterCrew, cluster)
+    with opened(address, roster, targets, password) as cluster:
+        yield partial(ClusterExecutor, cluster)
 
 
 def take_over(address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
@@ -73,7 +74,7 @@ def brief_of(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
     """What workers must know of a run. ``hostwright_files_address`` is an address of this machine, and not sent: hosts
     fetch from where their connection comes from."""
     roster = work.roster
-    files = {host: replace(settings, address="") for host, settings in taking(work.members.values()).items()}
+    files = {host: replace(settings, address="") for host, settings in taking(work.targets.values()).items()}
     return Brief(
         work.run,
         work.verb,
@@ -85,7 +86,7 @@ def brief_of(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
     )
 
 
-class ClusterCrew(HiredCrew):
+class ClusterExecutor(RunExecutor):
     """The workers of a cluster, while one run lasts. As a context manager, it raises ``HostwrightError`` if they cannot
     be prepared."""
 
@@ -95,20 +96,20 @@ class ClusterCrew(HiredCrew):
         self._client, self._address = cluster.client, cluster.address
         self._executor = self._client.get_executor(pure=False)
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._heartbeats = Heartbeats(self._client, brief.desk, self._word, self._heard)
+        self._heartbeats = Heartbeats(self._client, brief.session, self._heartbeat, self._heard)
         self._dispatch = Dispatch(
             work.emit, self._heartbeats.poke, stopping=work.stopping.is_set, recover=self._recover
         )
         self._known: dict[str, str] = {}  #: by checked worker, why it does not fit; empty: it fits
         self._workers: dict[str, int] = {}  #: by worker that is there and fits, how many hosts it takes
-        self._tasks: dict[str, Future[Any]] = {}  #: by host, the last that was sent
+        self._futures: dict[str, Future[Any]] = {}  #: by host, the last that was sent
         self._recovered: dict[str, list[Message]] = {}
         self._then = THEN % work.run.id
         self._lost = ""  #: why no worker is left
         self._over = threading.Event()
 
     @property
-    def places(self) -> int:
+    def slots(self) -> int:
         """How many hosts the workers take at once: each of their threads takes one."""
         return 1 if self._lost else sum(self._workers.values())  # the one ends with the reason
 
@@ -116,16 +117,16 @@ class ClusterCrew(HiredCrew):
         """Send a host to the cluster. ``fn`` is the run's work: the values of which it is made are sent, not it."""
         future: Future[Outcome] = Future()
         host = str(args[0])
-        member = self._work.members[host]
+        target = self._work.targets[host]
         try:
             self._work.refuse(host)
             saved = self._work.saved.get(host)
-            given, texts = errand(self._brief.desk, member, self._cluster.password, saved)
+            given, texts = task_of(self._brief.session, target, self._cluster.password, saved)
         except HostwrightError as error:
             future.set_exception(error)
         else:
-            keep = partial(self._work.keep, member.stack)
-            self._dispatch.add(Trip(host, future, partial(self._send, host, given), texts, keep))
+            keep = partial(self._work.keep, target.stack)
+            self._dispatch.add(HostAssignment(host, future, partial(self._send, host, given), texts, keep))
             self._do(partial(self._send, host, given))
         return cast("Future[T]", future)
 
@@ -147,10 +148,12 @@ class ClusterCrew(HiredCrew):
 
     def _begin(self) -> None:
         """Prepare the workers, and begin to receive their messages."""
-        get_all(secret for member in self._work.members.values() for secret in needed(member, self._cluster.password))
-        self._client.subscribe_topic(self._brief.desk, self._hear)
+        get_all(secret for target in self._work.targets.values() for secret in needed(target, self._cluster.password))
+        self._client.subscribe_topic(self._brief.session, self._hear)
         threading.Thread(target=self._take, name="cluster", daemon=True).start()
-        ready = DaemonThreads(1, "dask").submit(self._client.register_plugin, Desk(self._brief), name=self._brief.desk)
+        ready = DaemonThreads(1, "dask").submit(
+            self._client.register_plugin, WorkerSession(self._brief), name=self._brief.session
+        )
         try:
             ready.result(ANSWER_S)
         except Exception as error:
@@ -159,7 +162,7 @@ class ClusterCrew(HiredCrew):
         self._list()
         threading.Thread(target=self._watch, name="workers", daemon=True).start()
         workers = count(len(self._workers), "worker")
-        self._note(f"{workers} of {self._address} can work on {count(self.places, 'host')} at once")
+        self._note(f"{workers} of {self._address} can work on {count(self.slots, 'host')} at once")
         if is_open(self._address):
             self._note(OPEN % self._address)
 
@@ -174,10 +177,10 @@ class ClusterCrew(HiredCrew):
         if self._lost:
             return
         with suppress(ValueError):
-            self._client.unsubscribe_topic(self._brief.desk)
+            self._client.unsubscribe_topic(self._brief.session)
         threads = DaemonThreads(2, "dask")
-        forgotten = threads.submit(self._client.run, desks.forget, self._brief.run.id, on_error="ignore")
-        left = threads.submit(self._client.unregister_worker_plugin, self._brief.desk)
+        forgotten = threads.submit(self._client.run, sessions.forget, self._brief.run.id, on_error="ignore")
+        left = threads.submit(self._client.unregister_worker_plugin, self._brief.session)
         futures.wait([forgotten, left], CLOSE_S)
 
     # ---------------------------------------------------------------- in the thread that handles messages
@@ -190,31 +193,31 @@ class ClusterCrew(HiredCrew):
             except BaseException as error:  # noqa: BLE001 - raised by the loop
                 self._dispatch.fail(error)
 
-    def _send(self, host: str, given: Errand) -> None:
+    def _send(self, host: str, given: Task) -> None:
         """Send a host to the workers that are there now."""
         if self._lost:
             self._dispatch.lose(self._lost, self._then)
             return
         workers = list(self._workers)
         sent = self._dispatch.sent(host, workers or (NOBODY,))
-        if (before := self._tasks.pop(host, None)) is not None:
+        if (before := self._futures.pop(host, None)) is not None:
             before.cancel()
         if not workers:
             return  # it is stranded until one comes
         try:
-            task = self._executor.submit(desks.carry_out, given, workers=workers)
+            future = self._executor.submit(sessions.run_task, given, workers=workers)
         except Exception as error:  # noqa: BLE001 - of the client, which may be closing
             self._dispatch.task_ended(host, meaning_of(host, error, self._then))
             return
-        self._tasks[host] = task
-        task.add_done_callback(lambda task: self._do(partial(self._task_ended, host, sent, task)))
+        self._futures[host] = future
+        future.add_done_callback(lambda future: self._do(partial(self._task_ended, host, sent, future)))
 
-    def _task_ended(self, host: str, sent: int, task: Future[Any]) -> None:
+    def _task_ended(self, host: str, sent: int, future: Future[Any]) -> None:
         if not self._dispatch.is_current(host, sent):
             return
-        self._tasks.pop(host, None)
+        self._futures.pop(host, None)
         try:
-            error = task.exception(0)
+            error = future.exception(0)
         except CancelledError:
             self._lose(f"the connection to the scheduler {self._address} was lost")
         else:
@@ -241,7 +244,7 @@ class ClusterCrew(HiredCrew):
             place = worker.rpartition(":")[0]
             near = [each for each in self._workers if each != worker and each.rpartition(":")[0] == place][:1]
             numbers = {**self._dispatch.known(), **known}
-            answers, _ = ask_each(self._client, near, desks.kept, self._brief.run.id, numbers, timeout_s=RECOVER_S)
+            answers, _ = ask_each(self._client, near, sessions.kept, self._brief.run.id, numbers, timeout_s=RECOVER_S)
             self._recovered[worker] = [message for messages in answers.values() for message in messages]
         return [message for message in self._recovered[worker] if message.attempt in known]
 
@@ -254,11 +257,11 @@ class ClusterCrew(HiredCrew):
         """Called in the client's event loop with each message, in order."""
         self._do(partial(self._receive, event[1]))
 
-    def _word(self, worker: str) -> Word:
-        return self._dispatch.word(worker)
+    def _heartbeat(self, worker: str) -> Heartbeat:
+        return self._dispatch.heartbeat(worker)
 
-    def _heard(self, worker: str, word: Word) -> None:
-        self._dispatch.heard(worker, word)
+    def _heard(self, worker: str, heartbeat: Heartbeat) -> None:
+        self._dispatch.heard(worker, heartbeat)
 
     def _watch(self) -> None:
         """List the workers again and again, and end the run if there are none for long."""
@@ -291,10 +294,10 @@ class ClusterCrew(HiredCrew):
         return True
 
     def _check(self, workers: list[str]) -> None:
-        """Check that workers fit and have their desk: one that is still setting it up is checked again."""
+        """Check that workers fit and have their session: one that is still setting it up is checked again."""
         demands = self._cluster.demands
         machines, errors = ask_each(self._client, workers, this_machine, demands.artifacts)
-        ready, _ = ask_each(self._client, list(machines), desks.hear, self._brief.desk, Word())
+        ready, _ = ask_each(self._client, list(machines), sessions.hear, self._brief.session, Heartbeat())
         unfit = misfits(demands, machines, errors)
         for worker in workers:
             if why := unfit.get(worker):

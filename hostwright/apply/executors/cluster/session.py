@@ -1,0 +1,199 @@
+"""A run's plugin on one worker: it runs errands, receives how the run stands, and lets go of hosts.
+
+A worker receives a ``Heartbeat`` every few seconds. One that receives none for ``LEASE_S`` (its network was cut, the
+operator's machine is gone) lets go of its hosts: their jobs go on, their locks end, and another worker may get them. If
+the cluster releases a task earlier, the worker calls ``transition``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from distributed import Worker, WorkerPlugin, get_worker
+
+from hostwright.apply.delivery.sources.handout import Handout
+from hostwright.apply.events import Event, Note
+from hostwright.apply.executors.cluster import reporting, sites
+from hostwright.apply.executors.cluster.attempt import Attempt, Workplace
+from hostwright.apply.executors.cluster.messages import Brief, Heartbeat, Message, Task, session_name
+from hostwright.apply.locking.runlock import now_s
+from hostwright.inventory import Inventory
+from hostwright.plan.desired import forget_questions
+from hostwright.plan.roles.role import discover
+from hostwright.plan.targets import Roster
+
+HEARTBEAT_S = 15.0  #: our choice: between two heartbeats to a worker, each of which is a line in its log
+LEASE_S = 45.0  #: three words that did not arrive
+LEAVE_S = 5.0  #: our choice: how long attempts that must leave are waited for, before their records are read
+
+
+class WorkerSession(WorkerPlugin):
+    """The plugin of one run on one worker. Only its ``brief`` is sent; ``setup`` makes the rest."""
+
+    def __init__(self, brief: Brief):
+        self.brief = brief
+
+    def setup(self, worker: Worker) -> None:
+        """Unpack the site, and get ready. The cluster calls this, also on workers that join later."""
+        self._site = sites.unpacked(self.brief.site)
+        self._place = Workplace(
+            self.brief, self._roster, worker.address, str(worker.name), partial(worker.log_event, self.brief.session)
+        )
+        self._change = threading.Condition()  # guards the fields below
+        self._attempts: dict[str, Attempt] = {}
+        self._handout: Handout | None = None  #: of files to the hosts of this worker, as long as it has some
+        self._reading = threading.Lock()  # guards the next one
+        self._known: Roster | None = None
+        self._stopping = False
+        self._heard_s = now_s()
+
+    def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - the cluster's own signature
+        """The worker closes, or the run is over: let go of every host."""
+        self.leave()
+
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        """A task of the worker changes its state. The cluster does not wait for one that runs and is released."""
+        if start == "executing" and finish == "released":
+            for attempt in self._now():
+                if attempt.key == str(key):
+                    attempt.leave()
+
+    def run(self, task: Task, key: str) -> None:
+        """Run one errand, from the question to the end. Called in a thread of the worker."""
+        attempt = Attempt(self._place, task, key)
+        handout = self._enter(attempt)
+        try:
+            attempt.run(handout)
+        finally:
+            self._part(attempt)
+
+    def _enter(self, attempt: Attempt) -> Handout:
+        """Register an attempt. With the first one, this worker begins to hand out files."""
+        with self._change:
+            if not self._attempts:
+                self._heard_s = now_s()
+                threading.Thread(target=self._watch, name="lease", daemon=True).start()
+            if self._handout is None:
+                self._handout = Handout(self.brief.run.id, self.brief.files, self._tell)
+            self._attempts[attempt.id] = attempt
+            if self._stopping:
+                attempt.stop()
+                self._handout.stop()
+            return self._handout
+
+    def _part(self, attempt: Attempt) -> None:
+        """An attempt has ended. After the last one, nothing is handed out or remembered."""
+        over: Handout | None = None
+        with self._change:
+            del self._attempts[attempt.id]
+            if not self._attempts:
+                over, self._handout = self._handout, None
+            self._change.notify_all()
+        if over is not None:
+            over.close()
+            forget_questions()
+
+    def hear(self, heartbeat: Heartbeat) -> None:
+        """Receive how the run stands, from the operator's machine. Returns without waiting."""
+        with self._change:
+            self._heard_s = now_s()
+            handout = self._handout if heartbeat.stopping and not self._stopping else None
+            self._stopping = heartbeat.stopping
+        if handout is not None:
+            threading.Thread(target=handout.stop, name="stop-files", daemon=True).start()
+        for attempt in self._now():
+            if attempt.id in heartbeat.leave:
+                attempt.leave()
+                continue
+            if heartbeat.stopping:
+                attempt.stop()
+            if attempt.id in heartbeat.going:
+                attempt.go(heartbeat.going[attempt.id])
+
+    def leave(self) -> None:
+        """Let go of every host. Returns without waiting."""
+        for attempt in self._now():
+            attempt.leave()
+
+    def empty(self, timeout_s: float) -> bool:
+        """Wait until no attempt is left here; whether that came true in time."""
+        with self._change:
+            return self._change.wait_for(lambda: not self._attempts, timeout_s)
+
+    def _tell(self, event: Event) -> None:
+        """Report why this worker cannot serve files, through any attempt that is there."""
+        if isinstance(event, Note):
+            event = replace(event, text=f"on the worker {self._place.name}: {event.text}")
+        for attempt in self._now()[:1]:
+            attempt.tell(event)
+
+    def _now(self) -> tuple[Attempt, ...]:
+        with self._change:
+            return tuple(self._attempts.values())
+
+    def _watch(self) -> None:
+        """Leave when no word arrived for too long; ends with the last attempt."""
+        while True:
+            with self._change:
+                left_s = self._heard_s + LEASE_S - now_s()
+                if self._change.wait_for(lambda: not self._attempts, max(0.0, left_s)):
+                    return
+                silent = now_s() - self._heard_s >= LEASE_S
+            if silent:
+                self.leave()
+                self.empty(LEASE_S)
+
+    def _roster(self) -> Roster:
+        """The roles and stacks of the run's site, read once, by the first task."""
+        with self._reading:
+            if self._known is None:
+                site, sources = sites.sources(self.brief.site, self._site)
+                self._known = self.brief.roster(
+                    sources,
+                    Inventory({}, {}),
+                    discover(*site.role_packages),
+                    self.brief.request,
+                    site=site,
+                )
+            return self._known
+
+
+def run_task(task: Task) -> None:
+    """The task of one host, on a worker. Its messages carry the outcome; it returns nothing."""
+    worker = get_worker()
+    session = worker.plugins.get(task.session)
+    if isinstance(session, WorkerSession):
+        session.run(task, str(worker.get_current_task()))
+
+
+def hear(session: str, heartbeat: Heartbeat, dask_worker: Worker) -> bool:
+    """Send the desk of a run on this worker how the run stands; whether the desk is there."""
+    found = dask_worker.plugins.get(session)
+    if not isinstance(found, WorkerSession):
+        return False
+    found.hear(heartbeat)
+    return True
+
+
+def kept(run: str, known: Mapping[str, int]) -> list[Message]:
+    """The messages that are kept here of a run, beyond the known number of each attempt."""
+    return reporting.kept(run, known)
+
+
+async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list[Message]:
+    """Let go of the hosts of a run whose operator's machine is gone; the messages that are kept of it, as ``kept``."""
+    session = dask_worker.plugins.get(session_name(run))
+    if isinstance(session, WorkerSession):
+        session.leave()
+        await asyncio.to_thread(session.empty, LEAVE_S)
+    return reporting.kept(run, known)
+
+
+def forget(run: str) -> None:
+    """Remove what is kept here of a run that came to its end, since its journal has all of it."""
+    reporting.forget(run)
