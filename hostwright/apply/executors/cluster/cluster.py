@@ -1,8 +1,7 @@
 """The workers of a Dask cluster as the executor of a run.
 
-    with executor_for(address, roster, targets, password) as open_executor:   # everything is checked, no host is
-    touched
-        with open_executor(work) as executor:                              # the run is recorded by now
+    with executor_for(address, roster, targets, password) as open_executor:  # all is checked, no host is touched
+        with open_executor(work) as executor:                                # the run is recorded by now
             roll_out(names, work, executor=executor, stop=executor.cut, …)
 
 The loop of the run submits each host, which is sent as a task of the cluster (``Client.get_executor``). A thread
@@ -60,13 +59,13 @@ THEN = "a job that runs on it goes on, and `invoke provision --resume %s` re-att
 
 @contextmanager
 def executor_for(address: str, roster: Roster, targets: Targets, password: Secret | None) -> Iterator[OpenExecutor]:
-    """See ``hiring.Workers``."""
+    """See ``choosing.Workers``."""
     with opened(address, roster, targets, password) as cluster:
         yield partial(ClusterExecutor, cluster)
 
 
 def take_over(address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
-    """See ``hiring.Workers``."""
+    """See ``choosing.Workers``."""
     takeover.take_over(run, partial(takeover.left_behind, address), secrets=secrets, warn=lambda _: None)
 
 

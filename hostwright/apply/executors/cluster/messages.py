@@ -154,7 +154,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A worker has an errand and asks whether it may begin; ``mailbox`` is the public key for the errand's secrets."""
+    """A worker has an task and asks whether it may begin; ``mailbox`` is the public key for the task's secrets."""
 
     worker: str  #: its name
     mailbox: bytes

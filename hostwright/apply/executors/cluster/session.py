@@ -1,4 +1,4 @@
-"""A run's plugin on one worker: it runs errands, receives how the run stands, and lets go of hosts.
+"""A run's plugin on one worker: it runs tasks, receives how the run stands, and lets go of hosts.
 
 A worker receives a ``Heartbeat`` every few seconds. One that receives none for ``LEASE_S`` (its network was cut, the
 operator's machine is gone) lets go of its hosts: their jobs go on, their locks end, and another worker may get them. If
@@ -64,7 +64,7 @@ class WorkerSession(WorkerPlugin):
                     attempt.leave()
 
     def run(self, task: Task, key: str) -> None:
-        """Run one errand, from the question to the end. Called in a thread of the worker."""
+        """Run one task, from the question to the end. Called in a thread of the worker."""
         attempt = Attempt(self._place, task, key)
         handout = self._enter(attempt)
         try:
