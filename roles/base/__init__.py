@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.files import File
 from hostwright.resources.packages.packages import Debs, DpkgInOrder
 from hostwright.resources.system.kernel import KernelPackages, KernelThere
@@ -34,13 +34,13 @@ class Base:
 
 
 @role()
-def base(v: Base, host: Wanted) -> Iterator[Resource]:
+def base(v: Base, ctx: RoleContext) -> Iterator[Resource]:
     """The host can build a kernel module, and nothing but this stack ever brings a kernel to it."""
-    if shares := host.shares():
-        yield FreeSpace(host.stack.requirements.free_bytes, shares)
-    yield DpkgInOrder(host.leaving())
+    if shares := ctx.shares():
+        yield FreeSpace(ctx.stack.requirements.free_bytes, shares)
+    yield DpkgInOrder(ctx.leaving())
 
-    yield File("/etc/apt/apt.conf.d/52hostwright", host.render("base/unattended.conf.j2", never=v.never_unattended))
+    yield File("/etc/apt/apt.conf.d/52hostwright", ctx.render("base/unattended.conf.j2", never=v.never_unattended))
     yield Debs(v.packages)
     yield KernelThere()
     yield KernelPackages()

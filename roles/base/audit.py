@@ -14,14 +14,14 @@ from hostwright.plan.roles.auditvalue import (
     PackageVersion,
     Snippet,
 )
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.standard.roles.base import Base
 
 MACHINE = Snippet.beside(__file__, "audit.sh", "base")
 DMI = "/sys/class/dmi/id/"
 
 
-def audit_values(v: Base, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Base, ctx: RoleContext) -> Iterator[AuditValue]:
     """The machine, its kernel and firmware, and the packages that unattended upgrades leave alone."""
     cpu = MACHINE.line("cpu")
     yield AuditValue("kernel", KERNEL, among=DISTRIBUTION)

@@ -14,7 +14,7 @@ from hostwright.plan.roles.auditvalue import (
     Snippet,
     UnitProperty,
 )
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.standard.roles.container import DOCKER, Container
 from hostwright.standard.roles.container.engine import FIREWALL_SH
 from hostwright.standard.roles.container.section import ContainerSection
@@ -25,9 +25,9 @@ INFO = Snippet("docker", FIREWALL_SH + sh_file(__file__, "sh/audit_root.sh"), ro
 FAMILIES = ("nvidia-*", "libnvidia-*")
 
 
-def audit_values(v: Container, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Container, ctx: RoleContext) -> Iterator[AuditValue]:
     """Docker, its runtimes, and the toolkit's packages with their holds."""
-    wanted = host.section(ContainerSection).toolkit
+    wanted = ctx.section(ContainerSection).toolkit
     yield AuditValue("docker", PackageOf(("docker.io", "docker-ce"), named=True), among=DISTRIBUTION)
     yield AuditValue("docker service", UnitProperty(DOCKER), "active")
     for name in wanted.packages:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.conditions import Differs, When
 from hostwright.resources.files.archives import Delivered
 from hostwright.resources.files.files import Link
@@ -35,10 +35,10 @@ class Cuda:
 
 
 @role(needs=["base"], uses=["driver"])
-def cuda(v: Cuda, host: Wanted) -> Iterator[Resource]:
+def cuda(v: Cuda, ctx: RoleContext) -> Iterator[Resource]:
     """The toolkit at its exact version, held, from the vendor's local repository and that repository's own key."""
-    stack = host.stack
-    wanted = host.section(CudaSection)
+    stack = ctx.stack
+    wanted = ctx.section(CudaSection)
     repository = wanted.repository
     keyring = f"/usr/share/keyrings/{repository.package}-keyring.gpg"
     exact = tuple(f"{name}={version}" for name, version in wanted.components.items())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.plan.roles.auditvalue import AuditValue, UnitProperty, VenvVersion
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.standard.roles.jupyterhub import HOME, UNIT, VERSION, Jupyterhub
 
 
-def audit_values(v: Jupyterhub, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Jupyterhub, ctx: RoleContext) -> Iterator[AuditValue]:
     """Its service, and its version."""
     yield AuditValue("jupyterhub service", UnitProperty(UNIT), "active")
     yield AuditValue("jupyterhub", VenvVersion(HOME, "jupyterhub"), VERSION)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.archives import NoStrayFiles
 from hostwright.resources.packages.debfile import DebFile, DebFiles
 from hostwright.resources.system.loader import LoaderCache
@@ -26,14 +26,14 @@ class Nccl:
 
 
 @role(needs=["cuda"])
-def nccl(v: Nccl, host: Wanted) -> Iterator[Resource]:
+def nccl(v: Nccl, ctx: RoleContext) -> Iterator[Resource]:
     """Library and header at the stack's version, held; no second NCCL before it.
 
     TensorFlow's wheels have an NCCL of their own inside. This one is for what is compiled on the host, such as Horovod
     and nccl-tests.
     """
-    wanted, stack = host.section(NcclSection), host.stack
-    toolkit = f"{host.section(CudaSection).prefix}/targets/x86_64-linux/lib"
+    wanted, stack = ctx.section(NcclSection), ctx.stack
+    toolkit = f"{ctx.section(CudaSection).prefix}/targets/x86_64-linux/lib"
     right = ("libnccl.so", LIBRARY, f"libnccl.so.{wanted.version}")
     yield NoStrayFiles("libnccl.so*", HOME, right, (toolkit, *v.loader_directories), SECOND)
     version = wanted.package_version

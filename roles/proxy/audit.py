@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.plan.roles.auditvalue import DISTRIBUTION, AuditValue, PackageVersion, Snippet, UnitProperty
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.standard.roles.proxy import UNIT, Proxy
 
 CERTIFICATE = Snippet.beside(__file__, "audit_root.sh", "proxy", root=True)
 
 
-def audit_values(v: Proxy, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Proxy, ctx: RoleContext) -> Iterator[AuditValue]:
     """nginx, its service, and whether its certificate lasts."""
     yield AuditValue("nginx", PackageVersion("nginx"), among=DISTRIBUTION)
     yield AuditValue("nginx service", UnitProperty(UNIT), "active")

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from hostwright.common.input.hostpath import HostPath
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.files import Directory, File
 from hostwright.resources.packages.packages import Debs
 from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
@@ -82,15 +82,15 @@ class Registry:
 
 
 @role(after=["container"], uses=["base", "driver"])
-def registry(v: Registry, host: Wanted) -> Iterator[Resource]:
+def registry(v: Registry, ctx: RoleContext) -> Iterator[Resource]:
     """A host that keeps images for the others, and its authority on each of them."""
     if v.authority:
         yield File(v.authority_file, v.authority)
     if v.serve:
-        yield from _served(v, host)
+        yield from _served(v, ctx)
 
 
-def _served(v: Registry, host: Wanted) -> Iterator[Resource]:
+def _served(v: Registry, ctx: RoleContext) -> Iterator[Resource]:
     """What the package starts is ours from the first moment: its own configuration would listen without TLS."""
     inputs: list[Resource] = []
     files = (v.certificate, v.key)
@@ -98,9 +98,9 @@ def _served(v: Registry, host: Wanted) -> Iterator[Resource]:
         own = OwnCertificate(STATE, (v.name,), "registry")
         yield from (Debs(("openssl",)), Directory(STATE), own)
         inputs, files = [own], (own.file, own.file)
-    conf = File(CONF, host.render("registry/config.yml.j2", v=v))
+    conf = File(CONF, ctx.render("registry/config.yml.j2", v=v))
     yield conf
-    text = host.render("registry/hostwright.conf.j2", conf=CONF, certificate=files[0], key=files[1], account=ACCOUNT)
+    text = ctx.render("registry/hostwright.conf.j2", conf=CONF, certificate=files[0], key=files[1], account=ACCOUNT)
     drop_in = File(DROP_IN, text, then=("systemctl daemon-reload",))
     yield Disturbing(drop_in, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())
     yield Debs(("docker-registry",))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.archives import ArchiveUnpacked, NoStrayFiles, Part
 from hostwright.resources.files.files import File
 from hostwright.resources.packages.debfile import DebFile
@@ -29,12 +29,12 @@ class Tensorrt:
 
 
 @role(needs=["cuda", "cudnn"], after=["environment"], short="trt")
-def tensorrt(v: Tensorrt, host: Wanted) -> Iterator[Resource]:
+def tensorrt(v: Tensorrt, ctx: RoleContext) -> Iterator[Resource]:
     """The archive's libraries and headers, the runtime compiler that they were linked with, and the loader's path.
 
     Hosts without this role are as well: TensorFlow notes that it cannot open TensorRT, and works.
     """
-    wanted, stack = host.section(TensorrtSection), host.stack
+    wanted, stack = ctx.section(TensorrtSection), ctx.stack
     major, nvrtc = wanted.major, wanted.nvrtc
     home = f"{wanted.prefix}/lib"
     right = (f"*.so.{major}", f"*.so.{wanted.library_version}")

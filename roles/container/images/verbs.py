@@ -12,7 +12,7 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Interrupted, Results, on_each
 from hostwright.cli import console
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.errors import HostError, InputError
 from hostwright.common.request import Request
@@ -59,13 +59,13 @@ def audit(request: Request, older: int, *, scan: bool = True) -> int:
     if older < 0:
         raise InputError(f"expected a number of days, found {older}", "--older")
     fleet = open_fleet(request)
-    members = members_of(fleet, request)
+    targets = targets_of(fleet, request)
     password = ask_password(request)
     connections = Connections(password)
     scanners: dict[str, str] = {}
 
     def look(name: str) -> tuple[str, ImageFacts]:
-        with connections.connect(members.by_name[name]) as shell:
+        with connections.connect(targets.by_name[name]) as shell:
             answers = ask(shell, (LOOK, SCANNERS_THERE) if scan else (LOOK,))
         facts = read_look(answers)
         if facts.trouble:
@@ -79,14 +79,14 @@ def audit(request: Request, older: int, *, scan: bool = True) -> int:
         return scan_images(
             images,
             scanners,
-            lambda name: again.connect(members.by_name[name]),
+            lambda name: again.connect(targets.by_name[name]),
             again.close,
             lambda line: quiet.print(Text(printable(line))),
         )
 
     def work() -> _Looked:
         try:
-            results = on_each([member.name for member in members], look, stop=connections.close)
+            results = on_each([target.name for target in targets], look, stop=connections.close)
         except Interrupted as stop:
             stop.ended = _Looked(stop.results, None)
             raise
@@ -126,8 +126,8 @@ def _notes(scans: Iterable[Scan], *, scan: bool) -> list[str]:
     if not scan:
         return [NOT_LOOKED]
     missed = sum(failed(each) for each in scans)
-    said = [f"of {count(missed, 'image')} the scan failed, so that the status is 1"] if missed else []
-    return said + ([INSTALL] if any(each.problem == NO_SCANNER for each in scans) else [])
+    parts = [f"of {count(missed, 'image')} the scan failed, so that the status is 1"] if missed else []
+    return parts + ([INSTALL] if any(each.problem == NO_SCANNER for each in scans) else [])
 
 
 def _cut(hosts: Mapping[str, ImageFacts]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hostwright.audit.failures import FailureRule, Sign, Stuck
 from hostwright.audit.failures.units import Units
-from hostwright.audit.judging.look import Look, Unread
+from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.plan.host.hostfacts import PCI
 from hostwright.standard.roles.driver.states.gpu_use import nvswitches
 
@@ -15,18 +15,18 @@ FABRIC_MANAGER = "nvidia-fabricmanager.service"
 UNITS = Units((PERSISTENCED, FABRIC_MANAGER))
 
 
-def driver_units_failed(look: Look) -> Iterator[str]:
+def driver_units_failed(ctx: AuditContext) -> Iterator[str]:
     """nvidia-persistenced is failed, or Fabric Manager on a host with NVSwitches."""
-    look.require(PCI)
+    ctx.require(PCI)
     try:
-        switches = nvswitches(look.facts)
+        switches = nvswitches(ctx.facts)
     except ValueError:
         raise Unread("the PCI bus cannot be read") from None
     for name in (PERSISTENCED, FABRIC_MANAGER) if switches else (PERSISTENCED,):
-        unit = UNITS.unit(look, name)
+        unit = UNITS.unit(ctx, name)
         if unit.failed:
             yield str(unit)
-            yield from UNITS.last_words(look, name)
+            yield from UNITS.last_words(ctx, name)
 
 
 UNIT_RULES = (

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from hostwright.common.quoting import sh
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
 
@@ -49,6 +49,6 @@ class Linked:
 
 
 @role()
-def bulk(v: Bulk, host: Wanted) -> Iterator[Resource]:
+def bulk(v: Bulk, ctx: RoleContext) -> Iterator[Resource]:
     """The file that the stack's section names."""
-    yield Linked(v.path, host.stack.artifact(host.section(BulkSection).artifact))
+    yield Linked(v.path, ctx.stack.artifact(ctx.section(BulkSection).artifact))
