@@ -48,7 +48,8 @@ OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-fabricmanager", "nvidia-persisten
 
 _UNIT = Pattern(r"[A-Za-z0-9:_.@\\-]{1,255}\.service")
 _CONTAINER = Pattern(
-    r"(?P<first>[0-9]{1,10}) (?P<id>[0-9a-f]{12}|-) (?P<all>[0-9]{1,10}(?:,[0-9]{1,10})*) (?P<name>.*)"
+    r"(?P<first>[0-9]{1,10}) (?P<id>[0-9a-f]{12}|-) (?P<all>[0-9]{1,10}(?:,[0-9]{1,10})*) "
+    r"(?P<called>[A-Za-z0-9][A-Za-z0-9_.,/-]{0,254}|-) (?P<name>.*)"
 )
 
 
@@ -58,8 +59,8 @@ def display(facts: Facts) -> str:
 
 
 def users(facts: Facts) -> tuple[str, ...]:
-    """Who uses a GPU, as words for a sentence: ``python3 (4711)``, ``train.service (4712)``, ``container 3f2a1b2c3d4e
-    (pid 812)``.
+    """Who uses a GPU, as words for a sentence: ``python3 (4711)``, ``train.service (4712)``, ``container web
+    (3f2a1b2c3d4e, pid 812)``.
 
     Services that can be stopped are left out. A process in a container is named by its container, and one of a unit of
     the system's by that: whoever wants it to end must stop the unit.
@@ -77,9 +78,8 @@ def users(facts: Facts) -> tuple[str, ...]:
 
 
 def _container(match: Match) -> str:
-    if match["id"] == "-":
-        return f"container of {match['name']} (pid {match['first']})"
-    return f"container {match['id']} (pid {match['first']})"
+    names = [one for one in (match["called"], match["id"]) if one != "-"] or [f"of {match['name']}"]
+    return f"container {names[0]} ({', '.join((*names[1:], 'pid ' + match['first']))})"
 
 
 def unsigned_refused(facts: Facts) -> str:
