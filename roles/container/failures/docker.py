@@ -141,6 +141,18 @@ def flushed(ctx: AuditContext) -> Iterator[str]:
     yield from without(ctx.text(FIREWALL))
 
 
+#: matches before daemon-json, which is about the same file
+TWICE = FailureRule(
+    "daemon-json-twice",
+    r"directives are specified both as a flag and in the",
+    "dockerd does not start when a setting stands in daemon.json and on its command line,"
+    " such as hosts beside the -H fd:// of the packaged unit",
+    "Take the key out of /etc/docker/daemon.json, or the option out of the unit (systemctl edit docker)",
+    "moby/moby#25471, #37871",
+    sign=Sign("container", doubled, (*SETTINGS, COMMAND)),
+    treatment=ForPeople(),
+)
+
 DOCKER_RULES = (
     FailureRule(
         "docker-snap",
@@ -167,16 +179,6 @@ DOCKER_RULES = (
         "systemctl(1)",
         sign=Sign("container", stopped, (DPKG, UNITS.states), provision=True),
         weight="consequence",
-    ),
-    FailureRule(
-        "daemon-json-twice",
-        "",
-        "dockerd does not start when a setting stands in daemon.json and on its command line,"
-        " such as hosts beside the -H fd:// of the packaged unit",
-        "Take the key out of /etc/docker/daemon.json, or the option out of the unit (systemctl edit docker)",
-        "moby/moby#25471, #37871",
-        sign=Sign("container", doubled, (*SETTINGS, COMMAND)),
-        treatment=ForPeople(),
     ),
     FailureRule(
         "docker-restart-due",
