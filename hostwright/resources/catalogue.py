@@ -37,7 +37,7 @@ class CatalogueEntry:
 
     @property
     def module(self) -> str:
-        """The module from which a role imports it."""
+        """The module that defines it."""
         return self.cls.__module__
 
     @property
