@@ -75,7 +75,8 @@ def examine(
     unread = {skipped.check for skipped in audit.not_checked}
     more = f"; {len(unread)} could not be checked" if unread else ""
     findings = tuple(replace(one, evidence=tuple(map(clean, one.evidence))) for one in audit.findings)
-    return Examination(findings, f"{seen} on the host ({count(signs, 'sign')} looked for{more})", journals)
+    sentence = f"{seen} on the host ({count(signs, 'sign')} looked for{more})"
+    return Examination(findings, sentence, journals, tuple(sorted(unread)))
 
 
 def judged(member: Member, facts: Facts, at: datetime, known: KnownHardware = NOTHING_KNOWN) -> HostAudit:

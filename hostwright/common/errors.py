@@ -276,6 +276,7 @@ class Examination:
     findings: tuple[Finding, ...]
     sentence: str
     journals: tuple[UnitJournal, ...] = ()
+    not_checked: tuple[str, ...] = ()  #: the rules whose signs the host gave no answer about
 
 
 @dataclass(frozen=True, slots=True)

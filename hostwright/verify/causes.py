@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hostwright.common.errors import Finding
+from hostwright.common.errors import Examination, Finding
 from hostwright.verify.verdict import Check, Verdict
 
 
@@ -13,7 +13,8 @@ from hostwright.verify.verdict import Check, Verdict
 class Cause:
     """A known problem, and the failed checks that it explains.
 
-    ``probably``: none of the checks printed its message. It is the only known problem found in their layer.
+    ``probably``: none of the checks printed its message. It is the only known problem found in their layer, or in the
+    layer of the problem that they name and the host does not have.
     """
 
     finding: Finding
@@ -24,19 +25,33 @@ class Cause:
 def causes(verdict: Verdict) -> tuple[Cause, ...]:
     """The causes of a verdict: those found on the host, then those that only the output of checks names."""
     bad = [check for check in verdict.checks if not check.passed]
-    grave = [finding for finding in (verdict.examination.findings if verdict.examination else ()) if finding.grave]
-    found: dict[str, Finding] = {}
-    for finding in (*grave, *(check.finding for check in bad if check.finding)):
-        found.setdefault(finding.rule, finding)
+    looked = verdict.examination or Examination((), "")
+    grave = [finding for finding in looked.findings if finding.grave]
+    found: dict[str, Finding] = {finding.rule: finding for finding in grave}
     explained: dict[str, list[Check]] = {rule: [] for rule in found}
-    for check in bad:
-        if check.finding:
-            explained[check.finding.rule].append(check)
     likely = _likely(grave, [check for check in bad if check.checked and not check.finding])
-    return tuple(
-        Cause(found[rule], tuple(checks or likely.get(rule, ())), probably=not checks and rule in likely)
-        for rule, checks in explained.items()
-    )
+    for check in bad:
+        if check.finding is None:
+            continue
+        rule = _instead(check.finding, grave, looked) or check.finding.rule
+        found.setdefault(rule, check.finding)
+        explained.setdefault(rule, []).append(check)
+    return tuple(_cause(found[rule], tuple(checks or likely.get(rule, ()))) for rule, checks in explained.items())
+
+
+def _cause(finding: Finding, checks: tuple[Check, ...]) -> Cause:
+    printed = any(check.finding and check.finding.rule == finding.rule for check in checks)
+    return Cause(finding, checks, probably=bool(checks) and not printed)
+
+
+def _instead(named: Finding, grave: Iterable[Finding], looked: Examination) -> str:
+    """The rule that explains a check whose message names another one, or empty.
+
+    The host was looked at for the sign of ``named`` and does not have it, but has one other known problem of its layer.
+    """
+    rules = [finding.rule for finding in grave if finding.layer == named.layer]
+    denied = named.layer and named.rule not in {*looked.not_checked, *(finding.rule for finding in looked.findings)}
+    return rules[0] if denied and len(rules) == 1 else ""
 
 
 def _likely(grave: Iterable[Finding], silent: Iterable[Check]) -> dict[str, list[Check]]:

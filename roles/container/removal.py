@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.resources.files.paths import ABSENT
-from hostwright.resources.originals import INSTALLED_BY_US, PACKAGES_BEFORE, installed_by_us, packages_before
-from hostwright.resources.packages.dpkg import DPKG, dpkg_table
+from hostwright.resources import (
+    ABSENT,
+    DPKG,
+    INSTALLED_BY_US,
+    PACKAGES_BEFORE,
+    Change,
+    Facts,
+    Probe,
+    Resource,
+    Step,
+    dpkg_table,
+    installed_by_us,
+    packages_before,
+)
+from hostwright.roles import sh, sh_file
 
 DOCKER_DATA, CONTAINERD_DATA = "/var/lib/docker", "/var/lib/containerd"
 CONTAINERD_PACKAGES = ("containerd", "containerd.io")

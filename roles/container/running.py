@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Match, Pattern, whole
-from hostwright.plan.model import Answer, Facts, PassPart, Probe
-from hostwright.resources.system.services import Running
+from hostwright.resources import Answer, Facts, PassPart, Probe, Running
+from hostwright.roles import Match, Pattern, sh_file, whole
 
 DOCKER = "docker.service"
 

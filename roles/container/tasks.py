@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from invoke import Collection
 
-from hostwright.cli.tasks.options import (
+from hostwright.cli.verb import (
     CHECK,
     GRADUAL,
     LISTED,

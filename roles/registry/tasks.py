@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from invoke import Collection
 
-from hostwright.cli.tasks.options import HOST, OF_ONE, Given, verb
+from hostwright.cli.verb import HOST, OF_ONE, Given, verb
 
 
 @verb(*OF_ONE, HOST.told("the host that has the registry"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from invoke import Collection
 
-from hostwright.cli.tasks.options import CHECK, DRAIN, FORCE, GRADUAL, REACHED, YES, Given, verb
+from hostwright.cli.verb import CHECK, DRAIN, FORCE, GRADUAL, REACHED, YES, Given, verb
 
 
 @verb(

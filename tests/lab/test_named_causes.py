@@ -14,6 +14,7 @@ from lab.config import Lab, Machine
 from tests.lab.conftest import FrontDoor, on
 
 LATE, CONDA = "/etc/profile.d/zz-local.sh", "/etc/profile.d/miniconda.sh"
+STUBS = "/etc/ld.so.conf.d/00-cuda-stubs.conf"
 LIB = "/usr/local/cuda-11.2/targets/x86_64-linux/lib"
 ENVIRONMENT = ("--hosts", "gpu01", "--roles", "environment")
 UNIT = "/run/systemd/system/exporter.service"
@@ -69,6 +70,19 @@ def test_a_copy_of_a_library_that_wins_is_named_and_where_it_is_set(provisioned:
     assert "libcudart.so.11.0 (it is /opt/miniconda3/lib/libcudart.so.11.0)" in failed.stdout
     assert f"{CONDA}:1: LD_LIBRARY_PATH=/opt/miniconda3/lib" in failed.stdout
     assert "library-path-first" in provisioned("doctor", *ENVIRONMENT).stdout
+
+
+def test_stubs_that_win_in_the_loaders_cache_are_named_by_every_verb(provisioned: FrontDoor, host: Machine) -> None:
+    on(host, f"echo /usr/local/cuda-11.2/lib64/stubs >{STUBS}; ldconfig")
+    try:
+        failed = provisioned("verify", "--hosts", "gpu01", "--roles", "driver")
+        tried = provisioned("provision", "--hosts", "gpu01", "--roles", "driver", "--yes")
+    finally:
+        on(host, f"rm {STUBS}; ldconfig")
+    assert "driver-library-shadowed  driver  explains 4 failed checks" in failed.stdout
+    assert "module-missing" not in failed.stdout
+    assert f"take that line out of {STUBS}, then run ldconfig" in tried.stderr
+    assert provisioned("plan", "--hosts", "gpu01", "--roles", "driver").returncode == 0
 
 
 def test_fewer_cards_than_the_inventory_says_fail_everywhere(

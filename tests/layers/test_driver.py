@@ -35,11 +35,13 @@ from hostwright.standard.roles.driver.states.modprobe import MODPROBE, blacklist
 
 Run = Callable[..., CommandResult]
 
-#: Opens the library that programs open, as they do, and counts the cards through it: ``<error> <driver> <cards>``.
+#: Opens the library that programs open, as they do, and counts the cards through it: ``<error> <driver> <cards>
+#: <library>``.
 COUNT_CARDS = """\
 set -e
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 cat >"$work/count.c" <<'END'
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 int main(void) {
@@ -48,10 +50,12 @@ int main(void) {
     int (*init)(unsigned) = (int (*)(unsigned))dlsym(cuda, "cuInit");
     int (*version)(int *) = (int (*)(int *))dlsym(cuda, "cuDriverGetVersion");
     int (*count)(int *) = (int (*)(int *))dlsym(cuda, "cuDeviceGetCount");
+    Dl_info library = {0};
+    dladdr((void *)init, &library);
     int driver = 0, cards = 0, error = init(0);
     if (!error) error = version(&driver);
     if (!error) error = count(&cards);
-    printf("%d %d %d\\n", error, driver, cards);
+    printf("%d %d %d %s\\n", error, driver, cards, library.dli_fname);
     return 0;
 }
 END
@@ -119,8 +123,9 @@ def test_cuda_starts(run_program: Run, root_run: Run) -> None:
     answer = run_program(COUNT_CARDS)
     said = (answer.stdout + answer.stderr).strip()
     assert answer.rc == 0, f"the program is not built, or cannot open libcuda.so.1: {said}"
-    error, driver, cards = (int(word) for word in answer.stdout.split()[-3:])
-    assert error == 0, f"CUDA does not start: error {error}"
+    *numbers, library = answer.stdout.splitlines()[-1].split(" ", 3)
+    error, driver, cards = map(int, numbers)
+    assert error == 0, f"CUDA does not start: error {error} of {library}"
     assert driver >= 11020, f"the driver supports CUDA {driver}, older than 11.2"
     on_bus = cards_on_the_bus(root_run)
     assert cards == on_bus, f"CUDA sees {cards} of {on_bus} cards"

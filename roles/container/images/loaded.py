@@ -5,12 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh, sh_file
-from hostwright.common.text import shown_bytes
-from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.resources.files.paths import ABSENT, few
-from hostwright.stack.stack import Artifact
-from hostwright.stack.store.hostcache import host_path
+from hostwright.resources import ABSENT, Change, Facts, Planned, Probe, Refusal, Resource, Step, few, host_path
+from hostwright.roles import Artifact, sh, sh_file, shown_bytes
 from hostwright.standard.roles.container.images.archives.contents import Contents
 from hostwright.standard.roles.container.images.archives.parts import ArchivedImage
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look

@@ -7,19 +7,24 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.goals import OnlyStates
-from hostwright.apply.rollout.options import ChangeOptions
-from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.opening import ask_password, members_of, open_fleet
-from hostwright.cli.verbs import changes
-from hostwright.cli.views.shared import warn
-from hostwright.common.errors import AS_DESIRED, DIFFERS, HostError, InputError
-from hostwright.common.quoting import sh
-from hostwright.common.userpaths import expanded
-from hostwright.fleet import Fleet, Member, Members
-from hostwright.plan.model import Resource
-from hostwright.plan.observing import ask
+from hostwright.cli.verb import (
+    ChangeOptions,
+    ConnectionOptions,
+    Connections,
+    Fleet,
+    Member,
+    Members,
+    OnlyStates,
+    Selection,
+    ask,
+    ask_password,
+    changes,
+    members_of,
+    open_fleet,
+    warn,
+)
+from hostwright.resources import Resource
+from hostwright.roles import AS_DESIRED, DIFFERS, HostError, InputError, expanded, sh
 from hostwright.standard.roles.container.images.archives.contents import read_contents
 from hostwright.standard.roles.container.images.archives.directories import archive_of
 from hostwright.standard.roles.container.images.archives.names import NoArchive

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.text import shown_bytes
-from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.resources.files.paths import ABSENT, few
+from hostwright.resources import ABSENT, Change, Facts, Planned, Probe, Refusal, Resource, Step, few
+from hostwright.roles import sh_file, shown_bytes
 from hostwright.standard.roles.container.images.archives.parts import ArchivedImage
 from hostwright.standard.roles.container.images.loaded import LOAD_TIMEOUT_S, UNKNOWN
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look

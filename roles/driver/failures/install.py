@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign, Tangled
-from hostwright.audit.failures.wanted import wanted
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host import jobs
-from hostwright.plan.model import Probe, Refusal
-from hostwright.resources.files.files import Absent
-from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.kernel import KERNEL_GONE
+from hostwright.failures import FailureRule, ForPeople, Sign, Tangled, wanted
+from hostwright.resources import DPKG, KERNEL_GONE, Absent, Probe, Refusal, jobs
+from hostwright.roles import Pattern
 from hostwright.standard.roles.driver.failures.build import LOGGED, MISSING, why_unbuilt
-from hostwright.standard.roles.driver.failures.loader_cache import LOADER, compat_first
+from hostwright.standard.roles.driver.failures.loader_cache import CONF, LOADER, compat_first, preloaded
 from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, told
 from hostwright.standard.roles.driver.failures.state import (
     BOOTED,
@@ -26,17 +21,20 @@ from hostwright.standard.roles.driver.failures.state import (
     wanted_version,
 )
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile
 from hostwright.standard.roles.driver.states.steps import INSTALLING
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.look import Look
+    from hostwright.failures import Look
 
 MARKER = "/usr/lib/nvidia/alternate-install-present"
 MARKED = Absent(MARKER).probes()[0]  #: the same probe as the role's
 _CLIENT = Pattern(r"NVRM: API mismatch: .*version ([0-9]{2,4}(?:\.[0-9]{1,3}){1,2})")
+
+STUB = r"libnvidia-ml\.so in GDK package is a stub"  #: what CUDA's stub of that library prints
 
 
 def x_server(look: Look) -> Iterator[str]:
@@ -75,13 +73,25 @@ def mixed(look: Look) -> Iterator[str]:
     state = ours(look)
     if state is None or state.lost or state.cut or _agree(state) or why_unbuilt(look) not in {"", MISSING}:
         return
-    if any((*compat_first(look), *module_of_package(look))):  # a separate failure, which provisioning does not fix
+    # separate failures, which provisioning does not fix
+    if state.shadows or any((*compat_first(look), *module_of_package(look))):
         return
     if state.module or not all(state.libraries):  # a missing module is a separate failure
         yield str(state)
         winning = (*state.winning(wanted_version(look)), *state.strays)
         yield from (f"{path} belongs to no package, and wins" for path in winning)
         yield from state.preferred
+
+
+def another_library(look: Look) -> Iterator[str]:
+    """The loader's cache has another libcuda.so.1 or libnvidia-ml.so.1 before the driver's, one of a package, or one
+    without a number in its name, such as a stub; /etc/ld.so.preload names one; or nvidia-smi says that it got a stub.
+    """
+    shadows = () if any(compat_first(look)) or foreign(look) else driver_of(look).shadows  # separate failures
+    found = [*map(str, shadows), *preloaded(look)]
+    stub = Pattern(STUB).search(look.facts[NVIDIA_SMI].text) if NVIDIA_SMI in look.facts and not found else None
+    yield from found
+    yield from [f"nvidia-smi prints: {stub[0]}"] if stub else []
 
 
 def module_of_package(look: Look) -> Iterator[str]:
@@ -143,6 +153,18 @@ VERSION_MISMATCH_SIGN = Sign("driver", reboot_pending, (DPKG,), provision=True)
 _WHOLE: tuple[Probe, ...] = (DPKG, *LOG_PROBES)
 
 INSTALL_RULES = (
+    FailureRule(
+        "driver-library-shadowed",
+        r"CUDA_ERROR_STUB_LIBRARY|cudaErrorStubLibrary|CUDA driver is a stub library|\bstubs/lib(?:cuda|nvidia-ml)\.so|"
+        + STUB,
+        "programs get another libcuda.so.1 or libnvidia-ml.so.1 than the driver's, often CUDA's stub, which is there to"
+        " link programs and knows no card",
+        "Take its directory out of the line that names it, in /etc/ld.so.conf.d, /etc/ld.so.preload or LD_LIBRARY_PATH,"
+        " or remove the library, and run ldconfig; LD_DEBUG=libs PROGRAM prints where each library comes from",
+        "ldconfig(8), ld.so(8); CUDA driver API, CUDA_ERROR_STUB_LIBRARY",
+        sign=Sign("driver", another_library, (DPKG, LOADER, CONF)),
+        treatment=ForPeople(),
+    ),
     FailureRule(
         "module-of-package",
         "",

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.plan.model import Probe
+from hostwright.resources import Probe
+from hostwright.roles import Pattern, sh
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.look import Look
+    from hostwright.failures import Look
 
 #: Each entry for this machine in the cache's order, then each directory with its links followed, but for a link at
 #: /usr/local itself. An unreadable cache is a failed probe, not an empty cache.
@@ -28,8 +29,10 @@ exit 0"""
 )
 
 
-#: ``FILE:DIRECTORY`` for each directory that a file names for ldconfig
-CONF = Probe("grep -aHsE '^[[:space:]]*/' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf")
+PRELOAD = "/etc/ld.so.preload"  #: libraries that every program loads first
+#: ``FILE:DIRECTORY`` for each directory that a file names for ldconfig, and ``PRELOAD:LIBRARIES``
+CONF = Probe(sh("grep -aHsE '^[[:space:]]*/' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf %s", PRELOAD))
+_PRELOADED = Pattern(r"/\S*/lib(?:cuda|nvidia-ml)\.so[.0-9]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,14 @@ def named_by(look: Look, entry: Cached) -> str:
     directory = entry.path.rpartition("/")[0]
     files = [file for file, _, named in rows if named.partition("#")[0].strip().rstrip("/") == directory]
     return f", which {files[0]} names" if files else ""
+
+
+def preloaded(look: Look) -> Iterator[str]:
+    """The driver's libraries, or others of their names, that every program loads first."""
+    rows = (line.partition(":") for line in look.text(CONF).splitlines()) if look.answer(CONF).ok else ()
+    for file, _, libraries in rows:
+        if file == PRELOAD:
+            yield from (f"{PRELOAD} names {match[0]}" for match in _PRELOADED.finditer(libraries))
 
 
 def compat_first(look: Look) -> Iterator[str]:

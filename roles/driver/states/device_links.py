@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources import Change, Facts, Probe, Resource, Step
 
 
 @dataclass(frozen=True, slots=True)

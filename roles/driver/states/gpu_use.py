@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Match, Pattern
-from hostwright.plan.host.hostfacts import PCI, display_controllers, pci_devices
-from hostwright.plan.model import Facts, Probe, Refusal, Resource
+from hostwright.resources import PCI, Facts, Probe, Refusal, Resource, display_controllers, pci_devices
+from hostwright.roles import Match, Pattern, sh_file
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 
 NVIDIA = 0x10DE  #: the vendor on the PCI bus

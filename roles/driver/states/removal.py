@@ -10,13 +10,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host import release
-from hostwright.plan.host.release import RELEASE
-from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
-from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.paths import ABSENT, few
+from hostwright.resources import (
+    ABSENT,
+    NO_IDENTITY,
+    RELEASE,
+    Change,
+    Facts,
+    Probe,
+    Refusal,
+    Resource,
+    Step,
+    few,
+    release,
+)
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
 

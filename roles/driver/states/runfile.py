@@ -9,18 +9,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host.release import RELEASE
-from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource, Step, users_of
-from hostwright.plan.roles.software import Software, software_of
-from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.aside import kept_aside
-from hostwright.resources.files.paths import ABSENT, few
-from hostwright.resources.packages.packages import DPKG, NamedLike, dpkg_rows
-from hostwright.resources.system.kernel import KERNEL_GONE
-from hostwright.stack.stack import Artifact
-from hostwright.stack.store.hostcache import host_path
+from hostwright.resources import (
+    ABSENT,
+    DPKG,
+    KERNEL_GONE,
+    NO_IDENTITY,
+    RELEASE,
+    Change,
+    Deferred,
+    Facts,
+    NamedLike,
+    Planned,
+    Probe,
+    Reboot,
+    Refusal,
+    Resource,
+    Software,
+    Step,
+    dpkg_rows,
+    few,
+    host_path,
+    kept_aside,
+    software_of,
+    users_of,
+)
+from hostwright.roles import Artifact, Pattern, sh_file
 from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
@@ -35,12 +48,55 @@ _STRAY = Pattern(
 )
 _VERSION = Pattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
+#: where everybody's libraries lie: a file in such a directory is out of place, not the line that names the directory
+_SYSTEM = Pattern(r"(?:/usr(?:/local)?)?/lib(?:64)?(?:/x86_64-linux-gnu)?")
+
 #: What the installer disturbs: the loaded module must be removed from the kernel.
 REPLACES = "replaces the driver"
 
 #: Without these no program runs on the GPU; the record of the installation covers the rest.
 _LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 _NEEDED_PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced")
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """A library that the loader opens in place of the driver's, and that ldconfig puts first again after any step."""
+
+    path: str  #: as the loader's cache names it
+    file: str  #: what it leads to
+    package: str  #: that brought the file; empty: none did
+    named_by: str  #: file and line that name its directory to ldconfig; empty: none does
+
+    @classmethod
+    def read(cls, text: str) -> Shadow:
+        """A value of ``shadow=``."""
+        path, file, package, named_by = (*text.split("\t"), "", "", "")[:4]
+        return cls(path, file, package, named_by)
+
+    def __str__(self) -> str:
+        if self._by_line:
+            return f"{self.named_by} names the directory of {self.path}, which wins over the driver's"
+        package = f" of the package {self.package}" if self.package else ""
+        leads = f", which leads to {self.file}{package}," if self._leads else package
+        return f"{self.path}{leads} wins over the driver's"
+
+    @property
+    def cure(self) -> str:
+        """What to do, as the beginning of a sentence."""
+        if self._by_line:
+            return f"take that line out of {self.named_by.rpartition(':')[0]}"
+        of_package = self.package and not self._leads
+        return f"remove the package {self.package}" if of_package else f"remove {self.path}"
+
+    @property
+    def _leads(self) -> bool:
+        """Whether it is a link; /lib itself is one on newer systems."""
+        return self.file.removeprefix("/usr") != self.path.removeprefix("/usr")
+
+    @property
+    def _by_line(self) -> bool:
+        return bool(self.named_by) and not _SYSTEM.fullmatch(self.path.rpartition("/")[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +118,7 @@ class DriverState:
     strays: tuple[str, ...] = ()  #: modules of another version, of no package, that win over DKMS's, and their siblings
     packaged: tuple[str, ...] = ()  #: those of packages: ``PATH, of the package NAME``
     preferred: tuple[str, ...] = ()  #: lines of ``depmod.d`` that prefer another directory's: ``FILE:LINE``
+    shadows: tuple[Shadow, ...] = ()  #: libraries that win in the loader's cache, whatever links lead to
 
     @classmethod
     def read(cls, text: str) -> DriverState:
@@ -88,6 +145,7 @@ class DriverState:
             strays=tuple(filter(_STRAY.fullmatch, all_of("stray"))),
             packaged=all_of("packaged"),
             preferred=all_of("preferred"),
+            shadows=tuple(map(Shadow.read, all_of("shadow"))),
         )
 
     @property
@@ -128,7 +186,8 @@ class DriverState:
         if self.absent:
             return ABSENT
         pairs = zip(_LIBRARIES, self.libraries, strict=True)
-        links = ", ".join(f"{name} is {path.rpartition('/')[2] or ABSENT}" for name, path in pairs)
+        shadows = {shadow.file: shadow.path for shadow in self.shadows}
+        links = ", ".join(f"{name} is {shadows.get(path, path.rpartition('/')[2]) or ABSENT}" for name, path in pairs)
         wins = next((f" ({file})" for file in (*self.strays, *self.packaged)), "")
         return f"{links}; module {self.module or ABSENT}{wins}, loaded {self.loaded or 'none'}"
 
@@ -173,6 +232,8 @@ class NvidiaRunfile:
 
     def plan(self, facts: Facts) -> Planned | None:
         state = DriverState.read(facts[self.state_probe].text)
+        if shadowed := self._shadowed(state, facts):
+            return shadowed
         if reasons := self._install_reasons(state, facts):
             return self._install(state, ABSENT if state.absent else "; ".join(reasons), facts)
         return (
@@ -229,6 +290,14 @@ class NvidiaRunfile:
         return Change(
             what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, final=final, warnings=aside
         )
+
+    def _shadowed(self, state: DriverState, facts: Facts) -> Refusal | None:
+        """No step of ours lasts while the loader's cache has another library first, but that of a driver's package."""
+        if not state.shadows or driver_packages(facts):
+            return None
+        by_cure = {shadow.cure: str(shadow) for shadow in reversed(state.shadows)}
+        sentence = f"{'; '.join(by_cure.values())}: {', and '.join(by_cure)}, then run ldconfig"
+        return Refusal("NVIDIA driver", str(state), f"links to {self.version}", "other-library", sentence)
 
     def _links(self, state: DriverState) -> Change | None:
         winning = state.winning(self.version)

@@ -9,17 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign
-from hostwright.audit.failures.homes import LOOK_S, homes_probe
-from hostwright.audit.judging.look import Unread
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
+from hostwright.failures import LOOK_S, FailureRule, ForPeople, Sign, Unread, homes_probe
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, Toolkit, toolkits
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment.winning import HAS, LOGIN, libraries, setter, settings
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.look import Look
+    from hostwright.failures import Look
 
 OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: the environment role's own: the plan shows any difference there
 MAX_LINES = 400
@@ -37,6 +34,7 @@ _ASSIGNMENT = Pattern(_NAME + r"""("[^"]*"?|'[^']*'?|(?:\\.?|[^\s;&|\\])*)""")
 _TOOLKIT = Pattern(r"(/[^\s:'\"${}]*cuda-?(\d{1,3}(?:\.\d{1,3})?))(?:[^\d.]|$)")
 _UNVERSIONED = Pattern(r"/usr/local/cuda(?:[^\w.-]|$)")
 _COMPAT = Pattern(r"/cuda[^:/\s]*/compat(?:\W|$)")
+_STUBS = Pattern(r"/stubs(?:/|$)")  # of a toolkit, for linking; ldconfig makes a libcuda.so.1 of them
 _NO_64 = Pattern(r"/cuda(?:-\d+\.\d+)?/lib/?(?:[:\"'\s]|$)")
 _MISQUOTED = Pattern(r"cuda[^:'\"\s]*\\")
 _HOME = Pattern(r"^(?:\$HOME|\$\{HOME\}|~)/")
@@ -52,8 +50,13 @@ class Assignment:
     name: str
     value: str
 
+    @property
+    def place(self) -> str:
+        """File and line."""
+        return f"{self.file}:{self.line}"
+
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.name}={self.value}"
+        return f"{self.place}: {self.name}={self.value}"
 
 
 def assignments(look: Look) -> tuple[Assignment, ...]:
@@ -110,7 +113,7 @@ def login_library(look: Look) -> Iterator[str]:
     answer = look.text(LOGIN)
     found, prefix = settings(answer, "LD_LIBRARY_PATH"), look.section(CudaSection).prefix
     for directory in found[-1].directories if found else ():
-        if directory.startswith(f"{prefix}/"):
+        if directory.startswith(f"{prefix}/") and not _STUBS.search(directory):
             return
         names = [path.rpartition("/")[2] for path in libraries(answer) if path.rpartition("/")[0] == directory]
         if names and (by := setter(answer, "LD_LIBRARY_PATH", directory)):
@@ -128,7 +131,7 @@ def another_library(look: Look) -> Iterator[str]:
         if each.name != "LD_LIBRARY_PATH" or str(each) in told or each.file.startswith(PROFILES):
             continue
         for directory in _directories(each):
-            if directory.startswith(LINK):
+            if directory.startswith(LINK) and not _STUBS.search(directory):
                 break
             names = [path.rpartition("/")[2] for path in found if path.rpartition("/")[0] == directory]
             if names:
@@ -173,11 +176,12 @@ def own_cuda(look: Look) -> Iterator[str]:
     """
     series = look.section(CudaSection).series
     own = {series, series.partition(".")[0]}
-    evidence = {line for rule in (another_cuda, lib_not_lib64, misquoted) for line in rule(look)}
+    evidence = [line for rule in (another_cuda, another_library, lib_not_lib64, misquoted) for line in rule(look)]
     for assignment in assignments(look):
         versions = {toolkit[2] for toolkit in _TOOLKIT.finditer(assignment.value)}
         ours = versions <= own and (versions or _UNVERSIONED.search(assignment.value))
-        if ours and assignment.name.endswith("PATH") and str(assignment) not in evidence:
+        told = any(line.startswith(f"{assignment.place}: {assignment.name}") for line in evidence)
+        if ours and assignment.name.endswith("PATH") and not told:
             yield str(assignment)
 
 
@@ -243,6 +247,6 @@ VARIABLES_RULES = (
         " still leads to this release when the stack has moved on",
         "Take the line out of that file; tools and libraries of the stack are found without any variable",
         "NVIDIA's CUDA installation guide, environment setup",
-        sign=Sign("environment", own_cuda, (VARIABLES, TOOLKITS), grave=False),
+        sign=Sign("environment", own_cuda, (VARIABLES, LOGIN, TOOLKITS), grave=False),
     ),
 )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.files import Absent
+from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
+from hostwright.roles import sh, sh_file
 
 OBTAIN_S = 600.0  #: an authority looks at each name several times, with pauses
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.plan.model import Facts, Planned, Probe, Resource
+from hostwright.resources import Facts, Planned, Probe, Resource
 
 
 @dataclass(frozen=True, slots=True)

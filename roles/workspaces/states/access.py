@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.host.jobs import ERROR
-from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Resource, Step
-from hostwright.resources.files.paths import ABSENT, few
+from hostwright.resources import ABSENT, ERROR, Change, Deferred, Facts, Planned, Probe, Resource, Step, few
+from hostwright.roles import sh, sh_file
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.undeclared import told
 

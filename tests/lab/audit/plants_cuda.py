@@ -217,6 +217,12 @@ LOADER = (
         cure="rm /etc/ld.so.conf.d/000-compat.conf; ldconfig",
     ),
     plant(
+        "CUDA's stubs before the driver's libraries", "driver",
+        f"echo {CUDA}/lib64/stubs >/etc/ld.so.conf.d/00-cuda-stubs.conf; ldconfig",
+        rules="driver-library-shadowed", states=("NVIDIA driver",),
+        cure="rm /etc/ld.so.conf.d/00-cuda-stubs.conf; ldconfig",
+    ),
+    plant(
         "a library's name turned to the next version", "environment",
         f"ln -s libcusolver.so.11 {LIB}/libcusolver.so.10", rules="library-of-another-name",
         cure=f"rm {LIB}/libcusolver.so.10; ldconfig",

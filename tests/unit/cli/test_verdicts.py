@@ -148,6 +148,21 @@ def test_with_details_every_failed_check_and_diff_is_shown(capsys: pytest.Captur
     assert "no daemon 2" in text and "+one" in text
 
 
+def test_a_message_of_a_problem_that_the_host_does_not_have_is_explained_by_the_one_that_it_has() -> None:
+    """nvidia-smi with another library says that no driver is loaded."""
+    named = failed("driver", "smi", "couldn't communicate", problem("module-missing", "driver"))
+    found = problem("driver-library-shadowed", "driver")
+
+    def of(looked: Examination) -> list[tuple[str, bool]]:
+        verdict = Verdict(HostPlan(Plan("gpu01", "house")), (named,), looked)
+        return [(cause.finding.rule, cause.probably) for cause in causes(verdict) if cause.checks]
+
+    assert of(Examination((found,), "")) == [("driver-library-shadowed", True)]
+    assert of(Examination((found,), "", not_checked=("module-missing",))) == [("module-missing", False)]
+    assert of(Examination((found, problem("other", "driver")), "")) == [("module-missing", False)]
+    assert of(Examination((), "")) == [("module-missing", False)]
+
+
 def test_two_known_problems_of_a_layer_explain_no_check_that_names_neither() -> None:
     both = Examination((DAMAGED, problem("other", "tensorflow")), "")
     verdict = replace(damaged(), examination=both)

@@ -224,6 +224,42 @@ def test_nothing_but_a_drivers_library_is_set_aside_whatever_a_host_says(path: s
     assert change.warnings == ()
 
 
+STUB = "/usr/local/cuda-11.2/targets/x86_64-linux/lib/stubs/libcuda.so"
+
+
+@pytest.mark.parametrize("there", [{}, {"record": "", "lost": "/usr/bin/nvidia-smi", "source": "", "module": ""}])
+@pytest.mark.parametrize(
+    ("shadow", "sentence"),
+    [
+        (
+            f"/opt/stubs/libcuda.so.1\t{STUB}\tcuda-driver-dev-11-2\t/etc/ld.so.conf.d/00-cuda-stubs.conf:1",
+            "/etc/ld.so.conf.d/00-cuda-stubs.conf:1 names the directory of /opt/stubs/libcuda.so.1, which wins over the"
+            " driver's: take that line out of /etc/ld.so.conf.d/00-cuda-stubs.conf, then run ldconfig",
+        ),
+        (
+            f"/usr/local/lib/libcuda.so.1\t{STUB}\tdev\t/etc/ld.so.conf.d/libc.conf:2",
+            f"/usr/local/lib/libcuda.so.1, which leads to {STUB} of the package dev, wins over the driver's:"
+            " remove /usr/local/lib/libcuda.so.1, then run ldconfig",
+        ),
+        (
+            "/lib/x86_64-linux-gnu/haswell/libcuda.so.1\t/usr/lib/x86_64-linux-gnu/haswell/libcuda.so.1\tfast\t",
+            "/lib/x86_64-linux-gnu/haswell/libcuda.so.1 of the package fast wins over the driver's: remove the package"
+            " fast, then run ldconfig",
+        ),
+    ],
+)
+def test_what_wins_after_any_ldconfig_is_named_and_nothing_is_tried(
+    shadow: str, sentence: str, there: dict[str, str]
+) -> None:
+    answer = state(**{**there, "libcuda.so.1": shadow.split("\t")[1]}) + f"shadow={shadow}\n"
+    (refusal,) = plan(**{"modinfo -k": answer})
+    assert isinstance(refusal, Refusal)
+    assert refusal.sentence == sentence
+    assert f"libcuda.so.1 is {shadow.partition(chr(9))[0]}" in refusal.have
+    (change,) = plan(**{"modinfo -k": answer, "dpkg-query": f"{ONE_ROW}libcuda1\t470\tii \n"})
+    assert installs(change), "the library of a driver's package goes with it"
+
+
 STRAY = "/lib/modules/5.10.0-46-amd64/updates/nvidia.ko.xz"
 
 

@@ -6,11 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hostwright.common.quoting import sh
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.plan.roles.role import Wanted, role
-from hostwright.stack.stack import Artifact
-from hostwright.stack.store.hostcache import host_path
+from hostwright.resources import Change, Facts, Probe, Resource, Step, host_path
+from hostwright.roles import Artifact, Wanted, role, sh
 
 from .section import BulkSection
 

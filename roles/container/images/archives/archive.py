@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-from hostwright.common.errors import InputError
-from hostwright.common.text import short, shown_bytes
+from hostwright.roles import InputError, short, shown_bytes
 from hostwright.standard.roles.container.images.archives.names import (
     NoArchive,
     attributes,

@@ -14,8 +14,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hostwright.common.errors import InputError
-from hostwright.common.text import short
+from hostwright.roles import InputError, short
 from hostwright.standard.roles.container.images.archives.archive import Archive, read_archive
 from hostwright.standard.roles.container.images.archives.layouts import INDEX, MOST_IMAGES, images_of_layout
 from hostwright.standard.roles.container.images.archives.names import NoArchive

@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hostwright.common.errors import InputError
-from hostwright.common.text import short
-from hostwright.common.untrusted import Pattern
+from hostwright.roles import InputError, Pattern, short
 from hostwright.standard.roles.container.images.archives.archive import MOST_MEMBERS
 from hostwright.standard.roles.container.images.archives.layouts import INDEX
 

@@ -13,8 +13,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hostwright.common.text import short
-from hostwright.common.untrusted import Pattern
+from hostwright.roles import Pattern, short
 from hostwright.standard.roles.container.images.archives.archive import Archive
 from hostwright.standard.roles.container.images.archives.names import NoArchive
 from hostwright.standard.roles.container.images.archives.parts import (

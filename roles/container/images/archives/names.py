@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
-from hostwright.common.text import short
-from hostwright.common.untrusted import whole
+from hostwright.roles import short, whole
 
 
 class NoArchive(ValueError):

@@ -8,8 +8,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from hostwright.common.text import short
-from hostwright.common.untrusted import Pattern
+from hostwright.roles import Pattern, short
 from hostwright.standard.roles.container.images.archives.archive import DAMAGED, Archive, ArchivedFile
 from hostwright.standard.roles.container.images.archives.names import NoArchive, inside
 from hostwright.standard.roles.container.images.reference import read_image_name

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule, ForPeople, Hardware
+from hostwright.failures import FailureRule, ForPeople, Hardware
 from hostwright.standard.roles.driver.failures import fabric
 from hostwright.standard.roles.driver.failures.build import MISSING_SIGN
 from hostwright.standard.roles.driver.failures.cards.lost import GPU_LOST_SIGN
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, GPUD
-from hostwright.standard.roles.driver.failures.install import VERSION_MISMATCH_SIGN
+from hostwright.standard.roles.driver.failures.install import STUB, VERSION_MISMATCH_SIGN
 from hostwright.standard.roles.driver.failures.load import GPU_UNSUPPORTED_SIGN, NO_DEVICE_SIGN
 
 RUNNING = (
@@ -116,6 +116,7 @@ RUNNING = (
         "Provision again: the driver role builds it with DKMS and loads it, or says why it cannot",
         "GoogleCloudPlatform/compute-gpu-installation#18",
         unless="Module nvidia[-_]uvm",
+        narrower=STUB,
         sign=MISSING_SIGN,
     ),
     FailureRule(

@@ -1,7 +1,10 @@
 # The driver's state as key=value lines for runfile.py. The loader's own cache says which library a program would get,
 # wherever that is. other= is a library of another version that no package owns: one that a program would get, or one
 # beside it. stray= is a module of another version that no package owns and modprobe takes instead of DKMS's, or one
-# beside it; packaged= is one that a package owns, and preferred= a line of depmod.d. lost= is a file that is missing, or whose size or time differs from what the installer left.
+# beside it; packaged= is one that a package owns, and preferred= a line of depmod.d. shadow= is what a program would get
+# where ldconfig's links cannot be turned back: path, file behind it, its package, and the line of the loader's
+# configuration that names its directory, with tabs between. lost= is a file that is missing, or whose size or time
+# differs from what the installer left.
 : "${version:?}"
 : "${installing:?}"
 : "${record:?}"
@@ -42,13 +45,14 @@ eval "set -- $libraries"
 # shellcheck disable=SC2016  # awk's
 first='/[(]libc6,x86-64/ && index(wanted, " " $1 " ") && !seen[$1]++'
 others=
+firsts=
 paths=$(ldconfig -p | awk -v wanted=" $* " "$first")
 for library; do
-  path=
-  case $paths in *"$library "*) path=${paths#*"$library "} path=${path#*=> } path=${path%%"$newline"*} ;; esac
-  path=$(readlink -e "$path")
+  first=
+  case $paths in *"$library "*) first=${paths#*"$library "} first=${first#*=> } first=${first%%"$newline"*} ;; esac
+  path=$(readlink -e "$first")
   echo "$library=$path"
-  case $path in '' | */"${library%.1}.$version") ;; *) others="$others$path$newline" ;; esac
+  case $path in '' | */"${library%.1}.$version") ;; *) others="$others$path$newline" firsts="$firsts$first$newline" ;; esac
   # libnvidia-container and others have numbers of their own, never of three digits
   for other in "${path%/*}/${library%.1}".[0-9][0-9][0-9].* "${path%/*}"/libnvidia-*.so.[0-9][0-9][0-9].*; do
     if [ -L "$other" ] || [ ! -e "$other" ] || [ "${other##*.so.}" = "$version" ]; then continue; fi
@@ -63,6 +67,21 @@ if [ -n "$others" ]; then
     case $owned in *"$newline$other$newline"*) ;; *) echo "other=$other" ;; esac
   done
 fi
+[ -z "$firsts" ] || home=$(sed -n 's,/libcuda\.so\.[0-9.]*|.*,,p' "$record" | head -n 1)
+printf %s "$firsts" | while read -r first; do
+  path=$(readlink -e "$first")
+  place=$(cd -P -- "${first%/*}" && pwd)
+  owner=$(dpkg-query -S -- "$path" "${path#/usr}" 2>/dev/null)
+  # a driver's library of no package is set aside, and a link of our own directory is turned back
+  case $owner$path in /*/libcuda.so.[0-9]* | /*/libnvidia-*.so.[0-9]*) continue ;; esac
+  if [ "$place" = "$(cd -P -- "${home:-/}" && pwd)" ] && { [ -z "$owner" ] || [ "$place" != "${path%/*}" ]; }; then continue; fi
+  named=$(grep -anHsE '^[[:space:]]*/' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf | while IFS=: read -r file number line; do
+    line=${line%%#*} line=/${line#*/}
+    while :; do case $line in *[[:space:]]) line=${line%?} ;; *) break ;; esac; done
+    if [ "$(cd -P -- "$line" && pwd)" = "$place" ]; then echo "$file:$number"; break; fi
+  done)
+  printf 'shadow=%s\t%s\t%s\t%s\n' "$first" "$path" "${owner%%:*}" "$named"
+done
 eval "set -- $programs"
 for program; do [ -x "/usr/bin/$program" ] || echo "lost=/usr/bin/$program"; done
 [ -s "$record" ] || exit 0

@@ -210,6 +210,7 @@ SAMPLES = {
     "shm-too-small": "NCCL WARN Error: failed to extend /dev/shm/nccl-KWfVyt to 5967876 bytes",
     "loader-mixed-cuda": "ImportError: libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1",
     "numpy-too-old": "module compiled against API version 0xc but this version of numpy is 0xa",
+    "driver-library-shadowed": "RuntimeError: CUDA driver error: CUDA_ERROR_STUB_LIBRARY",
     "driver-parts-mixed": "*ERROR* Version mismatch: nvidia-modeset.ko(470.182.03) nvidia-drm.ko(470.57.02)",
     "dkms-source-lost": "Error! Could not locate dkms.conf file.",
     "persistenced-no-device": "Failed to query NVIDIA devices. Please ensure that the NVIDIA device files exist",

@@ -23,6 +23,7 @@ from hostwright.standard.roles.driver.failures import build as driver_build
 from hostwright.standard.roles.driver.failures import install as driver_install
 from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
+from hostwright.standard.roles.driver.failures.loader_cache import CONF
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
@@ -134,6 +135,24 @@ ONE = {
         {STATE: state(**other())},
         "driver-versions-mixed",
         f"libcuda.so.1 is libcuda.so.{OTHER}, libnvidia-ml.so.1 is libnvidia-ml.so.{OTHER}; module {V}, loaded {V}",
+    ),
+    "a stub that a file of the loader's configuration puts first": (
+        {
+            STATE: state(**{"libcuda.so.1": "/x/libcuda.so"})
+            + "shadow=/x/libcuda.so.1\t/x/libcuda.so\t\t/etc/y.conf:1\n"
+        },
+        "driver-library-shadowed",
+        "/etc/y.conf:1 names the directory of /x/libcuda.so.1, which wins over the driver's",
+    ),
+    "a stub that every program loads first": (
+        {CONF: "/etc/ld.so.conf:/opt\n/etc/ld.so.preload:/opt/vgpu.so /x/stubs/libcuda.so\n"},
+        "driver-library-shadowed",
+        "/etc/ld.so.preload names /x/stubs/libcuda.so",
+    ),
+    "a stub that nvidia-smi gets": (
+        {NVIDIA_SMI: Answer(9, "WARNING:\nlibnvidia-ml.so in GDK package is a stub library that is\nfailed\n")},
+        "driver-library-shadowed",
+        "nvidia-smi prints: libnvidia-ml.so in GDK package is a stub",
     ),
     "a link that was removed": (
         {STATE: state(**{"libcuda.so.1": ""})},

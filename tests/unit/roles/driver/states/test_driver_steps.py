@@ -309,6 +309,37 @@ def test_driver_state_comes_from_files_and_record(tmp_path: Path) -> None:
     assert again.others == again.winning(V) == (f"{lib}/libcuda.so.580.159.04",)
 
 
+def test_a_library_that_wins_after_any_ldconfig_is_told_with_what_names_its_directory(tmp_path: Path) -> None:
+    programs, lib, stubs, conf = (tmp_path / name for name in ("bin", "lib", "stubs", "ld.so.conf.d"))
+    for folder in (lib, stubs, conf):
+        folder.mkdir()
+    (stubs / "libcuda.so").touch()
+    (stubs / "libcuda.so.1").symlink_to("libcuda.so")
+    (lib / f"libnvidia-ml.so.{V}").touch()
+    (tmp_path / "driver.files").write_text(f"{lib}/libcuda.so.{V}|10|1\n")
+    (conf / "00-x.conf").write_text(f"# of a guide\n {tmp_path}/other/../stubs/  # for gcc\n")
+    (tmp_path / "other").mkdir()
+    script = NvidiaRunfile(STACK.artifact("driver"), V).state_probe.script
+    script = script.replace(driver_steps.RECORD, str(tmp_path / "driver.files")).replace("/etc/ld.so.conf.d", str(conf))
+
+    def shadows(first: Path, package: str = "") -> list[str]:
+        lines = f"\\tlibcuda.so.1 (libc6,x86-64) => {first}\\n"
+        program(programs, "ldconfig", f"printf '{lines}'")
+        program(programs, "dpkg-query", f"[ -n '{package}' ] && echo '{package}: {first}'")
+        answer = run(f"set +eu\n{script}", path=programs).stdout.decode()
+        return [line for line in answer.splitlines() if line.startswith("shadow=")]
+
+    line = f"{conf}/00-x.conf:2"
+    assert shadows(stubs / "libcuda.so.1") == [f"shadow={stubs}/libcuda.so.1\t{stubs}/libcuda.so\t\t{line}"]
+    assert shadows(stubs / "libcuda.so.1", "dev") == [f"shadow={stubs}/libcuda.so.1\t{stubs}/libcuda.so\tdev\t{line}"]
+    (lib / "libcuda.so.1").symlink_to(stubs / "libcuda.so")
+    assert shadows(lib / "libcuda.so.1", "dev") == []  # its own link is turned back
+    (stubs / "libcuda.so").rename(stubs / "libcuda.so.390.48")
+    (stubs / "libcuda.so.1").unlink()
+    (stubs / "libcuda.so.1").symlink_to("libcuda.so.390.48")
+    assert shadows(stubs / "libcuda.so.1") == []  # nobody's driver is set aside
+
+
 @pytest.mark.parametrize("ending", ["", ".xz", ".zst"])
 @pytest.mark.parametrize("directory", ["updates", "extra", "weak-updates/nvidia", "kernel/drivers/video"])
 def test_the_module_that_wins_over_dkms_is_named_with_its_siblings(tmp_path: Path, directory: str, ending: str) -> None:

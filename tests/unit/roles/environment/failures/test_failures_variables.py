@@ -135,6 +135,19 @@ def test_a_library_path_without_such_libraries_is_nobodys_business() -> None:
     assert found("library-path-first", {VARIABLES: text + HAS}) == []
 
 
+def test_stubs_of_the_stacks_own_toolkit_are_another_copy_and_told_once() -> None:
+    stubs = "/usr/local/cuda-11.2/lib64/stubs"
+    has = f"has {stubs}/libcuda.so.1\n"
+    line = f"/etc/environment:1:LD_LIBRARY_PATH={stubs}\n{has}"
+    login = f"+hostwright /etc/profile.d/zz.sh:1: export LD_LIBRARY_PATH={stubs}:/usr/local/cuda-11.2/lib64\n{has}"
+    profile = f"/etc/profile.d/zz.sh:1:export LD_LIBRARY_PATH={stubs}:$LD_LIBRARY_PATH\n"
+    assert found("library-path-first", {VARIABLES: line, LOGIN: login}) == [
+        f"/etc/profile.d/zz.sh:1: LD_LIBRARY_PATH: {stubs} has libcuda.so.1",
+        f"/etc/environment:1: LD_LIBRARY_PATH={stubs}: {stubs} has libcuda.so.1",
+    ]
+    assert found("path-in-start-file", {VARIABLES: profile + line, LOGIN: login}) == []
+
+
 def test_of_profiles_counts_what_a_login_shell_has_in_the_end() -> None:
     """conda-cuda.sh is read before cuda.sh, which puts its own before it."""
     text = f"/etc/profile.d/conda-cuda.sh:1:export LD_LIBRARY_PATH={CONDA}\n{HAS}"
