@@ -30,7 +30,6 @@ from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles, named_roles
 from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers_noted
 from hostwright.plan.roles.role import Role, Wanted, discover, in_order, rules_of, sections_of
-from hostwright.plan.roles.rolefiles import files_for
 from hostwright.plan.roles.site import Site
 from hostwright.plan.roles.wants import Wants
 from hostwright.plan.stacks.distribution import mirrored, package_files
@@ -116,7 +115,8 @@ class Member:
             return self.artifacts
         states = [state for role in self.desired.roles for state in role.resources]
         debs = package_files(states, facts, self.packages) if self.packages else ()
-        return (*self.artifacts, *files_for(states, facts), *debs)
+        files = (file for state in states for file in state.role_files_for(facts))
+        return (*self.artifacts, *files, *debs)
 
     @property
     def stand_ins(self) -> tuple[str, ...]:

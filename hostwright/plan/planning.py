@@ -22,7 +22,7 @@ from hostwright.plan.host import locks
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.host.release import RELEASE, read, refusal
-from hostwright.plan.model import Change, Facts, HasNotes, Plan, Planned, Probe, Refusal, Resource, RolePlan, users_of
+from hostwright.plan.model import Change, Facts, Plan, Planned, Probe, Refusal, Resource, RolePlan
 from hostwright.stack.rules import check_host
 
 _ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted text
@@ -64,8 +64,8 @@ class HostPlan:
 
     ``busy`` names the running work that a change of the plan would disturb. ``notes`` say who has locked or drained the
     host, what its login shell prints, which roles are on it that its list no longer names, what its desired states see
-    that nothing is planned for (``HasNotes``), and what a reboot ends that is started again afterwards. ``provisioned``
-    says whether the host has a record of a release: somebody has provisioned it.
+    that nothing is planned for (``Resource.notes``), and what a reboot ends that is started again afterwards.
+    ``provisioned`` says whether the host has a record of a release: somebody has provisioned it.
     """
 
     plan: Plan
@@ -135,7 +135,7 @@ def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> P
 
 
 def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
-    """The states whose change would disturb running work that only they can name (``HasUsers``)."""
+    """The states whose change would disturb running work that only they can name (``Resource.users``)."""
     resources = (resource for role in desired.roles for resource in role.resources)
     return tuple(resource for resource in resources if _hit(resource, facts))
 
@@ -155,7 +155,7 @@ def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts, *, re
 def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
     """The running work that the change of a state would disturb, as the state itself names it."""
     try:
-        users = users_of(resource, facts)
+        users = resource.users(facts)
         planned = resource.plan(facts) if users else None
     except NotAnswered:  # the plan refuses the host
         return ()
@@ -187,8 +187,7 @@ def _notes_in_time(facts: Facts, now: datetime | None, memory: Memory) -> tuple[
 def _notes_of_states(desired: Desired, facts: Facts) -> tuple[str, ...]:
     """What the desired states of a host have to say to operators."""
     resources = (resource for role in desired.roles for resource in role.resources)
-    noted = (resource for resource in resources if isinstance(resource, HasNotes) and _answered(resource, facts))
-    return tuple(note for resource in noted for note in resource.notes(facts))
+    return tuple(note for resource in resources if _answered(resource, facts) for note in resource.notes(facts))
 
 
 def off_roles(desired: Desired, facts: Facts, memory: Memory | None = None) -> tuple[str, ...]:
@@ -237,7 +236,7 @@ def plan_state(resource: Resource, facts: Facts, memory: Memory) -> Planned | No
 
 
 def _answered(resource: Resource, facts: Facts) -> bool:
-    return not any(probe in facts.late for probe in resource.probes())
+    return not facts.late or not any(probe in facts.late for probe in resource.probes())
 
 
 def _is_provisioned(facts: Facts) -> bool:

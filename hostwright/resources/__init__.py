@@ -25,6 +25,7 @@ from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import (
     Answer,
     Change,
+    Condition,
     Deferred,
     Facts,
     PassPart,
@@ -34,9 +35,8 @@ from hostwright.plan.model import (
     Refusal,
     Resource,
     Step,
-    users_of,
 )
-from hostwright.plan.roles.software import Software, software_of
+from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Answers, Differs, Require, Script, When
 from hostwright.resources.files import passes
@@ -98,16 +98,16 @@ __all__ = [
     "ABSENT", "AVX", "BOOT_LOADER", "CACHE", "DEARMOR", "DPKG", "DPKG_LOCK", "ERROR", "HEADERS", "HOMES",
     "HOST_PROBES", "INSTALLED_BY_US", "KEEP_ASIDE", "KERNEL_GONE", "MEMORY", "MIRROR_TRIES", "NO_IDENTITY",
     "PACKAGES_BEFORE", "PCI", "PROBES", "PYTHONS", "RELEASE", "UNAME", "UPDATE_INITRAMFS", "Absent", "Alternative",
-    "Answer", "Answers", "AptSource", "ArchiveUnpacked", "Change", "CommandReports", "DebFile", "DebFiles", "Debs",
-    "DebsAbsent", "DebsGone", "Deferred", "Delivered", "Differs", "Directory", "Dist", "Disturbing", "DpkgInOrder",
-    "Drift", "Facts", "File", "FormerName", "FoundVenv", "FreeSpace", "IndexFile", "Initramfs", "Installed",
-    "JsonMerged", "KernelPackages", "KernelThere", "Keyring", "Link", "LoaderCache", "LocalRepo", "NamedLike",
-    "NextBoot", "NoStrayFiles", "PackageMirror", "PackagedTree", "Part", "PassPart", "Planned", "Probe", "Reboot",
-    "Recipe", "Refusal", "RepoDropped", "Require", "Resource", "RestartedAfter", "RoleFile", "Running", "Script",
-    "Service", "Software", "SourcesDisabled", "Step", "SystemUser", "UserGone", "Venv", "VenvPackage", "When",
-    "bus_path", "changed", "content_probe", "display_controllers", "dpkg_rows", "dpkg_table", "expired_on", "few",
-    "find_drifts", "host_path", "installed_by_us", "interpreter_home", "interpreters", "is_broken", "is_loose_kernel",
-    "jobs", "kept_aside", "memory_bytes", "merge", "named_like", "next_boot", "packages_before", "parse_audit",
-    "passes", "pci_devices", "pythons", "read_host", "reinstall_script", "release", "software_of", "stat_probe",
-    "take", "users_of", "words_set",
+    "Answer", "Answers", "AptSource", "ArchiveUnpacked", "Change", "CommandReports", "Condition", "DebFile",
+    "DebFiles", "Debs", "DebsAbsent", "DebsGone", "Deferred", "Delivered", "Differs", "Directory", "Dist",
+    "Disturbing", "DpkgInOrder", "Drift", "Facts", "File", "FormerName", "FoundVenv", "FreeSpace", "IndexFile",
+    "Initramfs", "Installed", "JsonMerged", "KernelPackages", "KernelThere", "Keyring", "Link", "LoaderCache",
+    "LocalRepo", "NamedLike", "NextBoot", "NoStrayFiles", "PackageMirror", "PackagedTree", "Part", "PassPart",
+    "Planned", "Probe", "Reboot", "Recipe", "Refusal", "RepoDropped", "Require", "Resource", "RestartedAfter",
+    "RoleFile", "Running", "Script", "Service", "Software", "SourcesDisabled", "Step", "SystemUser", "UserGone",
+    "Venv", "VenvPackage", "When", "bus_path", "changed", "content_probe", "display_controllers", "dpkg_rows",
+    "dpkg_table", "expired_on", "few", "find_drifts", "host_path", "installed_by_us", "interpreter_home",
+    "interpreters", "is_broken", "is_loose_kernel", "jobs", "kept_aside", "memory_bytes", "merge", "named_like",
+    "next_boot", "packages_before", "parse_audit", "passes", "pci_devices", "pythons", "read_host", "reinstall_script",
+    "release", "stat_probe", "take", "words_set",
 ]  # fmt: skip

@@ -123,7 +123,7 @@ def links_at_boot(unit: str) -> Iterator[Resource]:
 
 
 @dataclass(frozen=True, slots=True)
-class DockerEngine:
+class DockerEngine(Resource):
     """Docker from these packages, the first of which names the engine. A host with another Docker is refused.
 
     A provisioning tool must not decide to change the engine under running containers.
@@ -198,7 +198,7 @@ def _refused(sentence: str, *, have: str, want: str) -> Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Programs:
+class Programs(Resource):
     """The programs, libraries and units of these packages are in their places, and not empty.
 
     Documentation is not checked: images leave it out on purpose.
@@ -251,7 +251,7 @@ class Programs:
 
 
 @dataclass(frozen=True, slots=True)
-class FirewallRules:
+class FirewallRules(Resource):
     """Docker's own rules are in the host's firewall, where it keeps them with iptables.
 
     Docker sets them when it starts, and does not notice that somebody flushes them (moby/moby#12294). Only a restart

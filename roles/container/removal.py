@@ -10,6 +10,7 @@ from hostwright.resources import (
     INSTALLED_BY_US,
     PACKAGES_BEFORE,
     Change,
+    Condition,
     Facts,
     Probe,
     Resource,
@@ -70,7 +71,7 @@ def there_now(facts: Facts, *packages: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class DataSpared:
+class DataSpared(Resource):
     """A purge of ``engine`` leaves ``/var/lib/docker`` alone. A Docker that is not ours is not purged."""
 
     engine: str
@@ -93,7 +94,7 @@ class DataSpared:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineGone:
+class EngineGone(Condition):
     """The condition that these packages are not installed, and were not installed before Hostwright's first change."""
 
     packages: tuple[str, ...]
@@ -107,7 +108,7 @@ class EngineGone:
 
 
 @dataclass(frozen=True, slots=True)
-class EmptyDataGone:
+class EmptyDataGone(Resource):
     """A container daemon's data directory is gone if nobody put anything in it, with the daemon's own few files.
 
     A directory with an image, a container or a volume stays, and so does a link or a mount point. ``key`` is a file,

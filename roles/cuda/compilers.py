@@ -25,7 +25,7 @@ def compile_script(toolkit: str, compiler: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class HostCompiler:
+class HostCompiler(Resource):
     """The host has a gcc that nvcc works with. Nothing is changed for that: what is missing is a note of the plan.
 
     The stack says which compiler nvcc gets where the distribution's own is too new, and that is installed.

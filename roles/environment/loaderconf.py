@@ -32,7 +32,7 @@ exit 0
 
 
 @dataclass(frozen=True, slots=True)
-class OneToolkitLoaded:
+class OneToolkitLoaded(Resource):
     """No file of ours in ``directory`` except ``keep`` names a toolkit. Files of others stay."""
 
     keep: str

@@ -19,7 +19,6 @@ from hostwright.plan.facts.noted import Notes
 from hostwright.plan.host.occupancy import Occupancies, occupancies_of
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.role import Role, Wanted, goes_before, rules_of
-from hostwright.plan.roles.rolefiles import role_files
 from hostwright.plan.stacks.distribution import with_mirror
 from hostwright.stack.stack import Artifact, Section, Stack
 from hostwright.stack.store.debs import PackageMirror
@@ -52,7 +51,7 @@ class Wants:
     def desired(self) -> Desired:
         """The desired states of ``roles`` on a host without a name."""
         found = desire("", self.wanted, self._bound(self.roles), self.memory, self.packages)
-        files = role_files(resource for role in found.roles for resource in role.resources)
+        files = tuple(file for role in found.roles for state in role.resources for file in state.role_files())
         files = (*files, *(self.packages.files if self.packages else ()))
         return replace(found, stack=self.stack.with_files(files), occupancy=self.occupancy)
 

@@ -11,7 +11,7 @@ AUTHORITY = "authority.crt"  #: beside it: what people give their browsers
 
 
 @dataclass(frozen=True, slots=True)
-class OwnCertificate:
+class OwnCertificate(Resource):
     r"""The directory holds a certificate with its key, for all names of the host, valid for 30 days at least.
 
     The authority stays when the certificate is renewed, so that browsers need to be told of it once. It can vouch for

@@ -24,7 +24,7 @@ def artifact_of(contents: Contents) -> Artifact:
 
 
 @dataclass(frozen=True, slots=True)
-class ImagesLoaded:
+class ImagesLoaded(Resource):
     """Docker has these images under their names, from an archive that a host gets only where one is missing."""
 
     artifact: Artifact

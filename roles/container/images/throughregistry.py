@@ -36,7 +36,7 @@ class PushedImage:
 
 
 @dataclass(frozen=True, slots=True)
-class ImagesPushed:
+class ImagesPushed(Resource):
     """A registry has these images, from the Docker of this host, which has them."""
 
     at: str
@@ -90,7 +90,7 @@ class ImagesPushed:
 
 
 @dataclass(frozen=True, slots=True)
-class ImagesPulled:
+class ImagesPulled(Resource):
     """Docker has these images under their names, from a registry, by their digests."""
 
     at: str

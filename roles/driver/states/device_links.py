@@ -8,7 +8,7 @@ from hostwright.resources import Change, Facts, Probe, Resource, Step
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceLinks:
+class DeviceLinks(Resource):
     """A link in ``/dev/char`` to each of the driver's device files.
 
     systemd resolves a container's device rules through these links whenever it reloads its units; without them,

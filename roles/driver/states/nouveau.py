@@ -24,7 +24,7 @@ def boots_first(facts: Facts) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class NouveauGone:
+class NouveauGone(Resource):
     """No open driver has an NVIDIA card. A blacklisted driver releases its card only at a reboot."""
 
     def probes(self) -> tuple[Probe, ...]:

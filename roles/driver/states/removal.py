@@ -102,7 +102,7 @@ class Remains:
 
 
 @dataclass(frozen=True, slots=True)
-class DriverGone:
+class DriverGone(Resource):
     """No trace of a driver from a ``.run``: no module in the kernel or on disk, no DKMS entry, no file, no record.
 
     ``force`` ends the processes and the display that use the GPU. Without it, a module in use stays in the kernel, the

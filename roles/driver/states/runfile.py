@@ -30,8 +30,6 @@ from hostwright.resources import (
     few,
     host_path,
     kept_aside,
-    software_of,
-    users_of,
 )
 from hostwright.roles import Artifact, Pattern, sh_file
 from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
@@ -198,7 +196,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class NvidiaRunfile:
+class NvidiaRunfile(Resource):
     """This version of the driver, installed by its own installer with DKMS, and loaded.
 
     With ``force``, the driver is replaced even if processes or a display use the GPU, and these are ended. Without it,
@@ -375,7 +373,7 @@ def driver_packages(facts: Facts) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class WithDriver:
+class WithDriver(Resource):
     """A resource that works only with the stack's driver in the kernel; if that needs a reboot, it comes afterwards."""
 
     driver: NvidiaRunfile
@@ -391,10 +389,10 @@ class WithDriver:
         return Deferred(planned.what, planned.have, planned.want, "reboot")
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        return users_of(self.resource, facts)
+        return self.resource.users(facts)
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
-        return software_of([self.resource], facts)
+        return self.resource.software(facts)
 
     def removal(self) -> tuple[Resource, ...]:
         return self.resource.removal()

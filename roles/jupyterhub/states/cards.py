@@ -14,7 +14,7 @@ WHAT = "GPUs of JupyterHub"
 
 
 @dataclass(frozen=True, slots=True)
-class HubCards:
+class HubCards(Resource):
     """The GPUs that the hub gives out are on the host, and no workspace's container has one of them."""
 
     gpus: tuple[str, ...]  #: numbers or UUIDs

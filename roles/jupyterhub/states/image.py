@@ -31,7 +31,7 @@ def tag_of(files: tuple[tuple[str, str], ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class HubImage:
+class HubImage(Resource):
     """An image is on the host in which a person's Jupyter can ask the hub who comes.
 
     pip of the hub's own environment fetches the wheels, each by its hash, and the image is built without a network.

@@ -10,7 +10,7 @@ from hostwright.standard.roles.jupyterhub.states.look import HUB_LOOK, NETWORK, 
 
 
 @dataclass(frozen=True, slots=True)
-class HubNetwork:
+class HubNetwork(Resource):
     """Docker has a network of these addresses, in which no container reaches another."""
 
     subnet: str

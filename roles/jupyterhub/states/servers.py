@@ -33,7 +33,7 @@ class HubUser:
 
 
 @dataclass(frozen=True, slots=True)
-class HubServers:
+class HubServers(Resource):
     """No server runs of somebody who may not log in, on another port than theirs, or with a GPU that is not the hub's.
 
     Those of everybody else go on, whatever happens to the hub itself.
@@ -91,7 +91,7 @@ class HubServers:
 
 
 @dataclass(frozen=True, slots=True)
-class HubUserLeft:
+class HubUserLeft(Resource):
     """Somebody who left has no server any more. One in which they work is refused alone: the hub lets them in no more,
     nginx has no path to it, and it goes on until its work ends.
 
@@ -134,7 +134,7 @@ class HubUserLeft:
 
 
 @dataclass(frozen=True, slots=True)
-class HubGone:
+class HubGone(Resource):
     """Nothing of JupyterHub's is in Docker: no server, no network, no image that was built for it."""
 
     force: bool = field(default=False, metadata=NO_IDENTITY)

@@ -11,7 +11,7 @@ OBTAIN_S = 600.0  #: an authority looks at each name several times, with pauses
 
 
 @dataclass(frozen=True, slots=True)
-class AcmeCertificate:
+class AcmeCertificate(Resource):
     r"""The file holds a certificate for all names, with its key, valid for 20 days at least.
 
     A timer renews it 30 days before its end; that it has less than 20 left means that the timer did not succeed.

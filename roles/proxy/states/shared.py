@@ -8,7 +8,7 @@ from hostwright.resources import Facts, Planned, Probe, Resource
 
 
 @dataclass(frozen=True, slots=True)
-class SharedName:
+class SharedName(Resource):
     """The pages of these people have one name: nothing to change, and a note where there are several."""
 
     people: tuple[str, ...]

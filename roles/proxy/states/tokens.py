@@ -10,7 +10,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import STATE
 
 
 @dataclass(frozen=True, slots=True)
-class PageTokens:
+class PageTokens(Resource):
     r"""nginx knows the tokens of these workspaces: the file that its configuration includes has them, for root alone.
 
     A workspace's token is made on the host with the workspace, and never leaves it for this. One that is missing, or is

@@ -14,7 +14,7 @@ UNPACK_TIMEOUT_S = 3600.0  #: 100 GB on a worn-out disk
 
 
 @dataclass(frozen=True, slots=True)
-class ModelBrought:
+class ModelBrought(Resource):
     """A version's files are there, each with its checksum."""
 
     name: str

@@ -12,7 +12,7 @@ from hostwright.standard.roles.workspaces.states.undeclared import told
 
 
 @dataclass(frozen=True, slots=True)
-class ModelReadable:
+class ModelReadable(Resource):
     """What was brought of a model can be read by everybody in its container: somebody's ``chmod`` is taken back."""
 
     name: str

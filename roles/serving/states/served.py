@@ -45,7 +45,7 @@ def stages_of(
 
 
 @dataclass(frozen=True, slots=True)
-class ModelServed:
+class ModelServed(Resource):
     """A model's server answers for these versions, and for no others."""
 
     name: str

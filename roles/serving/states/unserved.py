@@ -14,7 +14,7 @@ PATIENCE_S = 60  #: for the requests that their servers still answer
 
 
 @dataclass(frozen=True, slots=True)
-class Unserved:
+class Unserved(Resource):
     """No other model than these is on the host."""
 
     names: tuple[str, ...] = ()

@@ -33,7 +33,7 @@ def tag_of(kind: str, files: tuple[tuple[str, str], ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageBuilt:
+class ImageBuilt(Resource):
     """An image is on the host that was built there from these files, with its packages' updates of that day."""
 
     tag: str

@@ -69,7 +69,7 @@ _FOREIGN = (
 
 
 @dataclass(frozen=True, slots=True)
-class PeoplesFiles:
+class PeoplesFiles(Resource):
     """A directory that is empty, not there yet, or has directories of people already."""
 
     directory: str

@@ -20,7 +20,7 @@ def project_of(directory: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class DiskQuotas:
+class DiskQuotas(Resource):
     """The files of these workspaces take at most so many KiB, and those of others have no limit."""
 
     directory: str  #: with the files of all of them

@@ -47,7 +47,7 @@ def digest(definition: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkspaceRuns:
+class WorkspaceRuns(Resource):
     """A workspace is there, with exactly what its definition says, and answers on its port."""
 
     name: str

@@ -15,7 +15,7 @@ BUILT = "hostwright/workspace-"  #: how the names of images begin that are built
 
 
 @dataclass(frozen=True, slots=True)
-class Undeclared:
+class Undeclared(Resource):
     """No container of another workspace than these is on the host, and no network of other people."""
 
     names: tuple[str, ...] = ()

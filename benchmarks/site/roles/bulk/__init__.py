@@ -20,7 +20,7 @@ class Bulk:
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class Linked(Resource):
     """An artifact is at a path, as a second name of the file that the host verified when it came: no byte is copied."""
 
     KIND: ClassVar = "bulk-linked"

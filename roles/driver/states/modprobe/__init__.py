@@ -95,7 +95,7 @@ def at_this_boot(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class ModulesAllowed:
+class ModulesAllowed(Resource):
     """No line in ``modprobe.d`` keeps nvidia or nvidia-uvm from being loaded."""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -141,7 +141,7 @@ def _warnings(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class LinesBack:
+class LinesBack(Resource):
     """No line in ``modprobe.d`` is commented out by us."""
 
     def probes(self) -> tuple[Probe, ...]:
