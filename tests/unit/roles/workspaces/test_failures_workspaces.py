@@ -24,9 +24,10 @@ from hostwright.standard.roles.workspaces.failures import FAILURES
 from hostwright.standard.roles.workspaces.failures.spaces import CARDS_INSIDE
 from hostwright.standard.roles.workspaces.states.look import LOOK
 from tests.lab.audit.made_up_workspaces import WORKSPACES, MadeUp
-from tests.unit.roles.workspaces.spaces import recorded, stub
+from tests.unit.roles.workspaces.spaces import recorded
 from tests.unit.support.hostlooks import evidence
 from tests.unit.support.known import KNOWN
+from tests.unit.support.stubs import stub
 
 SIGNED = [rule for rule in FAILURES if rule.sign]
 CASES = json.loads((Path(__file__).parents[3] / "fixtures" / "workspaces" / "failures.json").read_text("utf-8"))

@@ -35,7 +35,7 @@ from hostwright.standard.roles.container.images.scanning import (
     shares,
 )
 from hostwright.standard.roles.container.images.verbs import FoundImage, scan_line
-from tests.unit.roles.workspaces.spaces import stub
+from tests.unit.support.stubs import stub
 
 FIXTURE = Path(__file__).parents[4] / "fixtures" / "scans.jsonl"
 #: facts of reports that the scanners' own tests hold, with what is right of each, counted by another program (jq)

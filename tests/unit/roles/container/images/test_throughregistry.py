@@ -18,7 +18,7 @@ from hostwright.standard.roles.container.images import pushing, throughregistry
 from hostwright.standard.roles.container.images.archives.parts import ArchivedImage
 from hostwright.standard.roles.container.images.look import LOOK
 from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed, PushedImage
-from tests.unit.roles.workspaces.spaces import stub
+from tests.unit.support.stubs import stub
 
 AT = "reg01:5000"
 ID, OTHER = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
