@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step, users_of
+from hostwright.plan.model import Change, Condition, Facts, Planned, Probe, Refusal, Resource, Step, users_of
 from hostwright.plan.roles.software import Software, software_of
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.files import Absent
@@ -24,7 +24,7 @@ class Condition(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class When(Resource):
     """A resource is as wanted on those hosts on which a condition holds; on the others nothing is done.
 
     With it a role branches on the host and stays a function of its variables alone. The questions of both are asked of
@@ -59,7 +59,7 @@ class When:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Condition):
     """The condition that a probe's script succeeds on the host.
 
     >>> from hostwright.plan.testing import facts_for
@@ -79,7 +79,7 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Differs:
+class Differs(Condition):
     """The condition that at least one of some resources is not yet as wanted.
 
     >>> from hostwright.plan.testing import facts_for
@@ -99,7 +99,7 @@ class Differs:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class Script(Resource):
     """What no other resource expresses is done by commands, and a probe says whether they are due.
 
     A plan shows it as opaque: only the probe can tell whether the commands did what they should. A script whose probe
@@ -146,7 +146,7 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class Require:
+class Require(Resource):
     """A condition is met, without which the host must not be changed; else it is refused, and nothing is done to it.
 
     >>> from hostwright.plan.testing import plan_text

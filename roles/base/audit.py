@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import (
+from hostwright.roles import (
     DISTRIBUTION,
     KERNEL,
     PRODUCT,
@@ -13,8 +13,9 @@ from hostwright.plan.roles.auditvalue import (
     FileThere,
     PackageVersion,
     Snippet,
+    Wanted,
 )
-from hostwright.plan.roles.role import Wanted
+
 from hostwright.standard.roles.base import Base
 
 MACHINE = Snippet.beside(__file__, "audit.sh", "base")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.roles.auditvalue import (
+from hostwright.roles import (
     DISTRIBUTION,
     AuditValue,
     PackageHold,
@@ -13,8 +12,10 @@ from hostwright.plan.roles.auditvalue import (
     PackageVersion,
     Snippet,
     UnitProperty,
+    Wanted,
+    sh_file,
 )
-from hostwright.plan.roles.role import Wanted
+
 from hostwright.standard.roles.container import DOCKER, Container
 from hostwright.standard.roles.container.engine import FIREWALL_SH
 from hostwright.standard.roles.container.section import ContainerSection

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from invoke import Collection
-
-from hostwright.cli.tasks.options import (
+from hostwright.cli.verb import (
     CHECK,
     GRADUAL,
     LISTED,
@@ -12,6 +10,7 @@ from hostwright.cli.tasks.options import (
     Given,
     verb,
 )
+from invoke import Collection
 
 
 @verb(

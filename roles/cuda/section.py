@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from pydantic import Field
-
-from hostwright.stack.stack import Section, Share, Stack, taken
-from hostwright.stack.stackvalues import (
+from hostwright.roles import (
     AbsolutePath,
     ArtifactName,
     DebianVersion,
@@ -16,10 +13,16 @@ from hostwright.stack.stackvalues import (
     FileName,
     Fingerprint,
     Name,
+    Section,
+    Share,
+    Stack,
     StackPart,
     WithoutNulls,
+    taken,
 )
-from hostwright.stack.store.hostcache import CACHE
+from pydantic import Field
+
+from hostwright.resources import CACHE
 
 
 class LocalRepository(StackPart):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from packaging.specifiers import SpecifierSet
-
-from hostwright.plan.roles.auditvalue import (
+from hostwright.roles import (
     KERNEL,
     PRODUCT,
     AuditValue,
@@ -17,9 +15,11 @@ from hostwright.plan.roles.auditvalue import (
     PackageOf,
     Snippet,
     UnitProperty,
+    Wanted,
+    kernel_version,
 )
-from hostwright.plan.roles.role import Wanted
-from hostwright.stack.versions import kernel_version
+from packaging.specifiers import SpecifierSet
+
 from hostwright.standard.roles.driver import PERSISTENCED, Driver
 from hostwright.standard.roles.driver.rules import kernels_of
 from hostwright.standard.roles.driver.section import DriverSection

@@ -10,16 +10,20 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Annotated, Literal
 
+from hostwright.roles import InputError, Wanted, role, sh, sh_file
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from hostwright.common.errors import InputError
-from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
-from hostwright.resources.files.files import Directory, File
-from hostwright.resources.python.interpreters import VenvPackage
-from hostwright.resources.python.python import Recipe, Venv
-from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
+from hostwright.resources import (
+    Directory,
+    Disturbing,
+    File,
+    Recipe,
+    Resource,
+    RestartedAfter,
+    Service,
+    Venv,
+    VenvPackage,
+)
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.jupyterhub.states.cards import HubCards
 from hostwright.standard.roles.jupyterhub.states.image import HubImage, tag_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import AuditValue, UnitProperty, VenvVersion
-from hostwright.plan.roles.role import Wanted
+from hostwright.roles import AuditValue, UnitProperty, VenvVersion, Wanted
+
 from hostwright.standard.roles.jupyterhub import HOME, UNIT, VERSION, Jupyterhub
 
 

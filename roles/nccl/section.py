@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
+from hostwright.roles import ArtifactName, ExactVersion, Section, Share, Stack, taken, version
 from pydantic import Field
 
-from hostwright.stack.stack import Section, Share, Stack, taken
-from hostwright.stack.stackvalues import ArtifactName, ExactVersion
-from hostwright.stack.store.hostcache import CACHE
-from hostwright.stack.versions import version
+from hostwright.resources import CACHE
 
 HOME = "/usr/lib/x86_64-linux-gnu"  #: where NVIDIA's packages put it
 LIBRARY = "libnccl.so.2"  #: the name by which programs load it

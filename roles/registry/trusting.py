@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from hostwright.cli.verb import (
+    LEFT,
+    ConnectionOptions,
+    Connections,
+    Fleet,
+    Selection,
+    ask_password,
+    console,
+    definitions,
+    load,
+    open_fleet,
+    print_document,
+)
+from hostwright.roles import InputError, printable, sh, write_whole
 from rich.text import Text
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import LEFT
-from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.opening import ask_password, open_fleet
-from hostwright.cli.views.shared import print_document
-from hostwright.common.errors import InputError
-from hostwright.common.places import write_whole
-from hostwright.common.quoting import sh
-from hostwright.common.text import printable
-from hostwright.fleet import Fleet
-from hostwright.inventory import definitions, load
 from hostwright.standard.roles.base.states.certificate import AUTHORITY
 from hostwright.standard.roles.registry import STATE, Registry
 from hostwright.standard.roles.registry.authority import authority_of

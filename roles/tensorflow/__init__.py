@@ -8,11 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
-from hostwright.resources.files.archives import ArchiveUnpacked, Part
-from hostwright.resources.python.interpreters import VenvPackage, interpreter_home
-from hostwright.resources.python.python import Recipe, Venv
+from hostwright.roles import Wanted, role
+
+from hostwright.resources import ArchiveUnpacked, Part, Recipe, Resource, Venv, VenvPackage, interpreter_home
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 

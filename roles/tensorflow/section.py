@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field
-
-from hostwright.resources.python.users_files import HOMES
-from hostwright.stack.stack import WORK, Section, Share, Stack, taken
-from hostwright.stack.stackvalues import (
+from hostwright.roles import (
+    WORK,
     ArtifactName,
     ExactVersion,
     PythonVersion,
     RelativePath,
+    Section,
+    Share,
+    Stack,
     StackPart,
     TextFile,
     WithoutNulls,
+    taken,
 )
+from pydantic import Field
+
+from hostwright.resources import HOMES
 
 Layer = Literal["driver", "cuda", "cudnn"]
 

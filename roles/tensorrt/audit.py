@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import AuditValue, LibraryPath, LibraryVersion, PackageHold, PackageVersion
-from hostwright.plan.roles.role import Wanted
+from hostwright.roles import AuditValue, LibraryPath, LibraryVersion, PackageHold, PackageVersion, Wanted
+
 from hostwright.standard.roles.cuda.audit import FAMILIES
 from hostwright.standard.roles.tensorrt import Tensorrt
 from hostwright.standard.roles.tensorrt.section import TensorrtSection

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
+from hostwright.roles import ArtifactName, DebianVersion, ExactVersion, Section, Share, Stack, StackPart, taken, version
 from pydantic import Field
 
-from hostwright.stack.stack import Section, Share, Stack, taken
-from hostwright.stack.stackvalues import ArtifactName, DebianVersion, ExactVersion, StackPart
-from hostwright.stack.store.hostcache import CACHE
-from hostwright.stack.versions import version
+from hostwright.resources import CACHE
 
 
 class NvrtcPackage(StackPart):

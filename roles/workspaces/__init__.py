@@ -6,14 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from hostwright.roles import Wanted, role, sh_file
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
-from hostwright.resources.files.files import Directory, File
-from hostwright.resources.packages.packages import Debs
-from hostwright.resources.system.services import Disturbing
+from hostwright.resources import Debs, Directory, Disturbing, File, Resource
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.workspaces.declared.entries import (
     WorkspaceEntry,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import AuditValue, Snippet
-from hostwright.plan.roles.role import Wanted
+from hostwright.roles import AuditValue, Snippet, Wanted
+
 from hostwright.standard.roles.workspaces import Workspaces, runs_of
 from hostwright.standard.roles.workspaces.states.access import KEPT
 from hostwright.standard.roles.workspaces.states.running import digest

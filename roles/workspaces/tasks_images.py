@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from hostwright.cli.verb import CHECK, DRAIN, FORCE, GRADUAL, REACHED, YES, Given, verb
 from invoke import Collection
-
-from hostwright.cli.tasks.options import CHECK, DRAIN, FORCE, GRADUAL, REACHED, YES, Given, verb
 
 
 @verb(

@@ -112,7 +112,7 @@ def install_script(
 
 
 @dataclass(frozen=True, slots=True)
-class Debs:
+class Debs(Resource):
     r"""These packages are installed and wanted for themselves, and held where ``hold`` says so.
 
     All that are missing, or there at another version, are one change, since one run of apt is cheaper than many.
@@ -209,7 +209,7 @@ class Debs:
 
 
 @dataclass(frozen=True, slots=True)
-class DebsAbsent:
+class DebsAbsent(Resource):
     r"""No package is installed whose name matches one of these patterns.
 
     Those of other architectures go as well (``NAME:i386``). What depends on such a package goes with it, held or not,
@@ -280,7 +280,7 @@ JOURNAL = Probe('cd /var/lib/dpkg/updates && for file in *; do [ ! -e "$file" ] 
 
 
 @dataclass(frozen=True, slots=True)
-class DpkgInOrder:
+class DpkgInOrder(Resource):
     r"""dpkg is in order: nothing is half-installed, half-configured, waiting for a trigger, or lacks what it needs.
 
     It comes before all states of packages, since apt refuses to work on such a host. The change unpacks again what was

@@ -51,7 +51,7 @@ def _step(script: str) -> Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Venv:
+class Venv(Resource):
     r"""A link leads to a venv of the first of the recipes' Pythons that the host has, with exactly the pinned packages.
 
     The venv is built beside the one in use, and the link is switched to it at the end: jobs that run keep their files

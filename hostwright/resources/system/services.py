@@ -19,7 +19,7 @@ __all__ = ["Disturbing", "RestartedAfter", "Running", "Service", "parse_show"]
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class Service(Resource):
     r"""A systemd unit is enabled at boot and active now, or disabled and stopped with ``running=False``.
 
     A unit that failed is started again. When the role is removed, it is stopped and disabled where it was so before;
@@ -57,7 +57,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class RestartedAfter:
+class RestartedAfter(Resource):
     r"""A unit that runs was started after its files were last changed, so that it works with what they say now.
 
     It is for units that read them only when they start. A restart is planned together with what is about to change the
@@ -130,7 +130,7 @@ def bus_path(unit: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class Running(Condition):
     r"""The condition that a unit is active now, or on its way there or from there.
 
     A unit that failed or that systemd does not know does not run.
@@ -153,7 +153,7 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
-class Disturbing:
+class Disturbing(Resource):
     r"""Another state holds, and its change disturbs running work where a condition holds.
 
     Such a change waits for a host on which nothing runs, or for an operator who allows it. What stays when the role is

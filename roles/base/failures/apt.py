@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign
-from hostwright.audit.judging.look import Unread
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host import jobs
-from hostwright.plan.model import Probe
-from hostwright.resources.packages.packages import DPKG, DpkgInOrder, is_broken
+from hostwright.failures import FailureRule, ForPeople, Sign, Unread
+from hostwright.roles import Pattern, sh_file
+
+from hostwright.resources import DPKG, DpkgInOrder, Probe, is_broken, jobs
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.look import Look
+    from hostwright.failures import Look
 
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")

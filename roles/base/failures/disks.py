@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Hardware, NoRoom, Sign
-from hostwright.audit.judging.look import Unread
-from hostwright.common.quoting import sh, sh_file
-from hostwright.common.text import shown_bytes
-from hostwright.plan.model import Probe
-from hostwright.stack.store.hostcache import CACHE
+from hostwright.failures import FailureRule, ForPeople, Hardware, NoRoom, Sign, Unread
+from hostwright.roles import sh, sh_file, shown_bytes
+
+from hostwright.resources import CACHE, Probe
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.look import Look
+    from hostwright.failures import Look
 
 GB, MB = 10**9, 10**6
 LEAST_BYTES = 500 * MB  #: gpud's threshold for a degraded disk (github.com/leptonai/gpud)

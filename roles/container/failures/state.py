@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hostwright.audit.judging.look import Unread
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Probe
-from hostwright.resources.files.files import JsonMerged
+from hostwright.failures import Unread
+from hostwright.roles import Pattern
+
+from hostwright.resources import JsonMerged, Probe
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.look import Look
+    from hostwright.failures import Look
 
 UNIT = "docker.service"
 

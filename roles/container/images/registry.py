@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from hostwright.plan.member import Member
+from hostwright.cli.verb import Member
 
 
 @runtime_checkable

@@ -6,18 +6,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
+from hostwright.cli.verb import (
+    ConnectionOptions,
+    Connections,
+    Interrupted,
+    Results,
+    Selection,
+    ask,
+    ask_password,
+    console,
+    errors_json,
+    members_of,
+    on_each,
+    open_fleet,
+    print_document,
+    show_errors,
+    shown,
+)
+from hostwright.roles import HostError, InputError, count, printable, shown_bytes
 from rich.text import Text
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import Interrupted, Results, on_each
-from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, members_of, open_fleet
-from hostwright.cli.views.shared import errors_json, print_document, show_errors
-from hostwright.common.errors import HostError, InputError
-from hostwright.common.text import count, printable, shown_bytes
-from hostwright.plan.observing import ask
 from hostwright.standard.roles.container.images.look import LOOK, ImageFacts, read_look
 from hostwright.standard.roles.container.images.scanning import (
     NO_SCANNER,

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from hostwright.audit.judging.look import Unread
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Probe
-from hostwright.resources.packages.repositories import DEARMOR
+from hostwright.failures import Unread
+from hostwright.roles import Pattern, sh_file
+
+from hostwright.resources import DEARMOR, Probe
 from hostwright.standard.roles.base.failures.trust.sources import Source, parsed
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.look import Look
+    from hostwright.failures import Look
 
 OLD_KEY = "F60F4B3D7FA2AF80"  #: until April 2022, and in every local repository of 11.2
 NEW_KEY = "A4B469963BF863CC"  #: since then, for the network repository

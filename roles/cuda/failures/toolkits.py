@@ -8,16 +8,14 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.wanted import wanted
-from hostwright.audit.judging.look import Unread
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Probe
-from hostwright.resources.packages.packaged import PackagedTree
+from hostwright.failures import Unread, wanted
+from hostwright.roles import Pattern, sh_file
+
+from hostwright.resources import PackagedTree, Probe
 from hostwright.standard.roles.cuda.section import CudaSection
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.look import Look
+    from hostwright.failures import Look
 
 LINK = "/usr/local/cuda"  #: the name without a version
 LIBRARIES = "targets/x86_64-linux/lib"  #: below a toolkit

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.roles.role import Wanted
-from hostwright.prove.model import Program, Proof, Watch
+from hostwright.proofs import Program, Proof, Watch
+from hostwright.roles import Wanted, sh_file
+
 from hostwright.standard.roles.driver import Driver
 from hostwright.standard.roles.driver.proofs import judges
 

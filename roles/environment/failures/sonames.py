@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign, Tangled
-from hostwright.audit.judging.look import Unread
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Probe
+from hostwright.failures import FailureRule, Sign, Tangled, Unread
+from hostwright.roles import Pattern
+
+from hostwright.resources import Probe
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.look import Look
+    from hostwright.failures import Look
 
 _DIRECTORIES = (
     "/usr/local/cuda-[0-9]*.[0-9]*/targets/x86_64-linux/lib /usr/local/lib /usr/local/lib/x86_64-linux-gnu /usr/lib"

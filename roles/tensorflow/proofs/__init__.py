@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostwright.plan.roles.role import Wanted
-from hostwright.prove.model import Expected, Level, Measurements, Program, Proof, ProofFinding
+from hostwright.proofs import Expected, Level, Measurements, Program, Proof, ProofFinding
+from hostwright.roles import Wanted
+
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.tensorflow import Tensorflow

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from hostwright.roles import Unquoted, clean_path, short
 from pydantic import BeforeValidator, Field
 
-from hostwright.common.input.hostpath import clean_path
-from hostwright.common.input.unquoted import Unquoted
-from hostwright.common.text import short
 from hostwright.standard.roles.workspaces.declared.forms import (
     HOME,
     UNATTENDED,

@@ -8,18 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hostwright.cli.verb import (
+    ChangeOptions,
+    ConnectionOptions,
+    Selection,
+    agree,
+    answered,
+    changes,
+    console,
+    open_fleet,
+    warn,
+)
+from hostwright.roles import AS_DESIRED, HostError, InputError, count, printable, short, suggestion
 from rich.text import Text
 
-from hostwright.apply.rollout.options import ChangeOptions
-from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.asking import agree, answered
-from hostwright.cli.opening import open_fleet
-from hostwright.cli.verbs import changes
-from hostwright.cli.views.shared import warn
-from hostwright.common.errors import AS_DESIRED, HostError, InputError
-from hostwright.common.input.nearest import suggestion
-from hostwright.common.text import count, printable, short
 from hostwright.standard.roles.workspaces.verbs.edit import (
     ROLE,
     alone,

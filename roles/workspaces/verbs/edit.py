@@ -13,18 +13,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from hostwright.cli.verb import LEFT, Host, bind, definitions, load
+from hostwright.roles import InputError, Unquoted, parse_document, suggestion, write_whole
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from hostwright.apply.rollout.rollout import LEFT
-from hostwright.common.errors import InputError
-from hostwright.common.input.nearest import suggestion
-from hostwright.common.input.unquoted import Unquoted
-from hostwright.common.input.yamlfile import parse_document
-from hostwright.common.places import write_whole
-from hostwright.inventory import Host, bind, definitions, load
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.verbs.giventext import GivenText
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.common.errors import HostError
-from hostwright.common.quoting import sh
-from hostwright.fleet import Member
+from hostwright.cli.verb import Connections, HostKey, Member
+from hostwright.roles import HostError, sh
+
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
-from hostwright.transport.identity.keys import HostKey
 
 _TIMEOUT_S = 30.0
 

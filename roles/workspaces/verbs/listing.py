@@ -6,20 +6,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 
+from hostwright.cli.verb import (
+    ConnectionOptions,
+    Connections,
+    Member,
+    Results,
+    Selection,
+    ask,
+    ask_password,
+    console,
+    errors_json,
+    members_of,
+    on_each,
+    open_fleet,
+    print_document,
+    show_errors,
+    shown,
+)
+from hostwright.roles import HostError, one_line
 from rich.console import Group
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import Results, on_each
-from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, members_of, open_fleet
-from hostwright.cli.views.shared import errors_json, print_document, show_errors
-from hostwright.common.errors import HostError
-from hostwright.common.text import one_line
-from hostwright.fleet import Member
-from hostwright.plan.model import Facts, Probe
-from hostwright.plan.observing import ask
+from hostwright.resources import Facts, Probe
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -8,27 +8,31 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from hostwright.cli.verb import (
+    LEFT,
+    NOTHING_CHANGED,
+    ConnectionOptions,
+    Connections,
+    Member,
+    RootShell,
+    Selection,
+    ask_password,
+    console,
+    members_of,
+    open_fleet,
+    print_document,
+    warn,
+)
+from hostwright.roles import HostError, InputError, count, one_line, printable, sh, sh_file, short, suggestion
 from rich.text import Text
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED
-from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.opening import ask_password, members_of, open_fleet
-from hostwright.cli.views.shared import print_document, warn
-from hostwright.common.errors import HostError, InputError
-from hostwright.common.input.nearest import suggestion
-from hostwright.common.quoting import sh, sh_file
-from hostwright.common.text import count, one_line, printable, short
-from hostwright.fleet import Member
-from hostwright.plan.model import Facts
+from hostwright.resources import Facts
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE, Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.look import LOOK, PREFIX, WorkspaceFacts, read_look
 from hostwright.standard.roles.workspaces.verbs.edit import ROLE
 from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_lines
 from hostwright.standard.roles.workspaces.verbs.listing import show_rows
-from hostwright.transport.root.rootshell import RootShell
 
 WITH_PAGE = ("jupyter", "tensorboard")  #: the kinds with a page, whose workspaces have a token
 COMMANDS = ("ssh ", "ssh-keygen ", "http://", "https://")  #: what people copy begins with one of these

@@ -10,23 +10,29 @@ from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 
+from hostwright.cli.verb import (
+    ChangeOptions,
+    ConnectionOptions,
+    Connections,
+    Fleet,
+    Member,
+    Members,
+    Selection,
+    agree,
+    ask,
+    ask_password,
+    changes,
+    console,
+    counted,
+    members_of,
+    on_each,
+    open_fleet,
+    print_document,
+    show_errors,
+)
+from hostwright.roles import HostError, InputError, InputErrors, Secret, printable
 from rich.text import Text
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.options import ChangeOptions
-from hostwright.apply.rollout.rollout import on_each
-from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.asking import agree
-from hostwright.cli.opening import ask_password, members_of, open_fleet
-from hostwright.cli.verbs import changes
-from hostwright.cli.views.shared import print_document, show_errors
-from hostwright.common.errors import HostError, InputError, InputErrors
-from hostwright.common.secret import Secret
-from hostwright.common.text import printable
-from hostwright.fleet import Fleet, Member, Members
-from hostwright.inventory.patterns import counted
-from hostwright.plan.observing import ask
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.packages import Packages, differences, packages_script, read_packages
 from hostwright.standard.roles.workspaces.verbs.changing import show_written

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Probe
+from hostwright.failures import FailureRule, Sign
+from hostwright.roles import sh_file
+
+from hostwright.resources import Probe
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.look import Look
+    from hostwright.failures import Look
 
 #: Where root's programs are looked for, and single files that make it run or load something.
 PLACES = (
