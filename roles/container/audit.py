@@ -15,6 +15,7 @@ from hostwright.roles import (
     Wanted,
     sh_file,
 )
+
 from hostwright.standard.roles.container import DOCKER, Container
 from hostwright.standard.roles.container.engine import FIREWALL_SH
 from hostwright.standard.roles.container.section import ContainerSection

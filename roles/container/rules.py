@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hostwright.roles import Misfit, disk_is_enough
+
 from hostwright.standard.roles.container.section import ContainerSection
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hostwright.resources import Answer, Condition, Facts, PassPart, Probe, Running
 from hostwright.roles import Match, Pattern, sh_file, whole
+
+from hostwright.resources import Answer, Condition, Facts, PassPart, Probe, Running
 
 DOCKER = "docker.service"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from invoke import Collection
-
 from hostwright.cli.verb import (
     CHECK,
     GRADUAL,
@@ -12,14 +10,15 @@ from hostwright.cli.verb import (
     Given,
     verb,
 )
+from invoke import Collection
 
 
 @verb(
     *REACHED,
     CHECK,
     *GRADUAL,
-    archive="a file of `docker save`, gzipped or not, or an OCI layout as a tar archive or directory",
-    name="of its one image, instead of the one that it has there: house/tool:1.2",
+    archive="a file of `docker save`, gzipped or not",
+    name="names that it shall give, with commas; of one image, instead of those that it has there: house/tool:1.2",
     registry="send it to one host, which puts it into the registry of these hosts; the others fetch it there",
 )
 def push(given: Given, archive: str = "", name: str = "", registry: bool = False) -> int:

@@ -7,8 +7,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Sign, Tangled, wanted
-from hostwright.resources import DPKG, NoStrayFiles
 from hostwright.roles import Pattern
+
+from hostwright.resources import DPKG, NoStrayFiles
 from hostwright.standard.roles.cuda.failures.toolkits import (
     CUDNN_HEADER,
     LIBRARIES,

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hostwright.resources import Probe
 from hostwright.roles import Pattern, sh_file
+
+from hostwright.resources import Probe
 
 MOST_S = 5  #: our choice, for all start files; those of a clean Debian take 10 ms
 #: the function ``has``: the stack's libraries in a directory

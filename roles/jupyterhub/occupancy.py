@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.resources import Facts
 from hostwright.roles import Occupancy
+
+from hostwright.resources import Facts
 from hostwright.standard.roles.container.running import (
     CHILDREN,
     CONTAINERS,

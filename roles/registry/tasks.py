@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from invoke import Collection
-
 from hostwright.cli.verb import HOST, OF_ONE, Given, verb
+from invoke import Collection
 
 
 @verb(*OF_ONE, HOST.told("the host that has the registry"))

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field
-
-from hostwright.resources import HOMES
 from hostwright.roles import (
     WORK,
     ArtifactName,
@@ -22,6 +19,9 @@ from hostwright.roles import (
     WithoutNulls,
     taken,
 )
+from pydantic import Field
+
+from hostwright.resources import HOMES
 
 Layer = Literal["driver", "cuda", "cudnn"]
 

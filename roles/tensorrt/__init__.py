@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hostwright.roles import Wanted, role
+
 from hostwright.resources import (
     DPKG_LOCK,
     ArchiveUnpacked,
@@ -16,7 +18,6 @@ from hostwright.resources import (
     Part,
     Resource,
 )
-from hostwright.roles import Wanted, role
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
 
 SECOND = "two TensorRTs of one major version: a program may get parts of both"

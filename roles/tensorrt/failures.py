@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Sign
+
 from hostwright.resources import Probe
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
 

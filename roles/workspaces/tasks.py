@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from invoke import Collection
-
 from hostwright.cli.verb import CONNECTED, FORCE, HOST, LISTED, OF_ONE, READ, YES, Given, verb
+from invoke import Collection
 
 _QUIET = (HOST, *READ, *CONNECTED)  #: of verbs that print what the workspace prints
 _FORCE = FORCE.told("end the work of whoever is in the workspace")
@@ -66,6 +65,7 @@ def up(
     hostwright workspace.up gpu01 --user alice --kind jupyter --gpus 0
     """
     from hostwright.roles import InputError
+
     from hostwright.standard.roles.workspaces.verbs import changing
 
     options = {

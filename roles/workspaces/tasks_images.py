@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from invoke import Collection
-
 from hostwright.cli.verb import CHECK, DRAIN, FORCE, GRADUAL, REACHED, YES, Given, verb
+from invoke import Collection
 
 
 @verb(

@@ -1,4 +1,4 @@
-"""The files of one plan on their way to a host: one thread asks the host what it has, another one brings the rest."""
+"""Brings the files of one plan to a host: one thread asks what the host has, another one brings the rest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hostwright.stack.stack import Artifact
 
 ROOM_BYTES = 64 * 1024 * 1024  #: free space that is left to the host
-END_S = 5.0  #: our choice: how long transfers may take to end once nobody wants them
+END_S = 5.0  #: our choice: how long transfers that were stopped may take to end
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class WantedFile:
 
 @dataclass(eq=False)
 class _File:
-    """One file: where it stands. ``urgent``: somebody waits for it."""
+    """One file and its state. ``urgent``: a job waits for it."""
 
     wanted: WantedFile
     order: int
@@ -44,19 +44,19 @@ class _File:
     settled: threading.Event = field(default_factory=threading.Event)
 
     def settle(self, error: HostwrightError | None = None) -> None:
-        """It is there, or never will be."""
+        """The file is there, or ``error`` says why it will not come."""
         if not self.settled.is_set():
             self.error = error
             self.settled.set()
 
     @property
     def missing_bytes(self) -> int:
-        """How much is still to come."""
+        """How many bytes the host lacks."""
         return self.item.size - (self.found.start if self.found else 0) if self.item else 0
 
 
 class Batch:
-    """Brings files to a host until all are there or ``end``."""
+    """Brings files to a host until all are there, or until ``end``."""
 
     def __init__(self, connection: HostConnection, emit: Emit, means: DeliveryMeans, wanted: Sequence[WantedFile]):
         self._host, self._means = connection.host, means
@@ -71,7 +71,7 @@ class Batch:
             self._add(one)
 
     def begin(self) -> None:
-        """Start the work."""
+        """Start the threads."""
         asked = list(dict.fromkeys(file for file in self._files.values() if file.item))
         self._looking = bool(asked)
         if asked:
@@ -80,8 +80,8 @@ class Batch:
             self._run("files", self._bring_all)
 
     def wait(self, artifacts: Sequence[Artifact]) -> None:
-        """Wait until these files are there; what is waited for comes before what is not. Raises what went wrong with
-        the first that cannot come."""
+        """Wait until these files are there, and bring them before others. Raises the error of the first that cannot
+        come."""
         files = [self._files[artifact.name] for artifact in artifacts]
         with self._change:
             for file in files:
@@ -92,11 +92,11 @@ class Batch:
                 raise file.error
 
     def cut(self) -> None:
-        """Begin nothing more, and let what is under way end."""
+        """Begin nothing more, and stop the transfer that is under way."""
         self._lose(Stopped(self._host, STOPPED))
 
     def end(self) -> None:
-        """The same, and wait a moment for it."""
+        """As ``cut``, and wait a moment for the threads."""
         self.cut()
         for thread in self._threads:
             thread.join(END_S)
@@ -128,7 +128,7 @@ class Batch:
         thread.start()
 
     def _lose(self, error: HostwrightError) -> None:
-        """Nothing more comes: all that is not settled has this error."""
+        """Nothing more comes: give this error to every file that is not settled."""
         self._bringer.stop()
         for file in self._files.values():
             file.settle(error)
@@ -138,7 +138,7 @@ class Batch:
             self._change.notify_all()
 
     def _look(self, asked: Sequence[_File]) -> None:
-        """Ask the host what it has; what is missing is queued as soon as it is known."""
+        """Ask the host what it has; queue each missing file as soon as it is known."""
         by_item = {file.item: file for file in asked if file.item}
         self._bringer.use(
             lambda shell: look(
@@ -158,7 +158,7 @@ class Batch:
             self._bringer.seen, self._free = seen, free
 
     def _learn(self, file: _File, found: Found) -> None:
-        """The host has said what it has of a file; twice, where its connection was lost in between."""
+        """The host reported what it has of a file; a second time if its connection was lost in between."""
         with self._change:
             if file.found is not None:
                 return
@@ -177,14 +177,14 @@ class Batch:
                 with guarded(self._host):
                     self._bring(file)
             except (Stopped, Unreachable):
-                raise  # for all files, not only for this one
+                raise  # it concerns all files
             except HostwrightError as error:
                 file.settle(error)
             else:
                 file.settle()
 
     def _next(self) -> _File | None:
-        """The file that is brought next; ``None`` when there will be none."""
+        """The file to bring next; ``None`` at the end."""
         with self._change:
             self._change.wait_for(lambda: self._queue or not self._looking)
             if not self._queue:
@@ -206,6 +206,6 @@ class Batch:
 
 
 def _no_room(host: str, cache: str, wanted: int, files: int, free: int) -> HostError:
-    """The error for a host whose disk is too small for what is still to come."""
+    """The error for a host whose disk is too small for the missing files."""
     of = count(files, "file")
     return HostError(host, f"{cache} needs {shown_bytes(wanted)} for {of}, and {shown_bytes(free)} are free: make room")

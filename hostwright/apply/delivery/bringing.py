@@ -1,6 +1,6 @@
-"""One file to one host, by whichever way works: from another host, from this machine, over SSH, or from its vendor.
+"""Brings one file to one host: from another host or this machine by HTTP, over SSH, or from its vendor.
 
-What has arrived stays on the host as a part, and the next source continues it. A file is right by its sum alone.
+A part that has arrived stays on the host, and the next source continues it. Only its sum decides that a file is right.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from hostwright.stack.stack import Artifact
     from hostwright.transport.root.rootshell import RootShell
 
-SMALL_BYTES = 1_000_000  #: our choice: a smaller file is pushed before another source is found
+SMALL_BYTES = 1_000_000  #: our choice: a smaller file is pushed, which is quicker than to choose a source
 SERVED_TRIES = 3  #: how often a host fetches from this machine before the file is pushed
-WRONG_TRIES = 3  #: how often a file may arrive with another sum from this machine alone
+WRONG_TRIES = 3  #: how often a file may arrive with another sum if only this machine sent it
 FETCH_TIMEOUT_S = 2 * 3600.0  #: from a vendor: a 2.5 GB file at 3 Mbit/s
 STOPPED = "stopped before all of its files had arrived"
-_UNTRIED = ("perl", "gone")  #: words that say nothing of whether a source could be reached
-TOLD = 20  #: how often a transfer tells how far it is, at most
+_UNTRIED = ("perl", "gone")  #: reasons of a failure that do not show whether the source could be reached
+TOLD = 20  #: how often a transfer reports its progress, at most
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class Bringer:
     connection: HostConnection
     emit: Emit
     means: DeliveryMeans
-    seen: str = ""  #: the address from which the host sees our connection come, as it says
+    seen: str = ""  #: the address of our connection's origin, as the host reports it
     stopped: threading.Event = field(default_factory=threading.Event)
     _input: HeldInput | None = None
     _ticket: Ticket | None = None
@@ -76,7 +76,7 @@ class Bringer:
         return self.connection.host
 
     def stop(self) -> None:
-        """End what is under way, and begin nothing more."""
+        """Stop the transfer that is under way, and begin nothing more."""
         self.stopped.set()
         held, ticket, handout = self._input, self._ticket, self.means.handout
         if held:
@@ -101,10 +101,10 @@ class Bringer:
             transfer.from_sources()
         else:
             transfer.over_ssh()
-        transfer.tell_end()
+        transfer.report_end()
 
     def use(self, work: Callable[[RootShell], T]) -> T:
-        """``HostConnection.use``, which ends with ``Stopped`` and opens no connection more once all is stopped."""
+        """``HostConnection.use``, which raises ``Stopped`` and opens no further connection after ``stop``."""
 
         def unless_stopped(shell: RootShell) -> T:
             self.check()
@@ -117,24 +117,24 @@ class Bringer:
         return self.connection.use(unless_stopped, steady=True)
 
     def check(self, error: Exception | None = None) -> None:
-        """Raise ``Stopped`` where nothing more shall be done."""
+        """Raise ``Stopped`` after ``stop``."""
         if self.stopped.is_set():
             raise Stopped(self.host, STOPPED) from error
 
 
 class _Transfer:
-    """One file on its way to one host, from however many sources."""
+    """The transfer of one file to one host, from one or more sources."""
 
     def __init__(self, bringer: Bringer, found: Found, role: str):
         self._bringer, self._item, self._role = bringer, found.item, role
         self._at, self._began_s = found.start, time.monotonic()
-        self._sent: dict[str, int] = {}  #: bytes that came from each source
-        self._parts: list[str] = []  #: the peers that gave what the part is made of
-        self._told, self._wrong = -1, 0
+        self._sent: dict[str, int] = {}  #: bytes by source
+        self._parts: list[str] = []  #: the peers that sent some of the part
+        self._shown_step, self._wrong = -1, 0
         self._cache = bringer.means.cache
 
     def from_sources(self) -> None:
-        """From whomever the handout says, until the file is there."""
+        """Fetch it from the sources that the handout names, until it is there."""
         there = False
         while not there:
             try:
@@ -143,7 +143,7 @@ class _Transfer:
                 self._handout.tidy()
 
     def over_ssh(self) -> None:
-        """Send it over the SSH connection; what a lost one brought is continued over the next."""
+        """Send it over the SSH connection; after a lost connection, continue where it ended."""
         before, found = self._at, [Found(self._item, there=False, start=self._at)]
 
         def send(shell: RootShell) -> None:
@@ -154,10 +154,10 @@ class _Transfer:
                 push(shell, one, progress=self._progress(events.OVER_SSH), cache=self._cache)
 
         self._bringer.use(send)
-        self._note(events.OVER_SSH, before, self._item.size)
+        self._count(events.OVER_SSH, before, self._item.size)
 
-    def tell_end(self) -> None:
-        """Tell that it is there, where it came from, and how long that took."""
+    def report_end(self) -> None:
+        """Report that the file is there, where it came from, and how long that took."""
         took_s = round(time.monotonic() - self._began_s, 3)
         self._emit(next(reversed(self._sent), ""), self._item.size, dict(self._sent), took_s)
 
@@ -182,7 +182,7 @@ class _Transfer:
         return ticket
 
     def _from_one(self, ticket: Ticket) -> bool:
-        """Take the file from the source of a ticket, as far as that goes; whether it is there."""
+        """Fetch from the source of a ticket, as far as possible; whether the file is there."""
         try:
             if ticket.source == CONTROLLER:
                 self._from_here()
@@ -201,15 +201,15 @@ class _Transfer:
     def _blame(self, ticket: Ticket, pulled: Pulled) -> None:
         handout = self._handout
         if pulled.verdict != "wrong" and handout.peer_grant(str(ticket.source)) is None:
-            handout.sources.ended(ticket)  # it serves no longer, which is no fault
+            handout.sources.ended(ticket)  # it serves no longer, which is not a fault
             return
         handout.sources.failed(ticket, connect=pulled.word == "connect")
         if pulled.verdict == "wrong":
             self._begin_anew(pulled)
 
     def _begin_anew(self, pulled: Pulled) -> None:
-        """The file has another sum, and the host has removed it. It is this machine's or the host's fault only where no
-        other host gave a part of it."""
+        """The file has another sum, and the host has removed it. Only if no other host sent a part of it, it is this
+        machine's or the host's fault."""
         self._handout.sources.blame(self._bringer.host, self._parts)
         self._wrong += not self._parts
         self._parts, self._at = [], 0
@@ -225,7 +225,7 @@ class _Transfer:
         return pulled
 
     def _from_here(self) -> None:
-        """From this machine: by HTTP where the host can reach it, else over SSH."""
+        """Fetch it from this machine: by HTTP if the host can reach it, else over SSH."""
         for _ in range(SERVED_TRIES):
             pulled = self._bringer.use(self._served)
             if pulled.verdict == "done":
@@ -249,12 +249,12 @@ class _Transfer:
         return pulled
 
     def _pull(self, shell: RootShell, grant: Grant | None, source: str) -> Pulled:
-        """Let the host fetch it; what came is noted, and told where it was not all."""
+        """Let the host fetch it; count the bytes, and report it if they are not all."""
         bringer, before = self._bringer, self._at
         if grant is None:
             return Pulled("failed", "gone", done_bytes=before)
         held = bringer._input = HeldInput(grant.token)
-        self._told = -1
+        self._shown_step = -1
         try:
             bringer.check()
             progress = self._progress(source)
@@ -262,17 +262,17 @@ class _Transfer:
         finally:
             bringer._input = None
         self._at = max(before, pulled.done_bytes)
-        self._note(source, before, self._at)
+        self._count(source, before, self._at)
         if pulled.verdict == "called off":
             sentence = f"the program that fetches {self._item.file} was ended on it"
             raise Unreachable(bringer.host, sentence, passing=True)
         if pulled.word == "perl":
             self._handout.sources.alone(bringer.host)
         if pulled.verdict != "done":
-            self._tell(source, pulled)
+            self._report_failure(source, pulled)
         return pulled
 
-    def _tell(self, source: str, pulled: Pulled) -> None:
+    def _report_failure(self, source: str, pulled: Pulled) -> None:
         why = pulled.why or pulled.word if pulled.verdict == "failed" else "the file had another sum"
         place = "this machine" if source == events.FROM_HERE else source.removeprefix(events.PEER)
         text = f"{self._role}: {self._item.file} did not come from {place} ({why}); it comes from elsewhere"
@@ -282,8 +282,8 @@ class _Transfer:
         def tell(done: int) -> None:
             self._bringer.check()
             step = done * TOLD // max(self._item.size, 1)
-            if step != self._told and done < self._item.size:
-                self._told = step
+            if step != self._shown_step and done < self._item.size:
+                self._shown_step = step
                 self._emit(source, done)
 
         return tell
@@ -292,6 +292,6 @@ class _Transfer:
         host, item = self._bringer.host, self._item
         self._bringer.emit(events.Delivering(host, self._role, item.file, done, item.size, source, sent or {}, seconds))
 
-    def _note(self, source: str, before: int, after: int) -> None:
+    def _count(self, source: str, before: int, after: int) -> None:
         if after > before:
             self._sent[source] = self._sent.pop(source, 0) + after - before

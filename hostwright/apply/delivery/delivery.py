@@ -1,6 +1,6 @@
-"""The files of one host's plan: brought beside the jobs of its roles, each of which waits for its own.
+"""Delivers the files of one host's plan beside the jobs of its roles; each job waits for its own files.
 
-A host is asked once what it has; what is missing comes one file after the other, in the order of need.
+The host reports once what it has; missing files come one after the other, in the order of need.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[WantedFile, ...]:
-    """The files of a plan in the order in which they will be needed, each once, for the first role that needs it.
+    """The files of a plan in the order of need, each once, for the first role that needs it.
 
-    ``first`` are the roles with steps, the one first for whose files the host must not wait; what is only known later
-    comes after them. Small files hold up nothing, and come first of all.
+    ``first`` are the roles with steps, the most urgent one first; the files of other roles come after theirs. Small
+    files delay nothing, and come first of all.
     """
     place = {name: number for number, name in enumerate(first)}
     wanted: dict[str, WantedFile] = {}
@@ -34,7 +34,7 @@ def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[Wante
 
 
 class Delivery:
-    """Brings files to one host, for as long as a run works on it. Callable from any thread."""
+    """Brings files to one host while a run works on it. Callable from any thread."""
 
     def __init__(self, connection: HostConnection, emit: Emit, means: DeliveryMeans, stack: Stack | None = None):
         self._connection, self._emit, self._means = connection, emit, means
@@ -46,13 +46,13 @@ class Delivery:
             handout.enter(connection.host, connection, [host_path(one, means.cache) for one in served], self.stop)
 
     def check(self, artifacts: Iterable[Artifact]) -> None:
-        """Raise ``ArtifactError`` where a file that the host will need is not on this machine."""
+        """Raise ``ArtifactError`` if a file that the host will need is not on this machine."""
         for artifact in artifacts:
             if not self._means.settings.fetches(artifact):
                 self._means.locate(artifact)
 
     def start(self, wanted: Sequence[WantedFile]) -> None:
-        """Begin to bring these files, in this order; what was begun before and has not ended is not brought."""
+        """Begin to bring these files, in this order, in place of those that were begun before."""
         self.halt()
         if self._means.handout:
             self._means.handout.resume(self._connection.host)
@@ -69,27 +69,27 @@ class Delivery:
             self._batch.wait(artifacts)
 
     def halt(self) -> None:
-        """Bring nothing more for now: the host is about to go down, or another plan comes."""
+        """Stop bringing files until the next ``start``."""
         batch, self._batch = self._batch, None
         if batch:
             batch.end()
 
     def pause(self) -> None:
-        """The host is about to go down: bring it nothing, and send nobody to it."""
+        """The host is about to go down: bring nothing to it, and send no other host to it."""
         self.halt()
         if self._means.handout:
             self._means.handout.pause(self._connection.host)
 
     def stop(self) -> None:
-        """Bring nothing any more; who waits is told."""
+        """Bring nothing any more, and wake who waits."""
         self._over = True
         batch = self._batch
         if batch:
             batch.cut()
 
     def close(self) -> bool:
-        """The run on the host is over. Whether its connection is still needed, and closed by the handout: others fetch
-        from the host, where a program serves that ends with it."""
+        """The run on the host is over. Whether the handout keeps its connection, and closes it later: the server from
+        which others fetch ends with it."""
         self._over = True
         self.halt()
         handout = self._means.handout

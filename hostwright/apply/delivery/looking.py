@@ -1,4 +1,4 @@
-"""What a host has of the files that it needs, and the files themselves as they are on this machine."""
+"""Asks a host what it has of the files that it needs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 PROBE_TIMEOUT_S = 60.0
 SLOWEST_DISK_BYTES_PER_S = 20e6  #: our estimate of a worn-out disk
-LINE_BYTES = 150  #: of its answer; a longer one is not ours
-_SEEN = "printf 'via %s\\n' \"${SSH_CONNECTION-}\""  #: where the login user's connection comes from, as sshd says
+LINE_BYTES = 150  #: of its answer; a longer line is not from our script
+_SEEN = "printf 'via %s\\n' \"${SSH_CONNECTION-}\""  #: the origin of the login user's connection, from sshd
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """One file to be delivered: the artifact, and what stands for it on this machine."""
+    """A file to deliver: the artifact, and its file on this machine."""
 
     artifact: AnyArtifact
     path: Path
@@ -49,13 +49,13 @@ class StoredFile:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What makes it the same file on a host: checksum and name."""
+        """Checksum and name: two files with the same key are one file on a host."""
         return self.sha256, self.file
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the host has of one file: all of it, or how many bytes."""
+    """What the host has of one file: all of it, or its first ``start`` bytes."""
 
     item: StoredFile
     there: bool
@@ -63,8 +63,8 @@ class Found:
 
 
 def missing_script(files: Sequence[tuple[str, str]], cache: str = CACHE) -> str:
-    """A root program that says what is free, and of each (sha256, file name) whether it is there or how long its part
-    is. It removes a file that does not have its sum."""
+    """A root program that prints the free space, and for each (sha256, file name) whether the file is there or how
+    long its part is. It removes a file that does not have its sum."""
     return sh_file(__file__, "missing.sh", cache=cache, files=tuple(f"{sha256}/{name}" for sha256, name in files))
 
 
@@ -76,11 +76,11 @@ def look(
     found: Callable[[Found], None],
     cache: str = CACHE,
 ) -> None:
-    """Tell what the host has of each file, each as soon as that is known: one exec.
+    """Ask the host what it has of each file, in one exec.
 
-    ``begun`` is called first, with the address from which the host sees this connection come (empty: it does not say),
-    and the bytes that are free there; ``found`` first for those that are missing, and for the others when they have
-    been read. Raises ``HostError``, and ``ProtocolError`` for an answer that is none.
+    ``begun`` is called first, with the address of this connection's origin as the host reports it (empty: it does not)
+    and the free bytes; then ``found`` for each missing file, and for the others when the host has read them. Raises
+    ``HostError``, and ``ProtocolError`` for an answer that cannot be parsed.
     """
     reader = _Reader(shell.host, items, begun, found, cache)
     output = shell.attempt(
@@ -144,7 +144,7 @@ class _Reader:
                 raise self._failure()
 
     def _next(self, text: str) -> StoredFile:
-        """The file of that number, which was not spoken of before."""
+        """The file of that number, which must not have been reported before."""
         index = whole(text)
         if index not in self._left:
             raise self._failure()

@@ -1,7 +1,7 @@
-"""A file of the stack that the host fetches by HTTP: from this machine, or from another host of the run.
+"""Lets a host fetch a file of the stack by HTTP: from this machine, or from another host of the run.
 
-Which of them gives it, and by which token, comes over SSH, and so does the sum that the file must have: whoever stands
-in between can read a vendor's public file, and spoil it, which is found out.
+The host gets the address, the token and the file's sum over SSH. A machine in between can read a vendor's public file,
+and change it, which the sum detects.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _IDLE_S = 40.0  #: a host prints a line every 5 s at least, while it fetches and while it reads what it has
 _CAP_BYTES = 1 << 20  #: of its output: a line each second for twelve hours
 _LINE_BYTES = 300
-_OWN_TROUBLE = ("disk", "full", "locked")  #: words that say that the host itself is to blame
+_OWN_TROUBLE = ("disk", "full", "locked")  #: reasons that are the host's own fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class HeldInput:
 class Pulled:
     """How a transfer ended: ``done``, ``wrong`` (its sum), ``failed`` (a ``word``, and ``why``) or ``called off``.
 
-    ``done_bytes`` is what the host has of the file afterwards, as it says itself.
+    ``done_bytes`` is how much the host reports to have of the file afterwards.
     """
 
     verdict: str
@@ -113,9 +113,10 @@ def pull(
     progress: Callable[[int], None],
     cache: str = CACHE,
 ) -> Pulled:
-    """Let the host fetch a file. ``lifeline`` begins with the token; its end calls it off. ``start`` is what it has.
+    """Let the host fetch a file of which it has ``start`` bytes. ``lifeline`` begins with the token; its end stops the
+    transfer.
 
-    Raises ``HostError`` where the host itself is the trouble (it cannot write, its disk is full), ``ProtocolError``,
+    Raises ``HostError`` if the host itself is the cause (it cannot write, its disk is full), ``ProtocolError``,
     ``Unreachable`` (look again), and what ``progress`` raises.
     """
     reader = _Reader(shell.host, item, start, progress)
@@ -136,7 +137,7 @@ def pull(
 
 
 class _Reader:
-    """Reads what the program on the host prints; only numbers that can be are believed."""
+    """Reads the output of the program on the host; numbers beyond the file's size are cut to it."""
 
     def __init__(self, host: str, item: StoredFile, start: int, progress: Callable[[int], None]):
         self._host, self._item, self._progress = host, item, progress

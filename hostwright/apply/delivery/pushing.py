@@ -1,8 +1,8 @@
-"""Files of the stack sent to a host over the SSH connection: whole and right, or not there at all.
+"""Sends files of the stack to a host over the SSH connection.
 
-A file lies under its sha256, and gets its final name only once the host itself has found that sum. A transfer that
-broke off is continued where it ended. Each byte is written at its own place, so that what is left of a broken
-connection, and still writes there, writes nothing but the same bytes once more.
+A file is stored under its sha256, and gets its final name only after the host itself has computed that sum. A transfer
+that broke off is continued where it ended. Each byte is written at its own offset, so that a program of a broken
+connection that still writes there writes the same bytes once more.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
 _IDLE_S = 60.0  #: a host that reads or syncs a big file prints ``alive`` every 5 s (``_RECEIVE``)
-SLOWEST_BYTES_PER_S = 256 * 1024  #: 2 Mbit/s: nobody waits for gigabytes at less
-_NOTIFY_BYTES = 4 * 1024 * 1024  #: how often a transfer tells how far it is
+SLOWEST_BYTES_PER_S = 256 * 1024  #: 2 Mbit/s: at less, gigabytes take too long
+_NOTIFY_BYTES = 4 * 1024 * 1024  #: how often a transfer reports its progress
 _READ_BYTES = 1024 * 1024
 
 Progress = Callable[[int], None]  #: called with the bytes that are there
@@ -48,7 +48,7 @@ _RECEIVE = "; ".join(
 
 
 def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CACHE) -> None:
-    """Send one file that the host does not have; what arrives damaged is sent once more from its beginning.
+    """Send one file that the host does not have; if it arrives damaged, send it once more from its beginning.
 
     ``progress`` is called with the bytes that are there. Raises ``HostError`` (cannot write, arrived damaged twice),
     ``BecomeError``, ``Unreachable`` (look again, and go on where this one ended), ``ArtifactError`` for a file that is
@@ -67,14 +67,14 @@ def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CAC
 
 
 def damaged(host: str, item: StoredFile, how: str) -> ArtifactError | HostError:
-    """The error for a file that does not arrive as it should: this machine's fault, or the host's."""
+    """The error for a file that arrives damaged: this machine's fault, or the host's."""
     if sha256_of(item.path) != item.sha256:
         return ArtifactError(f"{item.path} is damaged on this machine: run invoke mirror again")
     return HostError(host, f"{item.file} {how}: suspect the host's memory, its disk or the network")
 
 
 def _stream(shell: RootShell, item: StoredFile, start: int, progress: Progress, cache: str) -> list[str]:
-    """Send a file from ``start`` on; the receiver's last words: ``done``, ``short N`` or ``wrong SUM``."""
+    """Send a file from ``start`` on; the last line of the receiver: ``done``, ``short N`` or ``wrong SUM``."""
     about = (cache, item.sha256, item.file, item.size, start)
     timeout_s = PROBE_TIMEOUT_S + 2 * item.size / SLOWEST_BYTES_PER_S
     with closing(_Source(item, start, progress)) as source:
@@ -87,19 +87,19 @@ def _stream(shell: RootShell, item: StoredFile, start: int, progress: Progress, 
 
 
 class _Source:
-    """What the receiver reads: the file from some place on."""
+    """The input of the receiver: the file from an offset on."""
 
     def __init__(self, item: StoredFile, start: int, progress: Progress):
         self._file = item.path.open("rb", buffering=_READ_BYTES)
         self._file.seek(start)
         self._done = start
-        self._told = -_NOTIFY_BYTES
+        self._shown_bytes = -_NOTIFY_BYTES
         self._progress = progress
 
     def read(self, size: int, /) -> bytes:
         """See ``transport.Readable``."""
-        if self._done - self._told >= _NOTIFY_BYTES:
-            self._told = self._done
+        if self._done - self._shown_bytes >= _NOTIFY_BYTES:
+            self._shown_bytes = self._done
             self._progress(self._done)
         data = self._file.read(size)
         self._done += len(data)

@@ -19,7 +19,10 @@ from hostwright.transport.root.rootshell import RootShell
 
 CLEAN_TIMEOUT_S = 300.0  #: our choice
 
-_FOLDERS = (jobs.JOBS_DIR, *jobs.WORK_DIRS, originals.ORIGIN, RECORDS, hostcache.CACHE, f"{locks.STATE_DIR}/releases")
+_FOLDERS = (
+    jobs.JOBS_DIR, *jobs.WORK_DIRS, originals.ORIGIN, RECORDS, hostcache.CACHE,
+    f"{locks.STATE_DIR}/releases", f"{locks.STATE_DIR}/images",
+)  # fmt: skip
 #: Directories that go when nothing is left in them.
 _PLACES = (
     locks.STATE_DIR,

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Hardware, NoRoom, Sign, Unread
-from hostwright.resources import CACHE, Probe
 from hostwright.roles import sh, sh_file, shown_bytes
+
+from hostwright.resources import CACHE, Probe
 
 if TYPE_CHECKING:
     from hostwright.failures import Look

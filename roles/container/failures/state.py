@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hostwright.failures import Unread
-from hostwright.resources import JsonMerged, Probe
 from hostwright.roles import Pattern
+
+from hostwright.resources import JsonMerged, Probe
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES
 
 if TYPE_CHECKING:

@@ -1,87 +1,124 @@
-"""The images of an archive are in a host's Docker: the state that ``images.push`` brings hosts to."""
+"""The images of an archive are in a host's Docker: the state that ``images.push`` brings hosts to.
+
+An archive is not read here. Docker on the host loads it and reports what it loaded, and the host records that.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
-from hostwright.resources import ABSENT, Change, Facts, Planned, Probe, Refusal, Resource, Step, few, host_path
-from hostwright.roles import Artifact, sh, sh_file, shown_bytes
-from hostwright.standard.roles.container.images.archives.contents import Contents
-from hostwright.standard.roles.container.images.archives.parts import ArchivedImage
-from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
+from hostwright.roles import Artifact, InputError, Pattern, sh, sh_file, shown_bytes
+
+from hostwright.resources import (
+    ABSENT,
+    Change,
+    Facts,
+    Planned,
+    Probe,
+    Refusal,
+    Resource,
+    Step,
+    few,
+    host_path,
+    sha256_of,
+)
+from hostwright.standard.roles.container.images.look import CONTAINERD, LOADS, LOOK, read_look
+from hostwright.standard.roles.container.images.reference import is_tagged
 
 LOAD_TIMEOUT_S = 2 * 3600.0  #: 20 GB on a worn-out disk
 UNKNOWN = "unknown"
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
+_ID = Pattern("sha256:[0-9a-f]{64}")
+_OF_UNPACKING = 2  #: Docker unpacks the archive, then its layers: both take at least the archive's size
 
 
-def artifact_of(contents: Contents) -> Artifact:
-    """The archive as a file that hosts get: under its checksum, and under a name that says what it is."""
-    tag, archive = contents.images[0].tags[0], contents.archive
-    file = f"image-{_NO_FILE_NAME.sub('-', tag)[:100]}.tar"
-    return Artifact(name="image-archive", file=file, sha256=archive.sha256, size=archive.size)
+@dataclass(frozen=True, slots=True)
+class LoadedImage:
+    """An image that Docker loaded: its ID (``sha256:…``) and a name."""
+
+    id: str
+    name: str
+
+
+def artifact_of(path: Path) -> Artifact:
+    """An archive as a file that hosts get. Raises ``InputError`` if it is not a file that can be read."""
+    if path.is_dir():
+        raise InputError(
+            "is a directory, and Docker loads files; write an OCI layout as one with "
+            "`skopeo copy oci:DIRECTORY docker-archive:FILE:NAME:TAG`",
+            str(path),
+        )
+    try:
+        sha256, size = sha256_of(path), path.stat().st_size
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", str(path)) from error
+    file = f"image-{_NO_FILE_NAME.sub('-', path.name)[:100]}"
+    return Artifact(name="image-archive", file=file, sha256=sha256, size=size)
 
 
 @dataclass(frozen=True, slots=True)
 class ImagesLoaded(Resource):
-    """Docker has these images under their names, from an archive that a host gets only where one is missing."""
+    """Docker loaded an archive, and its names lead to the images of the archive.
+
+    ``archive`` is how operators call it. ``names`` are the names that it shall give; without any, a single name that
+    leads to no other image.
+    """
 
     artifact: Artifact
-    images: tuple[ArchivedImage, ...]
-    unpacked: int  #: bytes that the images take at least
-    packed: bool
-    end: int
-    manifest: str
+    archive: str
+    names: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, contents: Contents) -> ImagesLoaded:
-        """The state that an archive's images are there."""
-        archive = contents.archive
-        artifact = artifact_of(contents)
-        return cls(artifact, contents.images, contents.unpacked, archive.packed, archive.end, contents.manifest)
+    @property
+    def _record(self) -> str:
+        return f"{LOADS}/{self.artifact.sha256}"
+
+    @property
+    def _recorded(self) -> Probe:
+        """Lines ``ID NAME``: what Docker loaded from the archive."""
+        return Probe(sh("cat -- %s 2>/dev/null || :", self._record), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK,)
+        return (LOOK, self._recorded)
+
+    def images(self, facts: Facts) -> tuple[LoadedImage, ...]:
+        """The images of the archive; empty if the host has not loaded it, or if one of its names leads elsewhere."""
+        look = read_look(facts)
+        rows = [line.split(" ") for line in facts[self._recorded].text.splitlines()]
+        found = tuple(LoadedImage(*row) for row in rows if len(row) == 2 and look.tags.get(row[1]) == row[0])
+        whole = len(found) == len(rows) and all(_ID.fullmatch(image.id) and is_tagged(image.name) for image in found)
+        as_named = not self.names or {image.name for image in found} == {*self.names}
+        return found if whole and as_named and self.artifact.sha256 not in look.cut else ()
 
     def plan(self, facts: Facts) -> Planned | None:
         look = read_look(facts)
-        names = [(image.id, tag) for image in self.images for tag in image.tags]
-        what, want = f"image {few([tag for _, tag in names])}", few([image.id[7:19] for image in self.images])
+        what = f"image {few([*self.names])}" if self.names else f"images of {self.archive}"
+        of = f"{self.archive}, {shown_bytes(self.artifact.size or 0)}, sha256:{(self.artifact.sha256 or '')[:12]}"
+        want = f"loaded from {of}; the host's Docker reports the images"
         if trouble := look.trouble or (CONTAINERD if look.store else ""):
             return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}: no image can be brought to it")
-        missing = [(id_, tag) for id_, tag in names if look.tags.get(tag) != id_]
-        if not missing:
+        if self.images(facts):
             return None
-        have = few([look.tags[tag][7:19] if tag in look.tags else ABSENT for _, tag in missing])
-        moved = tuple(
-            f"the name {tag} leads to the image {look.tags[tag][7:19]} now, which keeps its containers and loses it"
-            for _, tag in missing
-            if tag in look.tags
-        )
-        if {id_ for id_, _ in missing} <= {image.id for image in look.images}:
-            script = "\n".join(sh("docker tag %s %s", id_, tag) for id_, tag in missing)
-            return Change(what, have, want, (Step(script),), warnings=moved)
-        needed = self.unpacked + self.end  # Docker unpacks the archive there first
+        have = few([look.tags[name][7:19] if name in look.tags else ABSENT for name in self.names]) or ABSENT
+        needed = _OF_UNPACKING * (self.artifact.size or 0)
         if needed > look.free:
             sentence = (
-                f"`docker load` takes {shown_bytes(needed)}, and "
+                f"`docker load` takes at least {shown_bytes(needed)}, and "
                 f"{shown_bytes(look.free)} are free where Docker keeps images: make room (`docker image prune`)"
             )
             return Refusal(what, have, want, "images-room", sentence)
-        step = Step(self._load(names), timeout_s=LOAD_TIMEOUT_S)
-        return Change(what, have, want, (step,), artifacts=(self.artifact.name,), warnings=moved)
-
-    def _load(self, names: list[tuple[str, str]]) -> str:
-        return sh_file(
-            __file__,
-            "sh/load.sh",
-            archive=host_path(self.artifact),
-            packed="yes" if self.packed else "",
-            end=self.end,
-            manifest=self.manifest,
-            images=tuple(f"{id_} {tag}" for id_, tag in names),
+        moved = tuple(
+            f"the name {name} leads to the image {look.tags[name][7:19]} now; if the archive has another, that image "
+            "keeps its containers and loses the name"
+            for name in self.names
+            if name in look.tags
         )
+        script = sh_file(
+            __file__, "sh/load.sh", archive=host_path(self.artifact), record=self._record, names=self.names
+        )
+        step = Step(script, timeout_s=LOAD_TIMEOUT_S)
+        return Change(what, have, want, (step,), artifacts=(self.artifact.name,), warnings=moved)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()  # an image is somebody's work, and `docker image prune` knows which nobody uses

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated
 
+from hostwright.roles import json_object, sh_file, whole
 from pydantic import Field, TypeAdapter, ValidationError
 
 from hostwright.resources import Facts, Probe
-from hostwright.roles import json_object, sh_file, whole
 
 _IMAGE = {"id": ".Id", "created": ".Created", "size": ".Size", "tags": ".RepoTags", "digests": ".RepoDigests"}
 _CONTAINER = {"name": ".Name", "image": ".Image", "state": ".State.Status", "created": ".Created"}
@@ -20,8 +20,11 @@ def _format(word: str, fields: dict[str, str]) -> str:
     return f"{word} {{" + ",".join(f'"{name}":{{{{json {place}}}}}' for name, place in fields.items()) + "}"
 
 
+LOADS = "/var/lib/hostwright/images"  #: on a host: what archives gave its Docker, each under its checksum
 LOOK = Probe(
-    sh_file(__file__, "sh/look.sh", image=_format("image", _IMAGE), container=_format("container", _CONTAINER)),
+    sh_file(
+        __file__, "sh/look.sh", image=_format("image", _IMAGE), container=_format("container", _CONTAINER), loads=LOADS
+    ),
     root=True,
     cap_bytes=1024 * 1024,  # 1,000 images and as many containers
 )
@@ -66,6 +69,7 @@ class ImageFacts:
     trouble: str = ""
     store: str = ""  #: where images have other IDs than in archives: whose they are
     tags: dict[str, str] = field(default_factory=dict)  #: each name with the ID that it leads to
+    cut: tuple[str, ...] = ()  #: checksums of archives whose load was killed before its names were judged
 
 
 _HOST_IMAGE, _HOST_CONTAINER = TypeAdapter(HostImage), TypeAdapter(HostContainer)
@@ -96,4 +100,5 @@ def read_look(facts: Facts) -> ImageFacts:
     if free is None:
         return ImageFacts(trouble=UNCLEAR)
     tags = {tag: image.id for image in images for tag in image.tags or ()}
-    return ImageFacts(images, containers, free * 1024, "", words.get("store", ""), tags)
+    cut = tuple(rest for word, rest in lines if word == "cut")
+    return ImageFacts(images, containers, free * 1024, "", words.get("store", ""), tags, cut)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from hostwright.cli.verb import (
@@ -23,15 +25,14 @@ from hostwright.cli.verb import (
     open_fleet,
     warn,
 )
-from hostwright.resources import Resource
-from hostwright.roles import AS_DESIRED, DIFFERS, HostError, InputError, expanded, sh
-from hostwright.standard.roles.container.images.archives.contents import read_contents
-from hostwright.standard.roles.container.images.archives.directories import archive_of
-from hostwright.standard.roles.container.images.archives.names import NoArchive
-from hostwright.standard.roles.container.images.archives.parts import familiar
-from hostwright.standard.roles.container.images.loaded import ImagesLoaded
+from hostwright.roles import AS_DESIRED, DIFFERS, HostError, InputError, Secret, expanded, sh
+
+from hostwright.resources import Facts, Probe, Resource
+from hostwright.standard.roles.container.images.loaded import ImagesLoaded, artifact_of
+from hostwright.standard.roles.container.images.look import read_look
+from hostwright.standard.roles.container.images.reference import familiar
 from hostwright.standard.roles.container.images.registry import registry_at, serves_images
-from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed, PushedImage
+from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed
 
 ROLE = "container"
 VERB = "images.push"
@@ -45,33 +46,37 @@ class _Push:
     members: Members
     connection: ConnectionOptions
     change: ChangeOptions
-    archive: Path  #: the file that hosts get
-    given: str  #: as it was named
+    archive: Path
     loaded: ImagesLoaded
     check: bool
     again: str  #: its options, as they are typed
     as_json: bool
 
-    def reach(self, members: Members, *states: Resource, at: str = "") -> int:
-        """Bring hosts to these states; the exit status."""
-        names = {"registry": at} if at else {}
+    def reach(self, members: Members, state: Resource, at: str = "") -> int:
+        """Bring hosts to this state; the exit status."""
+        artifact, names = self.loaded.artifact, self.loaded.names
         return changes.reach(
             VERB,
-            OnlyStates(ROLE, states, {self.loaded.artifact.name: self.loaded.artifact}),
+            OnlyStates(ROLE, (state,), {artifact.name: artifact}),
             self.fleet,
             members,
             connection=self.connection,
             change=self.change,
-            files={self.loaded.artifact.name: self.archive},
-            options={
-                "archive": self.given,
-                "images": [tag for i in self.loaded.images for tag in i.tags],
-                **names,
-            },
+            files={artifact.name: self.archive},
+            options={"archive": str(self.archive), "images": list(names), **({"registry": at} if at else {})},
             check=self.check,
             again=self.again,
             as_json=self.as_json,
         )
+
+    def facts(self, member: Member, probes: tuple[Probe, ...]) -> Facts:
+        """The answers of a host."""
+        with Connections(self._password).connect(member) as shell:
+            return ask(shell, probes)
+
+    @cached_property
+    def _password(self) -> Secret | None:
+        return ask_password(self.connection)
 
 
 def push(
@@ -85,22 +90,27 @@ def push(
     check: bool = False,
     as_json: bool = False,
 ) -> int:
-    """``images.push``. The archive is read whole before any host is asked."""
+    """``images.push``. ``name`` has the names that the archive shall give, with commas."""
     if not archive:
         raise InputError("name the archive: --archive FILE, from `docker save -o FILE NAME:TAG`", "--archive")
-    try:
-        name = name and familiar(name)
-    except NoArchive as error:
-        raise InputError(str(error), "--name") from error
+    names = tuple(dict.fromkeys(map(_name, name.split(",")))) if name else ()
     fleet = open_fleet(selection, connection)
     members = members_of(fleet, selection)
     at = registry_of(members) if registry else ""
     path = expanded(archive)
-    with archive_of(path) as file:
-        loaded = ImagesLoaded.of(read_contents(file, name=name, shown=path))
-        again = sh(" --archive %s", archive) + (sh(" --name %s", name) if name else "") + " --registry" * registry
-        one = _Push(fleet, members, connection, change, file, str(path), loaded, check, again, as_json)
-        return _through(one, at) if at else one.reach(members, loaded)
+    loaded = ImagesLoaded(artifact_of(path), path.name, names)
+    again = (
+        sh(" --archive %s", archive) + (sh(" --name %s", ",".join(names)) if names else "") + " --registry" * registry
+    )
+    one = _Push(fleet, members, connection, change, path, loaded, check, again, as_json)
+    return _through(one, at) if at else one.reach(members, loaded)
+
+
+def _name(text: str) -> str:
+    try:
+        return familiar(text.strip())
+    except ValueError as error:
+        raise InputError(f"{text!r} is not a name with a tag, such as house/tool:1.2: {error}", "--name") from error
 
 
 def registry_of(members: Members) -> str:
@@ -122,37 +132,44 @@ def registry_of(members: Members) -> str:
 
 
 def _through(one: _Push, at: str) -> int:
-    """One host gets the archive and puts it into the registry; the others fetch it there by its digests."""
+    """One host gets the archive and puts it into the registry; the others fetch it there by its digests. Of several
+    JSON documents, only the last is printed."""
     first = pusher_of(one.members)
     others = tuple(member for member in one.members if member.name != first.name)
-    pushed = ImagesPushed(at, one.loaded.images)
-    said = io.StringIO()
-    if one.as_json:  # one document is printed: that of the other hosts, unless it does not come to that
-        with redirect_stdout(said):
-            status = one.reach(replace(one.members, chosen=(first,)), one.loaded, pushed, at=at)
-    else:
-        status = one.reach(replace(one.members, chosen=(first,)), one.loaded, pushed, at=at)
-    if status == DIFFERS and others:
-        warn(f"then {', '.join(member.name for member in others)} would fetch from {at} what they lack")
-    if status != AS_DESIRED or not others:
-        print(said.getvalue(), end="")
-        return status
-    state = ImagesPulled(at, _there(one, first, pushed), one.loaded.unpacked)
-    return one.reach(replace(one.members, chosen=others), state, at=at)
+    status = AS_DESIRED
+    printed = io.StringIO()
+    for members, state in _stages(one, first, others, at):
+        printed = io.StringIO()
+        with redirect_stdout(printed) if one.as_json else nullcontext():
+            status = one.reach(members, state, at)
+        if status == DIFFERS and others:
+            warn(f"then {', '.join(member.name for member in others)} would fetch from {at} what they lack")
+        if status != AS_DESIRED:
+            break
+    print(printed.getvalue(), end="")
+    return status
+
+
+def _stages(one: _Push, first: Member, others: tuple[Member, ...], at: str) -> Iterator[tuple[Members, Resource]]:
+    """What hosts are brought to, one after the other: each is known once the one before is reached."""
+    alone = replace(one.members, chosen=(first,))
+    yield alone, one.loaded
+    facts = one.facts(first, one.loaded.probes())
+    images = one.loaded.images(facts)
+    pushed = ImagesPushed(at, images)
+    yield alone, pushed
+    if not others:
+        return
+    there = pushed.pushed(one.facts(first, pushed.probes()))
+    if missing := {image.name for image in images} - {image.name for image in there}:
+        sentence = f"the registry {at} has lost {', '.join(sorted(missing))} meanwhile: run this again"
+        raise HostError(first.name, sentence)
+    sizes = {image.id: image.size for image in read_look(facts).images}
+    size = sum(sizes.get(id_, 0) for id_ in {image.id for image in images})
+    yield replace(one.members, chosen=others), ImagesPulled(at, there, size)
 
 
 def pusher_of(members: Members) -> Member:
     """The host that gets the archive: the registry's own where it has Docker, so that it goes over the network once."""
     able = [member for member in members if serves_images(member) and ROLE in {role.name for role in member.of_host}]
     return able[0] if able else next(iter(members))
-
-
-def _there(one: _Push, first: Member, pushed: ImagesPushed) -> tuple[PushedImage, ...]:
-    """What the registry has of the archive. Raises ``HostError`` where that is not all of it."""
-    with Connections(ask_password(one.connection)).connect(first) as shell:
-        images = pushed.pushed(ask(shell, pushed.probes()))
-    missing = {tag for image in one.loaded.images for tag in image.tags} - {image.name for image in images}
-    if missing:
-        sentence = f"the registry {pushed.at} has lost {', '.join(sorted(missing))} meanwhile: run this again"
-        raise HostError(first.name, sentence)
-    return images

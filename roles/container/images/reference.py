@@ -76,6 +76,28 @@ def read_image_name(text: str) -> ImageName:
     return ImageName(registry, path, tag, digest)
 
 
+def familiar(text: str) -> str:
+    """The name of an image with a tag and no digest, as Docker shows it.
+
+    >>> familiar("docker.io/library/debian:11")
+    'debian:11'
+
+    Raises ``ValueError`` as ``read_image_name``.
+    """
+    name = read_image_name(text)
+    if not name.tag or name.digest:
+        raise ValueError("it has no tag" if not name.tag else "it has a digest")
+    return name.shown
+
+
+def is_tagged(text: str) -> bool:
+    """Whether a text is a name with a tag, as Docker shows it."""
+    try:
+        return familiar(text) == text
+    except ValueError:
+        return False
+
+
 def absent_because(text: str) -> str:
     """That a host lacks an image, and how to bring it, as the end of a sentence whose subject is the image.
 

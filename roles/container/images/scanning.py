@@ -1,4 +1,7 @@
-"""Scanning images for known vulnerabilities, once for all hosts that have one: on a host with a scanner, or here."""
+"""Scanning images for known vulnerabilities, once for all hosts that have one: on a host with a scanner, or here.
+
+What is shown is the scanner's own table, and whether findings are a failure is its own exit status.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,16 @@ from pathlib import Path
 from typing import Protocol
 
 from hostwright.cli.verb import Interrupted, Results, RootShell, on_each
-from hostwright.resources import Facts, Probe
 from hostwright.roles import sh, sh_file, short
-from hostwright.standard.roles.container.images.reports import SCANNERS, NoReport, Vulnerabilities, read_report
 
+from hostwright.resources import Facts, Probe
+
+SCANNERS = ("trivy", "grype")  #: the one that is taken where both are at hand is the first
 HERE = ""  #: the place of a scan that ran on this machine
 NO_SCANNER = "no scanner"
 SCAN_TIMEOUT_S = 2400.0  #: our choice: Trivy itself gives up after 30 minutes
-MOST_BYTES = 64 << 20  #: of a report; one with 10,000 vulnerabilities has 40 MB
+MOST_BYTES = 16 << 20  #: of a table; a row has up to 1 kB
 _ROOM = 2.2  #: what a scan takes on a disk, in times the image's size: its archive, and layers unpacked beside it
-_REPORTS_OF_FINDINGS = {"grype": (0, 1, 2)}  #: statuses with a report: its configuration may make findings a failure
 _ALONE = threading.Lock()  #: one scan at a time on this machine
 
 #: the scanners of a host, a line each
@@ -33,11 +36,12 @@ SCANNERS_THERE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a scanner found in an image; where it found nothing out, ``problem`` says why."""
+    """What a scanner printed about an image. ``problem`` says why it printed nothing, or how it ended otherwise than
+    with 0."""
 
     scanner: str = ""
     place: str = HERE  #: the host on which it ran
-    found: Vulnerabilities | None = None
+    report: str = ""  #: its table
     problem: str = ""
 
 
@@ -116,21 +120,16 @@ def scan_images(
 
 
 def scan_script(scanner: str, image: Scannable, archive: str = "") -> str:
-    """A root program that prints the scanner's report of an image, or of this archive of it."""
+    """A root program that prints the scanner's table of an image, or of this archive of it."""
     room = int(_ROOM * image.size / 1024) + 1
     return sh_file(__file__, "sh/scan.sh", scanner=scanner, image=image.id, archive=archive, room=room)
 
 
 def read_scan(scanner: str, place: str, status: int, output: bytes, errors: bytes) -> Scan:
-    """What came of a scan: a whole report is one whatever the status is that a site's configuration gives findings."""
-    if status not in _REPORTS_OF_FINDINGS.get(scanner, (0,)):
-        return Scan(scanner, place, problem=_failed(scanner, status, errors))
-    try:
-        found = read_report(scanner, output.decode("utf-8", "replace"))
-    except NoReport as error:
-        problem = _failed(scanner, status, errors) if status else f"{scanner}: {error}"
-        return Scan(scanner, place, problem=problem)
-    return Scan(scanner, place, found)
+    """What came of a scan. One that prints nothing has found out nothing."""
+    report = output.decode("utf-8", "replace").strip("\n")
+    problem = _failed(scanner, status, errors) if status else "" if report else f"{scanner} printed nothing about it"
+    return Scan(scanner, place, report, problem)
 
 
 def _failed(scanner: str, status: int, errors: bytes) -> str:
@@ -143,7 +142,7 @@ def _scan(shell: RootShell, image: Scannable, scanner: str, place: str) -> Scan:
         return _scan_here(shell, image, scanner)
     output = shell.attempt(scan_script(scanner, image), timeout_s=SCAN_TIMEOUT_S, cap_bytes=MOST_BYTES)
     if output.truncated:
-        return Scan(scanner, place, problem=f"the report of {scanner} is longer than {MOST_BYTES >> 20} MiB")
+        return Scan(scanner, place, problem=f"the table of {scanner} is longer than {MOST_BYTES >> 20} MiB")
     return read_scan(scanner, place, output.status, output.stdout, output.stderr)
 
 

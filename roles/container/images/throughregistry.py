@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hostwright.resources import ABSENT, Change, Facts, Planned, Probe, Refusal, Resource, Step, few
 from hostwright.roles import sh_file, shown_bytes
-from hostwright.standard.roles.container.images.archives.parts import ArchivedImage
-from hostwright.standard.roles.container.images.loaded import LOAD_TIMEOUT_S, UNKNOWN
+
+from hostwright.resources import ABSENT, Change, Facts, Planned, Probe, Refusal, Resource, Step, few
+from hostwright.standard.roles.container.images.loaded import LOAD_TIMEOUT_S, UNKNOWN, LoadedImage
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
 from hostwright.standard.roles.container.images.reference import HUB, read_image_name
 
@@ -40,16 +40,12 @@ class ImagesPushed(Resource):
     """A registry has these images, from the Docker of this host, which has them."""
 
     at: str
-    images: tuple[ArchivedImage, ...]
-
-    @property
-    def _pairs(self) -> list[tuple[str, str]]:
-        return [(image.id, tag) for image in self.images for tag in image.tags]
+    images: tuple[LoadedImage, ...]
 
     @property
     def _rows(self) -> list[tuple[str, str, str]]:
         """Each image with its name and the one that it gets in the registry."""
-        return [(*pair, name_in(self.at, pair[1])) for pair in self._pairs]
+        return [(image.id, image.name, name_in(self.at, image.name)) for image in self.images]
 
     @property
     def pushed_probe(self) -> Probe:
@@ -62,11 +58,12 @@ class ImagesPushed(Resource):
     def pushed(self, facts: Facts) -> tuple[PushedImage, ...]:
         """Those that it has."""
         rows = [line.split() for line in facts[self.pushed_probe].text.splitlines()]
-        return tuple(PushedImage(*row) for row in rows if len(row) == 3 and tuple(row[:2]) in self._pairs)
+        asked = {(image.id, image.name) for image in self.images}
+        return tuple(PushedImage(*row) for row in rows if len(row) == 3 and tuple(row[:2]) in asked)
 
     def plan(self, facts: Facts) -> Planned | None:
         look = read_look(facts)
-        what, want = f"registry {self.at}", few([tag for _, tag in self._pairs])
+        what, want = f"registry {self.at}", few([image.name for image in self.images])
         if trouble := look.trouble or (CONTAINERD if look.store else ""):
             return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}: no image can go through it")
         first: dict[str, tuple[str, str]] = {}
@@ -95,7 +92,7 @@ class ImagesPulled(Resource):
 
     at: str
     images: tuple[PushedImage, ...]
-    unpacked: int  #: bytes that they take at least
+    size: int  #: bytes that they take
 
     def probes(self) -> tuple[Probe, ...]:
         return (LOOK,)
@@ -110,9 +107,9 @@ class ImagesPulled(Resource):
         if not missing:
             return None
         known = {image.id for image in look.images}
-        if self.unpacked > look.free and any(image.id not in known for image in missing):
+        if self.size > look.free and any(image.id not in known for image in missing):
             sentence = (
-                f"the images take {shown_bytes(self.unpacked)}, and {shown_bytes(look.free)} are free where Docker "
+                f"the images take {shown_bytes(self.size)}, and {shown_bytes(look.free)} are free where Docker "
                 "keeps images: make room (`docker image prune`)"
             )
             return Refusal(what, ABSENT, want, "images-room", sentence)

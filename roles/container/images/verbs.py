@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from rich.text import Text
-
 from hostwright.cli.verb import (
     ConnectionOptions,
     Connections,
@@ -26,6 +24,8 @@ from hostwright.cli.verb import (
     shown,
 )
 from hostwright.roles import HostError, InputError, count, printable, shown_bytes
+from rich.text import Text
+
 from hostwright.standard.roles.container.images.look import LOOK, ImageFacts, read_look
 from hostwright.standard.roles.container.images.scanning import (
     NO_SCANNER,
@@ -55,7 +55,7 @@ class FoundImage:
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """What hosts said of their images, and the scan of each image by its ID; ``None`` where none was looked for."""
+    """The images that hosts have, and the scan of each image by its ID; ``None`` where none was scanned."""
 
     results: Results[tuple[str, ImageFacts]]
     scans: dict[str, Scan] | None
@@ -114,7 +114,7 @@ def audit(
 def _show(looked: _Looked, older: int, *, scan: bool, as_json: bool) -> None:
     results, scans = looked.results, looked.scans or {}
     images = found_images(dict(results.values), datetime.now(UTC))
-    notes = _notes(scans.values(), scan=scan)
+    notes = [*_notes(scans.values(), scan=scan), *_cut(dict(results.values))]
     if as_json:
         rows = [
             {
@@ -136,13 +136,22 @@ def _notes(scans: Iterable[Scan], *, scan: bool) -> list[str]:
     if not scan:
         return [NOT_LOOKED]
     missed = sum(failed(each) for each in scans)
-    said = [f"{count(missed, 'image')} could not be scanned, so that the status is 1"] if missed else []
+    said = [f"of {count(missed, 'image')} the scan failed, so that the status is 1"] if missed else []
     return said + ([INSTALL] if any(each.problem == NO_SCANNER for each in scans) else [])
 
 
+def _cut(hosts: Mapping[str, ImageFacts]) -> Iterator[str]:
+    for host, facts in hosts.items():
+        for sha256 in facts.cut:
+            yield (
+                f"{host}: the load of the archive sha256:{sha256[:12]} was killed, and its names were not checked: run "
+                "`invoke images.push` with that archive again"
+            )
+
+
 def failed(scan: Scan) -> bool:
-    """Whether a scan was begun, or was to be, and nothing came of it; not where there is no scanner at all."""
-    return scan.found is None and scan.problem != NO_SCANNER
+    """Whether a scan did not end with 0; not where there is no scanner at all."""
+    return bool(scan.problem) and scan.problem != NO_SCANNER
 
 
 def is_old(image: FoundImage, older: int) -> bool:
@@ -182,25 +191,16 @@ def lines(images: Sequence[FoundImage], older: int, scans: Mapping[str, Scan] | 
         for containers, names_of in folded.items():
             yield f"    {', '.join(names_of)}: {', '.join(containers) or 'no container'}"
         if scans:
-            yield f"    {scan_line(scans[image.id])}"
+            yield from (f"    {line}" for line in scan_lines(scans[image.id]))
     old = sum(is_old(image, older) for image in images)
     if old:
         yield f"{count(old, 'image')} older than {count(older, 'day')}"
 
 
-def scan_line(scan: Scan) -> str:
-    """What is known of an image's vulnerabilities, or why nothing is."""
-    found = scan.found
-    if found is None:
-        return f"not scanned: {scan.problem}"
-    unseen = "" if found.system else "; its system's packages were not looked at: no distribution was recognised in it"
-    by = f"{scan.scanner} on {scan.place}" if scan.place else scan.scanner
-    ended = (
-        f"; {found.unsupported} gets no fixes any more, so that newer ones are not known" if found.unsupported else ""
-    )
-    if not found.packages:
-        none = f"no package{'' if found.system else ' of a programming language'} with a known vulnerability"
-        return f"{none} ({by}){unseen}{ended}"
-    counts = ", ".join(f"{number} {severity}" for severity, number in found.severities.items())
-    packages = f"{count(found.packages, 'package')} with known vulnerabilities, {found.fixable} of them with a fix"
-    return f"{packages}: {counts} ({by}){unseen}{ended}"
+def scan_lines(scan: Scan) -> Iterator[str]:
+    """The scanner's table, and why it has none or failed."""
+    if scan.report:
+        yield f"{scan.scanner} on {scan.place}:" if scan.place else f"{scan.scanner}:"
+        yield from (f"{console.OUTPUT} {line}" for line in scan.report.splitlines())
+    if scan.problem:
+        yield scan.problem if scan.report else f"not scanned: {scan.problem}"

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.resources import Probe
 from hostwright.roles import Pattern, sh
+
+from hostwright.resources import Probe
 
 if TYPE_CHECKING:
     from hostwright.failures import Look

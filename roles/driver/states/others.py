@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hostwright.roles import Wanted, sh
+
 from hostwright.resources import (
     UPDATE_INITRAMFS,
     Absent,
@@ -16,7 +18,6 @@ from hostwright.resources import (
     Resource,
     passes,
 )
-from hostwright.roles import Wanted, sh
 from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.standard.roles.driver.states.modprobe import ModulesAllowed
 from hostwright.standard.roles.driver.states.nouveau import NouveauGone

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Sign, Tangled, Unread
-from hostwright.resources import Probe
 from hostwright.roles import Pattern
+
+from hostwright.resources import Probe
 
 if TYPE_CHECKING:
     from hostwright.failures import Look

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hostwright.resources import Probe, Resource, RestartedAfter, bus_path, changed
 from hostwright.roles import sh, sh_file
+
+from hostwright.resources import Probe, Resource, RestartedAfter, bus_path, changed
 
 
 @dataclass(frozen=True, slots=True)

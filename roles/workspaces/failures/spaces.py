@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Sign, Unread
-from hostwright.resources import Probe
 from hostwright.roles import sh_file
+
+from hostwright.resources import Probe
 from hostwright.standard.roles.workspaces.states.look import LOOK, WorkspaceFacts, read_look
 
 if TYPE_CHECKING:

@@ -1,7 +1,9 @@
 # What Docker has, a line each, with "end" as the last: "docker absent" or "docker silent", "store NAME" where images have
-# other IDs than in archives, "free KIB" where its images lie, "image JSON", "container JSON".
+# other IDs than elsewhere, "free KIB" where its images lie, "cut SHA256" of each archive whose load was killed,
+# "image JSON", "container JSON".
 : "${image:?}"
 : "${container:?}"
+: "${loads:?}"
 command -v docker >/dev/null 2>&1 || { echo "docker absent"; echo end; exit 0; }
 root=$(timeout 20 docker info --format '{{.DockerRootDir}} {{.DriverStatus}}' 2>/dev/null) || root=
 case $root in
@@ -10,6 +12,9 @@ case $root in
   *) echo "docker silent"; echo end; exit 0 ;;
 esac
 df -Pk -- "${root%% *}" 2>/dev/null | awk 'NR == 2 { print "free", $4 }'
+for before in "$loads"/*.before; do
+  if [ -e "$before" ]; then echo "cut $(basename -- "$before" .before)"; fi
+done
 ids=$(timeout 30 docker image ls -q --no-trunc | sort -u) || echo "docker silent"
 # what has just gone is no longer known: status 1
 # shellcheck disable=SC2086

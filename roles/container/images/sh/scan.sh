@@ -1,4 +1,4 @@
-# The report of $scanner about an image: of the archive $archive, or where that is empty, of what Docker saves of $image.
+# The table of $scanner about an image: of the archive $archive, or where that is empty, of what Docker saves of $image.
 # From an archive, because by its name a scanner may take another image, from a registry; in an empty directory, because
 # there may be a configuration in another that passes over findings. $room: KiB that it takes.
 : "${scanner:?}"
@@ -26,7 +26,7 @@ case $scanner in
 trivy)
   # options under names that changed: what a version does not know, it passes over
   TRIVY_SCANNERS=vuln TRIVY_SECURITY_CHECKS=vuln TRIVY_TIMEOUT=30m \
-    timeout 2200 trivy image --quiet --format json --exit-code 0 --input "$archive"
+    timeout 2200 trivy image --quiet --format table --input "$archive"
   ;;
-grype) GRYPE_CHECK_FOR_APP_UPDATE=false timeout 2200 grype --quiet -o json "docker-archive:$archive" ;;
+grype) GRYPE_CHECK_FOR_APP_UPDATE=false timeout 2200 grype --quiet -o table "docker-archive:$archive" ;;
 esac

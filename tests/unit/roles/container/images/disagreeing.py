@@ -1,4 +1,4 @@
-"""Archives that Python's tar and JSON readers take for one image, and Go's, which are Docker's, for two."""
+"""Archives that most readers of tar and JSON take for one image, and Docker's for two."""
 
 from __future__ import annotations
 

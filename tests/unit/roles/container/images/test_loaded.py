@@ -1,49 +1,61 @@
-"""What is planned for the images of an archive, and what the host's shell does with it. Docker is a stand-in."""
+"""What is planned for an archive of images, and what the host's shell does with it. Docker is a stand-in."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
-import tarfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.common.errors import InputError
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.model import Answer, Change, Facts, Refusal
 from hostwright.plan.planning import make_plan
 from hostwright.stack.stack import Stack
-from hostwright.standard.roles.container.images.archives.contents import read_contents
-from hostwright.standard.roles.container.images.loaded import ImagesLoaded
+from hostwright.standard.roles.container.images.loaded import ImagesLoaded, LoadedImage, artifact_of
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
+from hostwright.standard.roles.container.images.pushing import push
 from hostwright.standard.roles.container.images.verbs import found_images, is_old, lines
-from tests.unit.roles.container.images.archives import ID, NAME, layout, packed, put, saved
 
-OTHER = "sha256:" + "b" * 64
+NAME, HIDDEN = "house/tool:1.2", "tensorflow/tensorflow:2.9.0-gpu-jupyter"
+ID, OTHER, FORMER = (f"sha256:{letter * 64}" for letter in "abc")
 FREE = "free 90000000"
-#: Docker as far as load.sh and look.sh know it: names lead to IDs in the file $names; ``load`` brings the pairs
-#: (NAME ID) of $loads, and says so unless they begin with "silently"; with "failing" it then fails
+BYTES = b"an archive that only Docker reads"
+#: Docker as far as load.sh knows it: the file $has has a line "NAME ID" of each name, and one with <none> of an image
+#: that has no name. ``load`` brings the pairs (NAME ID) of $loads and says so unless they begin with "silently"; with
+#: "failing" it then fails, with "killing" it kills the shell that called it.
 DOCKER = r"""#!/bin/sh
-echo "docker $*" >>"$log"
+gone() { sed -i "s|^$1 .*||; /^$/d" "$has"; }
 case "$1 $2" in
-    "image ls") cat "$names"; echo "<none>:<none> sha256:0" ;;
+    "image ls") cat "$has" ;;
+    "image inspect") case $5 in $foreign) echo linux/arm64 ;; *) echo linux/amd64 ;; esac ;;
+    "version --format") echo linux/amd64 ;;
     "load -q")
-        if [ "$3" = -i ]; then cp "$4" "$received"; else cat >"$received"; fi
         set -- $loads
-        case ${1:-} in silently | failing) how=$1; shift ;; esac
+        case ${1:-} in silently | failing | killing) how=$1; shift ;; esac
         while [ $# -gt 0 ]; do
-            sed -i "s|^$1 .*||; /^$/d" "$names"
-            echo "$1 $2" >>"$names"
-            [ "${how:-}" = silently ] || echo "Loaded image: $1"
+            case $1 in
+                "<none>") [ "${how:-}" = silently ] || echo "Loaded image ID: $2" ;;
+                *) gone "$1"; [ "${how:-}" = silently ] || echo "Loaded image: $1" ;;
+            esac
+            echo "$1 $2" | sed 's/^<none> /<none>:<none> /' >>"$has"
             shift 2
         done
-        [ "${how:-}" != failing ] ;;
-    "image rm") sed -i "s|^$4 .*||; /^$/d" "$names" ;;
-    tag\ *) sed -i "s|^$3 .*||; /^$/d" "$names"; echo "$3 $2" >>"$names" ;;
+        [ "${how:-}" != killing ] || kill -9 "$PPID"
+        if [ "${how:-}" = failing ]; then echo "Error: unexpected EOF"; exit 1; fi ;;
+    "image rm")
+        case $3 in
+            sha256:*) sed -i "/^<none>:<none> $3\$/d" "$has" ;;
+            *) gone "$5" ;;
+        esac ;;
+    tag\ *) gone "$3"; echo "$3 $2" >>"$has" ;;
 esac
 """
 
@@ -56,42 +68,75 @@ def container(name: str, state: str = "running", id_: str = ID) -> str:
     return "container " + json.dumps({"name": f"/{name}", "image": id_, "state": state, "created": "2026-01-03"})
 
 
-def facts(*rows: str) -> Facts:
+def look(*rows: str) -> Facts:
     return Facts({LOOK: Answer(0, "\n".join([*rows, "end"]))})
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> ImagesLoaded:
-    return ImagesLoaded.of(read_contents(put(tmp_path, packed(saved()))))
+    path = tmp_path / "tool.tar"
+    path.write_bytes(BYTES)
+    return ImagesLoaded(artifact_of(path), path.name)
+
+
+def facts(state: ImagesLoaded, *rows: str, record: str = "") -> Facts:
+    recorded = next(probe for probe in state.probes() if probe != LOOK)
+    return Facts({**look(*rows), recorded: Answer(0, record)})
 
 
 # ---------------------------------------------------------------- the plan
 
 
-def test_a_host_without_the_image_gets_the_archive(state: ImagesLoaded) -> None:
-    change = state.plan(facts(FREE))
+def test_the_plan_names_the_archive_and_says_that_docker_reports_the_images(state: ImagesLoaded) -> None:
+    change = state.plan(facts(state, FREE))
     assert isinstance(change, Change)
-    assert (change.what, change.have, change.want) == (f"image {NAME}", "absent", ID[7:19])
+    assert (change.what, change.have) == ("images of tool.tar", "absent")
+    sha256 = str(state.artifact.sha256)
+    of = f"tool.tar, {len(BYTES)} B, sha256:{sha256[:12]}"
+    assert change.want == f"loaded from {of}; the host's Docker reports the images"
     assert change.artifacts == (state.artifact.name,)
-    assert f"/var/cache/hostwright/artifacts/{state.artifact.sha256}/image-house-tool-1.2.tar" in change.steps[0].script
+    assert f"/var/cache/hostwright/artifacts/{sha256}/image-tool.tar" in change.steps[0].script
     assert change.disturbs == change.final == ""
 
 
-def test_a_host_with_the_image_is_left_as_it_is(state: ImagesLoaded) -> None:
-    assert state.plan(facts(FREE, image(["a:1", NAME]), container("work"))) is None
+@pytest.mark.parametrize(
+    ("rows", "record", "there"),
+    [
+        ([(NAME, ID)], f"{ID} {NAME}\n", True),
+        ([(NAME, ID), ("a:1", ID)], f"{ID} {NAME}\n{ID} a:1\n", True),
+        ([(NAME, ID)], "", False),  # it came from elsewhere
+        ([(NAME, OTHER)], f"{ID} {NAME}\n", False),
+        ([], f"{ID} {NAME}\n", False),
+        ([(NAME, ID)], f"{ID} {NAME}\n{ID} a:1\n", False),
+        ([("--all", "x")], "x --all\n", False),  # not of Docker
+        ([(NAME, ID)], "rubbish\n", False),
+    ],
+)
+def test_an_archive_is_loaded_once_and_again_where_its_names_lead_elsewhere(
+    state: ImagesLoaded, rows: list[tuple[str, str]], record: str, there: bool
+) -> None:
+    of_host = facts(state, FREE, *(image([name], id_) for name, id_ in rows), record=record)
+    assert (state.plan(of_host) is None) is there
+    assert bool(state.images(of_host)) is there
+    if there:
+        assert state.images(of_host)[0] == LoadedImage(ID, NAME)
 
 
-def test_a_host_that_has_it_without_the_name_gets_the_name_alone(state: ImagesLoaded) -> None:
-    change = state.plan(facts(FREE, image(["other:1"])))
+def test_a_load_that_was_killed_is_repeated(state: ImagesLoaded) -> None:
+    cut = f"cut {state.artifact.sha256}"
+    of_host = facts(state, FREE, cut, image([NAME]), record=f"{ID} {NAME}\n")
+    assert isinstance(state.plan(of_host), Change)
+
+
+def test_names_that_were_given_are_compared_and_the_plan_says_where_they_lead(state: ImagesLoaded) -> None:
+    named = replace(state, names=(NAME,))
+    change = named.plan(facts(named, FREE, image([NAME], OTHER)))
     assert isinstance(change, Change)
-    assert (change.artifacts, [step.script for step in change.steps]) == ((), [f"docker tag {ID} {NAME}"])
-
-
-def test_a_name_that_leads_to_another_image_moves_and_the_plan_says_so(state: ImagesLoaded) -> None:
-    change = state.plan(facts(FREE, image([NAME], OTHER)))
-    assert isinstance(change, Change)
-    assert (change.have, len(change.warnings)) == ("b" * 12, 1)
+    assert (change.what, change.have, len(change.warnings)) == (f"image {NAME}", "b" * 12, 1)
     assert f"the name {NAME} leads to the image bbbbbbbbbbbb now" in change.warnings[0]
+    loaded = facts(named, FREE, image([NAME]), record=f"{ID} {NAME}\n")
+    assert named.plan(loaded) is None
+    assert isinstance(replace(named, names=("a:1",)).plan(loaded), Change)
 
 
 @pytest.mark.parametrize(
@@ -100,14 +145,14 @@ def test_a_name_that_leads_to_another_image_moves_and_the_plan_says_so(state: Im
         (["docker absent"], "images-docker", "there is no Docker on this host"),
         (["docker silent"], "images-docker", "Docker does not answer"),
         (["store containerd", FREE], "images-docker", CONTAINERD),
-        (["free 1"], "images-room", "make room"),
+        (["free 0"], "images-room", "make room"),
         (["image {", FREE], "images-docker", "cannot be understood"),
         (['image {"id": 7}'], "images-docker", "cannot be understood"),
         (["free many"], "images-docker", "cannot be understood"),
     ],
 )
 def test_a_host_that_cannot_take_it_is_refused(state: ImagesLoaded, rows: list[str], rule: str, sentence: str) -> None:
-    planned = state.plan(facts(*rows))
+    planned = state.plan(facts(state, *rows))
     assert isinstance(planned, Refusal)
     assert planned.rule == rule
     assert sentence in planned.sentence
@@ -115,15 +160,30 @@ def test_a_host_that_cannot_take_it_is_refused(state: ImagesLoaded, rows: list[s
 
 def test_an_answer_that_was_cut_is_no_answer(state: ImagesLoaded) -> None:
     for answer in (Answer(0, image([NAME])), Answer(0, ""), Answer(0, f"{image([NAME])}\nend", truncated=True)):
-        assert isinstance(state.plan(Facts({LOOK: answer})), Refusal)
+        assert isinstance(state.plan(Facts({**facts(state), LOOK: answer})), Refusal)
 
 
 def test_it_is_brought_to_a_host_that_the_stack_does_not_fit(state: ImagesLoaded) -> None:
     stack = Stack(name="house", distributions={"debian": ("12",)}, artifacts={})
     desired = Desired("gpu01", stack, (DesiredRole("container", (), (state,)),), apart=True)
-    asked = Facts({**{probe: Answer(0, "") for probe in desired.probes()}, **facts(FREE)})
+    asked = Facts({**{probe: Answer(0, "") for probe in desired.probes()}, **facts(state, FREE)})
     assert [role.role for role in make_plan(desired, asked).roles] == ["container"]
     assert "what works: debian 12" in make_plan(replace(desired, apart=False), asked).refusals[0]
+
+
+def test_what_cannot_be_an_archive_or_a_name_is_refused_before_a_host_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match="is a directory, and Docker loads files"):
+        artifact_of(tmp_path)
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        artifact_of(tmp_path / "gone.tar")
+    given = Selection("gpu01"), ConnectionOptions(), ChangeOptions()
+    for name in ("tool", "house/Tool:1", f"house/tool:1,house/tool@{ID}", ","):
+        with pytest.raises(InputError, match=r"^--name: .* is not a name with a tag, such as house/tool:1.2"):
+            push(*given, "tool.tar", name=name)
+    with pytest.raises(InputError, match="name the archive"):
+        push(*given, "")
 
 
 # ---------------------------------------------------------------- the host's shell
@@ -132,107 +192,176 @@ def test_it_is_brought_to_a_host_that_the_stack_does_not_fit(state: ImagesLoaded
 class Host:
     """A folder in which the step runs, with a stand-in for Docker."""
 
-    def __init__(self, folder: Path, state: ImagesLoaded, data: bytes):
+    def __init__(self, folder: Path, state: ImagesLoaded):
         self.folder = folder / "host"
         self.folder.mkdir()
-        self.names, self.received, self.log = (self.folder / name for name in ("names", "received", "log"))
+        self.names = self.folder / "names"
         self.names.write_text("")
         (self.folder / "docker").write_text(DOCKER)
         (self.folder / "docker").chmod(0o755)
         self.archive = self.folder / "cache" / str(state.artifact.sha256) / state.artifact.file
         self.archive.parent.mkdir(parents=True)
-        self.archive.write_bytes(data)
-        change = state.plan(facts(FREE))
-        assert isinstance(change, Change)
-        self.script = change.steps[0].script.replace("/var/cache/hostwright/artifacts", str(self.folder / "cache"))
+        self.archive.write_bytes(BYTES)
+        self.record = self.folder / "images" / str(state.artifact.sha256)
+        self.before = self.record.with_name(f"{self.record.name}.before")
+        self.script = self.of(state)
 
-    def run(self, loads: str) -> subprocess.CompletedProcess[str]:
+    def of(self, state: ImagesLoaded) -> str:
+        """The step that loads this state's archive, in this folder."""
+        change = state.plan(facts(state, FREE))
+        assert isinstance(change, Change)
+        script = change.steps[0].script.replace("/var/cache/hostwright/artifacts", str(self.folder / "cache"))
+        return script.replace("/var/lib/hostwright/images", str(self.folder / "images"))
+
+    def run(self, loads: str, names: tuple[str, ...] = (), foreign: str = "-") -> subprocess.CompletedProcess[str]:
         temporary = self.folder / "tmp"
-        temporary.mkdir(exist_ok=True)
-        names = {"names": self.names, "received": self.received, "log": self.log, "TMPDIR": temporary}
-        environment = {**os.environ, **{key: str(path) for key, path in names.items()}, "loads": loads}
-        environment["PATH"] = f"{self.folder}:{environment['PATH']}"
+        shutil.rmtree(temporary, ignore_errors=True)  # of one that was killed
+        temporary.mkdir()
+        environment = {**os.environ, "has": str(self.names), "TMPDIR": str(temporary), "loads": loads}
+        environment |= {"PATH": f"{self.folder}:{environment['PATH']}", "foreign": foreign}
+        script = self.script.replace("names=''", f"names='{' '.join(names)}'", 1)
+        assert not names or script != self.script
         done = subprocess.run(
-            ["/bin/sh", "-eu", "-c", self.script], env=environment, capture_output=True, text=True, check=False
+            ["/bin/sh", "-eu", "-c", script], env=environment, capture_output=True, text=True, check=False
         )
-        assert list(temporary.iterdir()) == []
+        assert done.returncode < 0 or list(temporary.iterdir()) == []
         return done
 
     @property
-    def tags(self) -> dict[str, str]:
-        """Where names lead."""
-        return dict(line.split() for line in self.names.read_text().splitlines())
+    def tags(self) -> list[str]:
+        """What Docker has: names with the IDs to which they lead, and images without a name."""
+        return sorted(self.names.read_text().splitlines())
 
 
-def test_the_archive_is_loaded_whole_and_goes_afterwards(tmp_path: Path, state: ImagesLoaded) -> None:
-    data = packed(saved())
-    host = Host(tmp_path, state, data)
-    assert host.run(f"{NAME} {ID}").returncode == 0
-    assert (host.received.read_bytes(), host.tags) == (data, {NAME: ID})
+@pytest.fixture
+def host(tmp_path: Path, state: ImagesLoaded) -> Host:
+    return Host(tmp_path, state)
+
+
+def test_the_archive_is_loaded_and_recorded_and_goes_afterwards(host: Host) -> None:
+    done = host.run(f"{NAME} {ID}")
+    assert done.returncode == 0
+    assert f"hostwright: note: Docker loaded {NAME} ({ID})" in done.stdout.splitlines()
+    assert (host.tags, host.record.read_text()) == ([f"{NAME} {ID}"], f"{ID} {NAME}\n")
     assert not host.archive.parent.exists()
+    assert not host.before.exists()
 
 
-@pytest.mark.parametrize("press", [False, True])
-def test_an_oci_layout_is_loaded_with_its_manifest(tmp_path: Path, press: bool) -> None:
-    import gzip
-
-    data = packed(layout())
-    data = gzip.compress(data) if press else data
-    state = ImagesLoaded.of(read_contents(put(tmp_path, data)))
-    host = Host(tmp_path, state, data)
-    assert host.run(f"{NAME} {ID}").returncode == 0
-    received = put(tmp_path, host.received.read_bytes(), "received.tar")
-    loaded = read_contents(received)  # as Docker reads it: by manifest.json
-    assert loaded.manifest == ""
-    assert loaded.images == state.images
-
-
-def test_an_image_that_was_saved_by_its_id_is_loaded_with_the_name_that_was_given(tmp_path: Path) -> None:
-    data = packed(saved(names=[]))
-    state = ImagesLoaded.of(read_contents(put(tmp_path, data), name=NAME))
-    host = Host(tmp_path, state, data)
-    assert host.run(f"{NAME} {ID}").returncode == 0
-    with tarfile.open(host.received) as tar:
-        tar.extractall(tmp_path / "docker", filter="data")  # as Docker unpacks it: what comes later stays
-    (entry,) = json.loads((tmp_path / "docker/manifest.json").read_text())
-    assert entry["RepoTags"] == [NAME]
-
-
-FORMER, HIDDEN = "sha256:" + "c" * 64, "tensorflow/tensorflow:2.9.0-gpu-jupyter"
-BEFORE = {NAME: FORMER, HIDDEN: FORMER, "other:1": FORMER}
-
-
-@pytest.mark.parametrize("before", [{}, BEFORE])
 @pytest.mark.parametrize(
-    "loads, sentence",
+    ("names", "loads", "after"),
     [
-        (f"{NAME} {OTHER}", f"Docker has {OTHER} as {NAME} after the archive, which holds {ID}"),
-        (f"{NAME} {ID} {HIDDEN} {OTHER}", f"Docker has {OTHER} as {HIDDEN} since the load, and images.push found no"),
-        (f"{HIDDEN} {ID}", f"Docker has {ID} as {HIDDEN} since the load, and images.push found no"),
-        (f"silently {NAME} {ID} {HIDDEN} {OTHER}", f"Docker has {OTHER} as {HIDDEN} since the load"),
-        (f"failing {HIDDEN} {OTHER}", f"Docker has {OTHER} as {HIDDEN} since the load"),
-        (f"failing {NAME} {ID}", ""),
-        ("", f"as {NAME} after the archive"),
+        ((NAME,), f"{NAME} {ID}", [f"{NAME} {ID}"]),
+        ((NAME,), f"<none> {ID}", [f"<none>:<none> {ID}", f"{NAME} {ID}"]),  # the stand-in keeps both lines
+        ((NAME,), f"{HIDDEN} {ID}", [f"{NAME} {ID}"]),
+        ((NAME,), f"{NAME} {ID} {HIDDEN} {ID}", [f"{NAME} {ID}"]),
+        ((NAME, "a:1"), f"{NAME} {ID} a:1 {OTHER}", [f"a:1 {OTHER}", f"{NAME} {ID}"]),
     ],
 )
-def test_what_docker_loaded_counts_and_other_images_than_announced_undo_it_all(
-    tmp_path: Path, state: ImagesLoaded, before: dict[str, str], loads: str, sentence: str
+@pytest.mark.parametrize("former", ["", NAME, HIDDEN])
+def test_names_that_were_given_are_those_that_the_host_has(
+    host: Host, names: tuple[str, ...], loads: str, after: list[str], former: str
 ) -> None:
-    host = Host(tmp_path, state, packed(saved()))
-    host.names.write_text("".join(f"{name} {id_}\n" for name, id_ in before.items()))
-    done = host.run(loads)
+    """Whatever the archive calls its one image; another name of that one leads to where it led before."""
+    host.names.write_text(f"{former} {FORMER}\n" if former else "")
+    done = host.run(loads, names)
+    assert done.returncode == 0, done.stdout
+    assert host.tags == sorted([*after, *([f"{HIDDEN} {FORMER}"] if former == HIDDEN else [])])
+    assert len(host.record.read_text().splitlines()) == len(names)
+
+
+BEFORE = [f"<none>:<none> {FORMER}", f"{NAME} {FORMER}", f"other:1 {FORMER}", f"{HIDDEN} {FORMER}"]
+
+
+@pytest.mark.parametrize("before", [[], BEFORE], ids=["empty", "there"])
+@pytest.mark.parametrize(
+    ("names", "loads", "sentence"),
+    [
+        (
+            (),
+            f"{NAME} {ID} {HIDDEN} {OTHER}",
+            f"several names from the archive; if all of them are meant: --name {NAME},",
+        ),
+        ((), f"<none> {ID}", "the archive gives its image no name"),
+        ((), f"silently {NAME} {ID} {HIDDEN} {OTHER}", "Docker does not say which images it loaded"),
+        ((), f"failing {HIDDEN} {OTHER}", "Docker cannot load this archive: Error: unexpected EOF."),
+        ((), "", "Docker does not say which images it loaded"),
+        ((), f"{NAME} {OTHER} foreign", "an image in the archive is for linux/arm64, and this host is linux/amd64"),
+        (
+            (NAME,),
+            f"{NAME} {ID} {HIDDEN} {OTHER}",
+            f"--name {NAME} is the name of one image, and Docker loaded several",
+        ),
+        ((NAME,), f"<none> {ID} <none> {OTHER}", f"--name {NAME} is the name of one image, and Docker loaded several"),
+        (
+            (NAME, "a:1"),
+            f"{NAME} {ID} {HIDDEN} {OTHER}",
+            f"Docker loaded {NAME},{HIDDEN} from the archive, and --name has",
+        ),
+        ((NAME, "a:1"), f"{NAME} {ID}", f"Docker loaded {NAME} from the archive, and --name has a:1,{NAME}"),
+    ],
+)
+def test_other_names_than_were_agreed_to_undo_the_load_and_leave_no_image(
+    host: Host, before: list[str], names: tuple[str, ...], loads: str, sentence: str
+) -> None:
+    host.names.write_text("".join(f"{line}\n" for line in before))
+    done = host.run(loads.removesuffix(" foreign"), names, foreign=OTHER if loads.endswith(" foreign") else "-")
     assert done.returncode == 1
     assert sentence in done.stdout
-    assert (host.tags, host.archive.exists()) == (before, True)
+    assert done.stdout.endswith(": the load was undone\n")
+    assert (host.tags, host.archive.exists()) == (sorted(before), True)
+    assert not host.record.exists()
+    assert not host.before.exists()
 
 
-def test_a_name_that_somebody_gives_during_a_load_stays(tmp_path: Path, state: ImagesLoaded) -> None:
+def test_a_name_that_leads_elsewhere_is_moved_only_if_it_was_given(host: Host) -> None:
+    host.names.write_text(f"{NAME} {FORMER}\n")
+    done = host.run(f"{NAME} {ID}")
+    assert done.returncode == 1
+    assert (
+        f"moves {NAME} away from the image {FORMER}; if that is meant: --name {NAME}: the load was undone"
+        in done.stdout
+    )
+    assert host.tags == [f"{NAME} {FORMER}"]
+    assert host.run(f"{NAME} {ID}", (NAME,)).returncode == 0
+    assert host.tags == [f"{NAME} {ID}"]
+
+
+def test_a_name_that_somebody_gives_during_a_load_stays(host: Host) -> None:
     """Docker says what it loaded; a build of somebody's is not it."""
-    host = Host(tmp_path, state, packed(saved()))
     stand_in = host.folder / "docker"
-    stand_in.write_text(DOCKER.replace("set -- $loads", f'echo "theirs:1 {OTHER}" >>"$names"; set -- $loads'))
+    stand_in.write_text(DOCKER.replace("set -- $loads", f'echo "theirs:1 {OTHER}" >>"$has"; set -- $loads'))
+    assert host.run(f"{NAME} {ID} {HIDDEN} {ID}").returncode == 1
+    assert host.tags == [f"theirs:1 {OTHER}"]
     assert host.run(f"{NAME} {ID}").returncode == 0
-    assert host.tags == {NAME: ID, "theirs:1": OTHER}
+    assert f"{NAME} {ID}" in host.tags
+
+
+@pytest.mark.parametrize("former", ["", FORMER])
+def test_a_load_that_was_killed_before_its_names_were_compared_is_judged_by_the_next(host: Host, former: str) -> None:
+    """By what was there before the first, so that a name which that one moved counts as moved."""
+    host.names.write_text(f"{NAME} {former}\n" if former else "")
+    assert host.run(f"killing {NAME} {ID} {HIDDEN} {OTHER}").returncode == -9
+    assert len(host.tags) == 2
+    assert host.before.read_text() == (f"{NAME} {former}\n" if former else "")
+    asked = LOOK.script.replace("/var/lib/hostwright/images", str(host.folder / "images"))
+    stand_in = 'case $1 in info) echo "/ x" ;; esac\n'
+    (host.folder / "bin").mkdir()
+    (host.folder / "bin/docker").write_text(f"#!/bin/sh\n{stand_in}")
+    (host.folder / "bin/docker").chmod(0o755)
+    path = {"PATH": f"{host.folder}/bin:/usr/bin:/bin"}
+    shown = subprocess.run(["/bin/sh", "-c", asked], env=path, capture_output=True, text=True, check=True)
+    assert read_look(Facts({LOOK: Answer(0, shown.stdout)})).cut == (host.record.name,)
+    done = host.run(f"{NAME} {ID} {HIDDEN} {OTHER}")
+    assert (done.returncode, host.tags) == (1, [f"{NAME} {former}"] if former else [])
+    assert not host.before.exists()
+
+
+def test_a_load_that_is_ended_undoes_itself(host: Host) -> None:
+    """By a signal that can be caught, as of systemd when the host is switched off."""
+    stand_in = host.folder / "docker"
+    stand_in.write_text(DOCKER.replace("kill -9", "kill -TERM"))
+    assert host.run(f"killing {NAME} {ID}").returncode == 143
+    assert (host.tags, host.before.exists()) == ([], False)
 
 
 def test_a_machine_without_docker_says_so(tmp_path: Path) -> None:
@@ -247,8 +376,8 @@ NOW = datetime(2026, 4, 12, tzinfo=UTC)
 
 
 def test_an_image_on_many_hosts_is_one_entry_with_its_containers() -> None:
-    same = read_look(facts(FREE, image([NAME]), container("work")))
-    bare = read_look(facts(FREE, image([NAME, "also:1"]), image(["new:1"], OTHER, "2026-04-01T00:00:00Z")))
+    same = read_look(look(FREE, image([NAME]), container("work")))
+    bare = read_look(look(FREE, image([NAME, "also:1"]), image(["new:1"], OTHER, "2026-04-01T00:00:00Z")))
     images = found_images({"gpu03": bare, "gpu01": same, "gpu02": same}, NOW)
     assert [(found.id, found.days, is_old(found, 90)) for found in images] == [(ID, 99, True), (OTHER, 11, False)]
     assert images[0].hosts == {"gpu01": ("work (running)",), "gpu02": ("work (running)",), "gpu03": ()}
@@ -264,16 +393,10 @@ def test_an_image_on_many_hosts_is_one_entry_with_its_containers() -> None:
 
 @pytest.mark.parametrize("created", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "", "soon"])
 def test_an_image_without_a_date_is_neither_old_nor_new(created: str) -> None:
-    (found,) = found_images({"gpu01": read_look(facts(image([], ID, created)))}, NOW)
+    (found,) = found_images({"gpu01": read_look(look(image([], ID, created)))}, NOW)
     assert (found.days, is_old(found, 0), found.tags) == (None, False, ())
     assert any("without a date" in line for line in lines([found], 0))
 
 
 def test_a_host_that_has_nothing() -> None:
-    assert list(lines(found_images({"gpu01": read_look(facts(FREE))}, NOW), 90)) == ["no images"]
-
-
-def test_equal_archives_are_equal_states(tmp_path: Path, state: ImagesLoaded) -> None:
-    again: Any = ImagesLoaded.of(read_contents(put(tmp_path, packed(saved()), "again.tar")))
-    assert again == state
-    assert replace(again, packed=True) != state
+    assert list(lines(found_images({"gpu01": read_look(look(FREE))}, NOW), 90)) == ["no images"]

@@ -10,12 +10,9 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from hostwright.standard.roles.container.images.archives.parts import ArchivedImage
-from hostwright.standard.roles.container.images.reference import ImageName, read_image_name
+from hostwright.standard.roles.container.images.reference import ImageName, familiar, is_tagged, read_image_name
 from hostwright.standard.roles.workspaces.declared.forms import Image
 from hostwright.standard.roles.workspaces.states.look import WorkspaceFacts
-from tests.unit.roles.container.images.archives import ID, packed, saved
-from tests.unit.roles.container.images.test_contents import contents, refused
 
 TABLE = Path(__file__).parents[4] / "fixtures" / "workspaces" / "image-names.jsonl"
 #: from the tables of the tests of distribution/reference (its commits 4894124 and 00a09fa): what it takes, and as what
@@ -88,16 +85,19 @@ def test_an_inventory_is_told_what_is_wrong_with_a_name(image: str, sentence: st
         ("do__cker/tool---kit:T_1", "do__cker/tool---kit:T_1"),
     ],
 )
-def test_an_archive_names_images_as_docker_shows_them(tmp_path: Path, written: str, shown: str) -> None:
-    assert contents(tmp_path, packed(saved(names=[written]))).images == (ArchivedImage(ID, (shown,)),)
+def test_a_name_is_read_as_docker_shows_it(written: str, shown: str) -> None:
+    assert familiar(written) == shown
+    assert is_tagged(shown)
 
 
 @pytest.mark.parametrize(
     "name",
     ["house./tool:1", "house/tool-:1", "ho..use/tool:1", "house//tool:1", f"house/tool:1@{OF_DOCKER}", "house/tool"],
 )
-def test_an_archive_with_a_name_that_docker_refuses(tmp_path: Path, name: str) -> None:
-    assert "is no name with a tag" in refused(tmp_path, packed(saved(names=[name])))
+def test_a_name_that_docker_refuses_or_that_has_no_tag_alone(name: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        familiar(name)
+    assert not is_tagged(name)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_an_image_of_the_host_is_found_by_each_of_its_names(declared: str) -> No
 
 
 def test_a_long_text_is_read_in_one_go() -> None:
-    """What an archive says may be as long as its documents."""
+    """A host may report a name of any length."""
     for text in (
         "a-" * 10**6,
         "a." * 10**6 + "/b",

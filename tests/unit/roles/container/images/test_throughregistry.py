@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.errors import InputError
 from hostwright.common.quoting import sh_file
 from hostwright.plan.member import Members
 from hostwright.plan.model import Answer, Change, Facts, Refusal
 from hostwright.standard.roles.container.images import pushing, throughregistry
-from hostwright.standard.roles.container.images.archives.parts import ArchivedImage
+from hostwright.standard.roles.container.images.loaded import LoadedImage
 from hostwright.standard.roles.container.images.look import LOOK
 from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed, PushedImage
 from tests.unit.support.stubs import stub
@@ -23,7 +25,7 @@ from tests.unit.support.stubs import stub
 AT = "reg01:5000"
 ID, OTHER = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
 NAME, REFERENCE = "house/tool:1.2", f"{AT}/house/tool@sha256:{'c' * 64}"
-PUSHED = ImagesPushed(AT, (ArchivedImage(ID, (NAME,)),))
+PUSHED = ImagesPushed(AT, (LoadedImage(ID, NAME),))
 PULLED = ImagesPulled(AT, (PushedImage(ID, NAME, REFERENCE),), 10**6)
 
 #: messages of Docker in other people's threads, each with what it is: lines of the fixture
@@ -145,7 +147,7 @@ def test_an_image_of_another_registry_keeps_its_path_and_leaves_that_registrys_n
     tmp_path: Path, name: str, path: str
 ) -> None:
     """``reg01:5000/localhost:5000/…`` is no name to Docker, and ``reg01:5000/ghcr.io/…`` one that nobody looks for."""
-    state = ImagesPushed(AT, (ArchivedImage(ID, (name,)),))
+    state = ImagesPushed(AT, (LoadedImage(ID, name),))
     unknown = Facts({LOOK: Answer(0, look()), state.pushed_probe: Answer(0, "")})
     _, log = run(tmp_path, script_of(state.plan(unknown)))
     assert log == [f"tag {ID} {AT}/{path}", f"push {AT}/{path}"]
@@ -161,11 +163,11 @@ def test_an_image_of_another_registry_keeps_its_path_and_leaves_that_registrys_n
 
 
 def test_two_images_that_would_have_one_name_in_the_registry_are_refused() -> None:
-    state = ImagesPushed(AT, (ArchivedImage(ID, ("ghcr.io/tool/a:1",)), ArchivedImage(OTHER, ("quay.io/tool/a:1",))))
+    state = ImagesPushed(AT, (LoadedImage(ID, "ghcr.io/tool/a:1"), LoadedImage(OTHER, "quay.io/tool/a:1")))
     refusal = state.plan(Facts({LOOK: Answer(0, look()), state.pushed_probe: Answer(0, "")}))
     assert isinstance(refusal, Refusal)
     assert refusal.sentence.startswith(f"ghcr.io/tool/a:1 and quay.io/tool/a:1 would both be {AT}/tool/a:1: ")
-    one = ImagesPushed(AT, (ArchivedImage(ID, ("ghcr.io/tool/a:1", "tool/a:1")),))  # two names of one image
+    one = ImagesPushed(AT, (LoadedImage(ID, "ghcr.io/tool/a:1"), LoadedImage(ID, "tool/a:1")))  # of one image
     assert isinstance(one.plan(Facts({LOOK: Answer(0, look()), one.pushed_probe: Answer(0, "")})), Change)
 
 
@@ -226,3 +228,38 @@ def test_the_archive_goes_to_the_registrys_own_host_where_that_has_docker(tmp_pa
         replace(member, of_host=(*member.of_host, named)) if member.name == "reg01" else member for member in many
     ]
     assert pushing.pusher_of(replace(many, chosen=tuple(with_docker))).name == "reg01"
+
+
+def test_each_stage_through_a_registry_is_known_from_what_docker_reported_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One host loads the archive and puts into the registry what its Docker reported; the others fetch that."""
+    (tmp_path / "hosts.yml").write_text(INVENTORY)
+    archive = tmp_path / "tool.tar"
+    archive.write_bytes(b"an archive")
+    reached: list[tuple[list[str], Any, str]] = []
+    ends = [0, 0, 0]
+
+    def reach(_verb: str, goal: Any, _fleet: Any, chosen: Any, *, options: Any, **_: Any) -> int:
+        (state,) = goal.states
+        reached.append(([member.name for member in chosen], state, options["registry"]))
+        print(f"document {len(reached)}")
+        return ends[len(reached) - 1]
+
+    def answers(_one: Any, _member: Any, probes: tuple[Any, ...]) -> Facts:
+        texts = [look((ID, NAME)), f"{ID} {NAME}\n" if "cat --" in probes[1].script else f"{ID} {NAME} {REFERENCE}\n"]
+        return Facts({probe: Answer(0, text) for probe, text in zip(probes, texts, strict=True)})
+
+    monkeypatch.setattr("hostwright.cli.verbs.changes.reach", reach)
+    monkeypatch.setattr(pushing._Push, "facts", answers)
+    given = Selection("all", (str(tmp_path / "hosts.yml"),)), ConnectionOptions(), ChangeOptions(), str(archive)
+    assert pushing.push(*given, registry=True, as_json=True) == 0
+    assert capsys.readouterr().out == "document 3\n"
+    assert [hosts for hosts, _, _ in reached] == [["gpu01"], ["gpu01"], ["gpu02", "reg01"]]
+    assert [state for _, state, _ in reached[1:]] == [PUSHED, ImagesPulled(AT, (PushedImage(ID, NAME, REFERENCE),), 5)]
+    assert {at for _, _, at in reached} == {AT}
+    reached.clear()
+    ends[0] = 3  # a check of a host that lacks the archive: what would follow is not known
+    assert pushing.push(*given, registry=True, check=True) == 3
+    assert len(reached) == 1
+    assert "then gpu02, reg01 would fetch from reg01:5000 what they lack" in capsys.readouterr().err
