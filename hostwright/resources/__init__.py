@@ -91,6 +91,7 @@ from hostwright.resources.system.room import FreeSpace
 from hostwright.resources.system.services import Disturbing, RestartedAfter, Running, Service, bus_path
 from hostwright.resources.system.services_gone import UserGone
 from hostwright.stack.stack import IndexFile, RoleFile
+from hostwright.stack.store.artifacts import sha256_of
 from hostwright.stack.store.debs import PackageMirror
 from hostwright.stack.store.hostcache import CACHE, host_path
 
@@ -109,5 +110,5 @@ __all__ = [
     "dpkg_table", "expired_on", "few", "find_drifts", "host_path", "installed_by_us", "interpreter_home",
     "interpreters", "is_broken", "is_loose_kernel", "jobs", "kept_aside", "memory_bytes", "merge", "named_like",
     "next_boot", "packages_before", "parse_audit", "passes", "pci_devices", "pythons", "read_host", "reinstall_script",
-    "release", "stat_probe", "take", "words_set",
+    "release", "sha256_of", "stat_probe", "take", "words_set",
 ]  # fmt: skip

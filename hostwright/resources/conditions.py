@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.plan.model import Change, Condition, Facts, Planned, Probe, Refusal, Resource, Step, users_of
-from hostwright.plan.roles.software import Software, software_of
+from hostwright.plan.model import Change, Condition, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.files import Absent
 

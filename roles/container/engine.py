@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hostwright.roles import AptRepository, Stack, sh, sh_file
-
 from hostwright.resources import (
     DPKG,
     DPKG_LOCK,
@@ -39,6 +37,7 @@ from hostwright.resources import (
     take,
 )
 from hostwright.resources import PROBES as MIRROR_PROBES
+from hostwright.roles import AptRepository, Stack, sh, sh_file
 from hostwright.standard.roles.container.removal import (
     CONTAINERD_PACKAGES,
     DataSpared,

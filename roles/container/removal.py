@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.roles import sh, sh_file
-
 from hostwright.resources import (
     ABSENT,
     DPKG,
@@ -21,6 +19,7 @@ from hostwright.resources import (
     installed_by_us,
     packages_before,
 )
+from hostwright.roles import sh, sh_file
 
 DOCKER_DATA, CONTAINERD_DATA = "/var/lib/docker", "/var/lib/containerd"
 CONTAINERD_PACKAGES = ("containerd", "containerd.io")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hostwright.roles import Match, Pattern, sh_file, whole
-
 from hostwright.resources import Answer, Condition, Facts, PassPart, Probe, Running
+from hostwright.roles import Match, Pattern, sh_file, whole
 
 DOCKER = "docker.service"
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.roles import sh_file, whole
-
 from hostwright.resources import Facts, Probe, Resource
+from hostwright.roles import sh_file, whole
 
 #: what can be done where an older g++ is there, or is to be had
 _OLDER = {

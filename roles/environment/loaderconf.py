@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.roles import Pattern, sh, words
-
 from hostwright.resources import DPKG_LOCK, Change, Facts, Probe, Resource, Step
+from hostwright.roles import Pattern, sh, words
 
 LDCONFIG = "/sbin/ldconfig"
 _NAME = Pattern(r"cuda-[0-9]{1,9}-[0-9]{1,9}[.]conf")

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Hardware, NoRoom, Sign, Unread
-from hostwright.roles import sh, sh_file, shown_bytes
-
 from hostwright.resources import CACHE, Probe
+from hostwright.roles import sh, sh_file, shown_bytes
 
 if TYPE_CHECKING:
     from hostwright.failures import Look

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, ForPeople, NoRoom
-
 from hostwright.standard.roles.base.failures.apt import APT_RULES, CONFLICTING, INTERRUPTED, LOCKED, OVERWRITES
 from hostwright.standard.roles.base.failures.disks import DISK_RULES, FULL
 from hostwright.standard.roles.base.failures.hardware import HARDWARE

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.roles import sh_file
-
 from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
+from hostwright.roles import sh_file
 
 AUTHORITY = "authority.crt"  #: beside it: what people give their browsers
 

@@ -9,8 +9,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from hostwright.roles import Artifact, InputError, Pattern, sh, sh_file, shown_bytes
-
 from hostwright.resources import (
     ABSENT,
     Change,
@@ -24,6 +22,7 @@ from hostwright.resources import (
     host_path,
     sha256_of,
 )
+from hostwright.roles import Artifact, InputError, Pattern, sh, sh_file, shown_bytes
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOADS, LOOK, read_look
 from hostwright.standard.roles.container.images.reference import is_tagged
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hostwright.roles import sh_file, shown_bytes
-
 from hostwright.resources import ABSENT, Change, Facts, Planned, Probe, Refusal, Resource, Step, few
+from hostwright.roles import sh_file, shown_bytes
 from hostwright.standard.roles.container.images.loaded import LOAD_TIMEOUT_S, UNKNOWN, LoadedImage
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
 from hostwright.standard.roles.container.images.reference import HUB, read_image_name

@@ -12,7 +12,6 @@ from itertools import chain, dropwhile
 from typing import TYPE_CHECKING
 
 from hostwright.failures import Covers, FailureRule, Sign
-
 from hostwright.standard.roles.base.failures.trust.sources import Source
 from hostwright.standard.roles.cuda.failures.apt_sources import (
     NEW_KEY,

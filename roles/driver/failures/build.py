@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import Covers, FailureRule, ForPeople, Sign, Tangled, logs
-from hostwright.roles import Pattern
-
 from hostwright.resources import DPKG, HEADERS, HOST_PROBES, KERNEL_GONE, UNAME, Probe, is_broken
+from hostwright.roles import Pattern
 from hostwright.standard.roles.driver.failures.logs import BUILD_FAILED, LOG_PROBES, from_log, told
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.roles import Match, Pattern, sh_file
-
 from hostwright.resources import PCI, Condition, Facts, Probe, Refusal, Resource, display_controllers, pci_devices
+from hostwright.roles import Match, Pattern, sh_file
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 
 NVIDIA = 0x10DE  #: the vendor on the PCI bus

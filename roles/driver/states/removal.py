@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.roles import Pattern, sh_file
-
 from hostwright.resources import (
     ABSENT,
     NO_IDENTITY,
@@ -25,6 +23,7 @@ from hostwright.resources import (
     few,
     release,
 )
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
 

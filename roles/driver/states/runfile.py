@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.roles import Artifact, Pattern, sh_file
-
 from hostwright.resources import (
     ABSENT,
     DPKG,
@@ -32,9 +30,8 @@ from hostwright.resources import (
     few,
     host_path,
     kept_aside,
-    software_of,
-    users_of,
 )
+from hostwright.roles import Artifact, Pattern, sh_file
 from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused

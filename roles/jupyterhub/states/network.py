@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.roles import sh_file
-
 from hostwright.resources import ABSENT, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.roles import sh_file
 from hostwright.standard.roles.jupyterhub.states.look import HUB_LOOK, NETWORK, read_hub
 
 

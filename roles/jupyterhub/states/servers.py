@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from hostwright.roles import sh_file
-
 from hostwright.resources import NO_IDENTITY, Change, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.roles import sh_file
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.jupyterhub.states.look import (
     HUB_LOOK,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.roles import sh, sh_file
-
 from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
+from hostwright.roles import sh, sh_file
 
 OBTAIN_S = 600.0  #: an authority looks at each name several times, with pauses
 

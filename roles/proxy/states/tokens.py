@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.roles import sh_file
-
 from hostwright.resources import Absent, Change, Facts, Probe, Resource, Step
+from hostwright.roles import sh_file
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.roles import Artifact, sh_file
-
 from hostwright.resources import ABSENT, Change, Facts, Planned, Probe, Refusal, Resource, Step, host_path
+from hostwright.roles import Artifact, sh_file
 from hostwright.standard.roles.serving.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.undeclared import told

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.roles import sh, sh_file
-
 from hostwright.resources import ABSENT, ERROR, Change, Deferred, Facts, Planned, Probe, Resource, Step, few
+from hostwright.roles import sh, sh_file
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.undeclared import told
 

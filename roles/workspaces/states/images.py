@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from hostwright.roles import sh_file
-
 from hostwright.resources import (
     ABSENT,
     ERROR,
@@ -21,6 +19,7 @@ from hostwright.resources import (
     Resource,
     Step,
 )
+from hostwright.roles import sh_file
 from hostwright.standard.roles.container.engine import NAME_SERVERS_SH
 from hostwright.standard.roles.container.images.reference import absent_because
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.roles import sh, short, whole
-
 from hostwright.resources import Facts, Planned, Probe, Refusal, Resource
+from hostwright.roles import sh, short, whole
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 FIRST = 1000  #: ids below are the system's

@@ -6,9 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hostwright.roles import sh_file, whole
-
 from hostwright.resources import NO_IDENTITY, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.roles import sh_file, whole
 
 WHAT = "disk quotas"
 #: Other programs count their projects from 1 on (Docker on xfs, /etc/projid).

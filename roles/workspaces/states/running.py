@@ -9,9 +9,8 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from hostwright.roles import count, sh, sh_file
-
 from hostwright.resources import ABSENT, NO_IDENTITY, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.roles import count, sh, sh_file
 from hostwright.standard.roles.container.images.reference import absent_because
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.declared.zones import zone_of

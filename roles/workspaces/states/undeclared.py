@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.roles import sh_file
-
 from hostwright.resources import ERROR, NO_IDENTITY, Change, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.roles import sh_file
 from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.look import LOOK, WorkspaceFacts, read_look

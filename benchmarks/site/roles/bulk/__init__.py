@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hostwright.roles import Artifact, Wanted, role, sh
-
 from hostwright.resources import Change, Facts, Probe, Resource, Step, host_path
+from hostwright.roles import Artifact, Wanted, role, sh
 
 from .section import BulkSection
 

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from hostwright.roles import Pattern, sh, sh_file
-
 from hostwright.resources import DPKG_LOCK, UPDATE_INITRAMFS, Change, Facts, Probe, Resource, Step, few
+from hostwright.roles import Pattern, sh, sh_file
 
 ETC = "/etc/modprobe.d"
 #: In the order of modprobe.d(5): a file hides those of its name in the directories behind its own.
