@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from hostwright.roles import Wanted, role
-
 from hostwright.resources import Debs, DpkgInOrder, File, FreeSpace, KernelPackages, KernelThere, Resource
+from hostwright.roles import Wanted, role
 
 
 @dataclass(frozen=True, slots=True)

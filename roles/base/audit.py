@@ -15,7 +15,6 @@ from hostwright.roles import (
     Snippet,
     Wanted,
 )
-
 from hostwright.standard.roles.base import Base
 
 MACHINE = Snippet.beside(__file__, "audit.sh", "base")

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hostwright.roles import Wanted, role
-
 from hostwright.resources import Debs, Disturbing, JsonMerged, Resource, RestartedAfter, Service
+from hostwright.roles import Wanted, role
 from hostwright.standard.roles.container.engine import (
     DAEMON_JSON,
     RESTARTS,

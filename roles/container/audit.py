@@ -15,7 +15,6 @@ from hostwright.roles import (
     Wanted,
     sh_file,
 )
-
 from hostwright.standard.roles.container import DOCKER, Container
 from hostwright.standard.roles.container.engine import FIREWALL_SH
 from hostwright.standard.roles.container.section import ContainerSection

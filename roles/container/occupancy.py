@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.roles import Occupancy
-
 from hostwright.standard.roles.container.running import CONTAINERS, ended_by_reboot, named_by_docker
 
 OCCUPANCY = Occupancy((CONTAINERS,), lambda _facts: (), ended_by_reboot, named_by_docker)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.roles import Misfit, disk_is_enough
-
 from hostwright.standard.roles.container.section import ContainerSection
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from invoke import Collection
+
 from hostwright.cli.verb import (
     CHECK,
     GRADUAL,
@@ -10,7 +12,6 @@ from hostwright.cli.verb import (
     Given,
     verb,
 )
-from invoke import Collection
 
 
 @verb(

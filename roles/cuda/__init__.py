@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.roles import Wanted, role
-
 from hostwright.resources import (
     Alternative,
     AptSource,
@@ -24,6 +22,7 @@ from hostwright.resources import (
     SourcesDisabled,
     When,
 )
+from hostwright.roles import Wanted, role
 from hostwright.standard.roles.cuda.compilers import HostCompiler
 from hostwright.standard.roles.cuda.rules import NEWEST_GCC
 from hostwright.standard.roles.cuda.section import CudaSection

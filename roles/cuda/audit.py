@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.roles import DISTRIBUTION, AuditValue, PackageHold, PackageVersion, Snippet, Wanted
-
 from hostwright.standard.roles.cuda import Cuda
 from hostwright.standard.roles.cuda.section import CudaSection
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.roles import Choice, Misfit, disk_is_enough, version
-
 from hostwright.standard.roles.driver.chips import Architecture, chips
 
 CUDA_TABLE = "CUDA release notes, table of toolkits and drivers"

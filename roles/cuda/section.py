@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
+from pydantic import Field
+
+from hostwright.resources import CACHE
 from hostwright.roles import (
     AbsolutePath,
     ArtifactName,
@@ -20,9 +23,6 @@ from hostwright.roles import (
     WithoutNulls,
     taken,
 )
-from pydantic import Field
-
-from hostwright.resources import CACHE
 
 
 class LocalRepository(StackPart):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.roles import Wanted, role
-
 from hostwright.resources import ArchiveUnpacked, DebsAbsent, NoStrayFiles, Part, Resource
+from hostwright.roles import Wanted, role
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.roles import AuditValue, Snippet, Wanted
-
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn import Cudnn
 from hostwright.standard.roles.cudnn.section import CudnnSection

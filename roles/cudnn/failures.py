@@ -7,9 +7,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Sign, Tangled, wanted
-from hostwright.roles import Pattern
-
 from hostwright.resources import DPKG, NoStrayFiles
+from hostwright.roles import Pattern
 from hostwright.standard.roles.cuda.failures.toolkits import (
     CUDNN_HEADER,
     LIBRARIES,

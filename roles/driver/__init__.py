@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.roles import Wanted, role
-
 from hostwright.resources import DebFile, Disturbing, File, Resource, RestartedAfter, Service, SystemUser, When
+from hostwright.roles import Wanted, role
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.gpu_use import AllGpusPresent, GpuPresent, HasNvSwitch, ReloadTakesGpus
 from hostwright.standard.roles.driver.states.others import no_other_driver

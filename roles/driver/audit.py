@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from packaging.specifiers import SpecifierSet
+
 from hostwright.roles import (
     KERNEL,
     PRODUCT,
@@ -18,8 +20,6 @@ from hostwright.roles import (
     Wanted,
     kernel_version,
 )
-from packaging.specifiers import SpecifierSet
-
 from hostwright.standard.roles.driver import PERSISTENCED, Driver
 from hostwright.standard.roles.driver.rules import kernels_of
 from hostwright.standard.roles.driver.section import DriverSection

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from hostwright.failures import Cards, Look, Unread, once
-from hostwright.roles import Gpu, GpuEvent
-
 from hostwright.resources import PCI, Facts
+from hostwright.roles import Gpu, GpuEvent
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, NVLINKS, GpuReport, read_report
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.xids.events import xid_events

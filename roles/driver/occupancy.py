@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.roles import Occupancy
-
 from hostwright.standard.roles.driver.states.gpu_use import BUSY_PROBES, users
 
 OCCUPANCY = Occupancy(BUSY_PROBES, users)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.roles import Choice, Ground, Misfit, disk_is_enough, kernel_version, memory_is_enough
 from packaging.specifiers import SpecifierSet
 
+from hostwright.roles import Choice, Ground, Misfit, disk_is_enough, kernel_version, memory_is_enough
 from hostwright.standard.roles.driver.chips import Architecture, chips
 from hostwright.standard.roles.driver.section import DriverSection
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
+from hostwright.resources import CACHE
 from hostwright.roles import (
     BOOT,
     WORK,
@@ -19,8 +20,6 @@ from hostwright.roles import (
     StackPart,
     taken,
 )
-
-from hostwright.resources import CACHE
 
 #: Packages that are, or belong to, another NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
 DRIVER_PACKAGES = (

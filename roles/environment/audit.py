@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.roles import DISTRIBUTION, AuditValue, FileThere, LibraryPath, Snippet, Wanted
-
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment import Environment, opened
 

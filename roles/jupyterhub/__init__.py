@@ -10,7 +10,6 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hostwright.roles import InputError, Wanted, role, sh, sh_file
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from hostwright.resources import (
@@ -24,6 +23,7 @@ from hostwright.resources import (
     Venv,
     VenvPackage,
 )
+from hostwright.roles import InputError, Wanted, role, sh, sh_file
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.jupyterhub.states.cards import HubCards
 from hostwright.standard.roles.jupyterhub.states.image import HubImage, tag_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.roles import AuditValue, UnitProperty, VenvVersion, Wanted
-
 from hostwright.standard.roles.jupyterhub import HOME, UNIT, VERSION, Jupyterhub
 
 

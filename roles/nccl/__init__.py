@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.roles import Wanted, role
-
 from hostwright.resources import DebFile, DebFiles, LoaderCache, NoStrayFiles, Resource
+from hostwright.roles import Wanted, role
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, PACKAGE, NcclSection
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.roles import AuditValue, LibraryPath, LibraryVersion, PackageHold, PackageVersion, Wanted
-
 from hostwright.standard.roles.cuda.audit import FAMILIES
 from hostwright.standard.roles.nccl import Nccl
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, PACKAGE, NcclSection

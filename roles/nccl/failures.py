@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Sign, wanted
-
 from hostwright.resources import DPKG, NoStrayFiles, Probe
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, PACKAGE, NcclSection
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.roles import Choice, Misfit, disk_is_enough, series
-
 from hostwright.standard.roles.nccl.section import NcclSection
 
 #: NCCL → the series of CUDA for which NVIDIA has packages of it. NVIDIA's advice is to use the NCCL that was compiled

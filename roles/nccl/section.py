@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from hostwright.roles import ArtifactName, ExactVersion, Section, Share, Stack, taken, version
 from pydantic import Field
 
 from hostwright.resources import CACHE
+from hostwright.roles import ArtifactName, ExactVersion, Section, Share, Stack, taken, version
 
 HOME = "/usr/lib/x86_64-linux-gnu"  #: where NVIDIA's packages put it
 LIBRARY = "libnccl.so.2"  #: the name by which programs load it

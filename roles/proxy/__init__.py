@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from hostwright.roles import HostPath, InputError, Wanted, role, sh, sh_file
 from pydantic import Field
 
 from hostwright.resources import Absent, Debs, Directory, File, Resource, Service
+from hostwright.roles import HostPath, InputError, Wanted, role, sh, sh_file
 from hostwright.standard.roles.base.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy.acme import CERTIFICATE as ACME
 from hostwright.standard.roles.proxy.acme import CONF as ACME_CONF

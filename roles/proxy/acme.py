@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.roles import Wanted, sh_file
-
 from hostwright.resources import Debs, Directory, Disturbing, File, Resource, Service
+from hostwright.roles import Wanted, sh_file
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.proxy.states.acme import AcmeCertificate
 

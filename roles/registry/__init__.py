@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from hostwright.roles import HostPath, Wanted, role
 from pydantic import AfterValidator, Field
 
 from hostwright.resources import Debs, Directory, Disturbing, File, Resource, RestartedAfter, Service
+from hostwright.roles import HostPath, Wanted, role
 from hostwright.standard.roles.base.states.certificate import OwnCertificate
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.registry.authority import authority_of

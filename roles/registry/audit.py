@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.roles import DISTRIBUTION, AuditValue, PackageVersion, Snippet, UnitProperty, Wanted
-
 from hostwright.standard.roles.registry import UNIT, Registry
 
 CERTIFICATE = Snippet.beside(__file__, "audit_root.sh", "registry", root=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hostwright.cli.verb import HOST, OF_ONE, Given, verb
 from invoke import Collection
+
+from hostwright.cli.verb import HOST, OF_ONE, Given, verb
 
 
 @verb(*OF_ONE, HOST.told("the host that has the registry"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from rich.text import Text
+
 from hostwright.cli.verb import (
     LEFT,
     ConnectionOptions,
@@ -19,8 +21,6 @@ from hostwright.cli.verb import (
     print_document,
 )
 from hostwright.roles import InputError, printable, sh, write_whole
-from rich.text import Text
-
 from hostwright.standard.roles.base.states.certificate import AUTHORITY
 from hostwright.standard.roles.registry import STATE, Registry
 from hostwright.standard.roles.registry.authority import authority_of

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from hostwright.roles import EVERY, Wanted, check_lines, role, sh, user_program
-
 from hostwright.resources import Answers, Directory, Disturbing, File, Probe, Resource, Script, Service, When
+from hostwright.roles import EVERY, Wanted, check_lines, role, sh, user_program
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 
 PROGRAM = "/usr/local/lib/hostwright/selfaudit"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.roles import Wanted, role
-
 from hostwright.resources import Resource
+from hostwright.roles import Wanted, role
 from hostwright.standard.roles.serving.states.readable import ModelReadable
 from hostwright.standard.roles.serving.states.served import ModelServed
 from hostwright.standard.roles.serving.states.unserved import Unserved

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.roles import AuditValue, Snippet, Wanted
-
 from hostwright.standard.roles.serving import Serving, model_servers
 
 MODELS = Snippet.beside(__file__, "audit_root.sh", "serving", root=True)

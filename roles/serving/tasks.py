@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hostwright.cli.verb import FORCE, HOST, LISTED, OF_ONE, YES, Given, verb
 from invoke import Collection
+
+from hostwright.cli.verb import FORCE, HOST, LISTED, OF_ONE, YES, Given, verb
 
 _HOST = HOST.told("the host (default: the one that serves the model, or the only one with the role serving)")
 _NAME = "the model's name"

@@ -8,9 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from hostwright.roles import Wanted, role
-
 from hostwright.resources import ArchiveUnpacked, Part, Recipe, Resource, Venv, VenvPackage, interpreter_home
+from hostwright.roles import Wanted, role
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 

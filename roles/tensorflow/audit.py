@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.roles import DISTRIBUTION, AuditValue, VenvPython, VenvVersion, Wanted
-
 from hostwright.resources import Recipe
+from hostwright.roles import DISTRIBUTION, AuditValue, VenvPython, VenvVersion, Wanted
 from hostwright.standard.roles.tensorflow import Tensorflow
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hostwright.roles import Choice, Misfit, Stack, disk_is_enough, memory_is_enough, series, version
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
+from hostwright.roles import Choice, Misfit, Stack, disk_is_enough, memory_is_enough, series, version
 from hostwright.standard.roles.cuda.rules import CUDA_TABLE, DRIVER_FLOORS, cubin_floor
 from hostwright.standard.roles.driver.chips import chips
 from hostwright.standard.roles.tensorflow.section import TensorflowSection

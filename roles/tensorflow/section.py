@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
+from pydantic import Field
+
+from hostwright.resources import HOMES
 from hostwright.roles import (
     WORK,
     ArtifactName,
@@ -19,9 +22,6 @@ from hostwright.roles import (
     WithoutNulls,
     taken,
 )
-from pydantic import Field
-
-from hostwright.resources import HOMES
 
 Layer = Literal["driver", "cuda", "cudnn"]
 

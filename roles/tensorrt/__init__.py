@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.roles import Wanted, role
-
 from hostwright.resources import (
     DPKG_LOCK,
     ArchiveUnpacked,
@@ -18,6 +16,7 @@ from hostwright.resources import (
     Part,
     Resource,
 )
+from hostwright.roles import Wanted, role
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
 
 SECOND = "two TensorRTs of one major version: a program may get parts of both"

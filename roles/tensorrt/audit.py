@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.roles import AuditValue, LibraryPath, LibraryVersion, PackageHold, PackageVersion, Wanted
-
 from hostwright.standard.roles.cuda.audit import FAMILIES
 from hostwright.standard.roles.tensorrt import Tensorrt
 from hostwright.standard.roles.tensorrt.section import TensorrtSection

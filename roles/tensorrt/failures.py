@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Sign
-
 from hostwright.resources import Probe
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from hostwright.roles import ArtifactName, DebianVersion, ExactVersion, Section, Share, Stack, StackPart, taken, version
 from pydantic import Field
 
 from hostwright.resources import CACHE
+from hostwright.roles import ArtifactName, DebianVersion, ExactVersion, Section, Share, Stack, StackPart, taken, version
 
 
 class NvrtcPackage(StackPart):

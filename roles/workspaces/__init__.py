@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from hostwright.roles import Wanted, role, sh_file
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from hostwright.resources import Debs, Directory, Disturbing, File, Resource
+from hostwright.roles import Wanted, role, sh_file
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.workspaces.declared.entries import (
     WorkspaceEntry,

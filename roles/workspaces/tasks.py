@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hostwright.cli.verb import CONNECTED, FORCE, HOST, LISTED, OF_ONE, READ, YES, Given, verb
 from invoke import Collection
+
+from hostwright.cli.verb import CONNECTED, FORCE, HOST, LISTED, OF_ONE, READ, YES, Given, verb
 
 _QUIET = (HOST, *READ, *CONNECTED)  #: of verbs that print what the workspace prints
 _FORCE = FORCE.told("end the work of whoever is in the workspace")
@@ -65,7 +66,6 @@ def up(
     hostwright workspace.up gpu01 --user alice --kind jupyter --gpus 0
     """
     from hostwright.roles import InputError
-
     from hostwright.standard.roles.workspaces.verbs import changing
 
     options = {

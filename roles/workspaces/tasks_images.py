@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hostwright.cli.verb import CHECK, DRAIN, FORCE, GRADUAL, REACHED, YES, Given, verb
 from invoke import Collection
+
+from hostwright.cli.verb import CHECK, DRAIN, FORCE, GRADUAL, REACHED, YES, Given, verb
 
 
 @verb(

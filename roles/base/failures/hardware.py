@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.failures import FailureRule, Look, Sign
-
 from hostwright.resources import MEMORY, memory_bytes
 
 #: Floppy, CD and loop devices answer with errors on healthy virtual machines.

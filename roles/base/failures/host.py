@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import LAST_JOBS, FailureRule, Sign, Unread, ended
-
 from hostwright.resources import RELEASE, Probe, jobs, release
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from hostwright.proofs import Program, Proof
 from hostwright.roles import Wanted, sh_file
-
 from hostwright.standard.roles.base import Base
 from hostwright.standard.roles.base.proofs import judges
 from hostwright.standard.roles.base.proofs.sources import source

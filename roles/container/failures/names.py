@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Sign
-
 from hostwright.resources import DPKG, Probe
 from hostwright.standard.roles.container.engine import NAME_SERVERS_SH
 from hostwright.standard.roles.container.failures.state import engine_package

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hostwright.failures import Unread
-from hostwright.roles import Pattern
-
 from hostwright.resources import JsonMerged, Probe
+from hostwright.roles import Pattern
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES
 
 if TYPE_CHECKING:

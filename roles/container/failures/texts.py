@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, Sign
-
 from hostwright.standard.roles.container.engine import FIREWALL
 from hostwright.standard.roles.container.failures.docker import flushed
 

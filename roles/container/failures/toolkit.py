@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Sign, Stuck, Unread
-from hostwright.roles import Pattern
-
 from hostwright.resources import DPKG, RELEASE, Answer, Installed, Probe, SourcesDisabled, release
+from hostwright.roles import Pattern
 from hostwright.standard.roles.container.engine import OLD_PACKAGES, OLD_SOURCES
 from hostwright.standard.roles.container.section import ContainerSection
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI

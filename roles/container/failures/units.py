@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.failures import FailureRule, ForPeople, Look, Sign, Stuck, Units, Unread
-
 from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures import state
 

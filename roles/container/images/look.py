@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated
 
-from hostwright.roles import json_object, sh_file, whole
 from pydantic import Field, TypeAdapter, ValidationError
 
 from hostwright.resources import Facts, Probe
+from hostwright.roles import json_object, sh_file, whole
 
 _IMAGE = {"id": ".Id", "created": ".Created", "size": ".Size", "tags": ".RepoTags", "digests": ".RepoDigests"}
 _CONTAINER = {"name": ".Name", "image": ".Image", "state": ".State.Status", "created": ".Created"}

@@ -25,9 +25,8 @@ from hostwright.cli.verb import (
     open_fleet,
     warn,
 )
-from hostwright.roles import AS_DESIRED, DIFFERS, HostError, InputError, Secret, expanded, sh
-
 from hostwright.resources import Facts, Probe, Resource
+from hostwright.roles import AS_DESIRED, DIFFERS, HostError, InputError, Secret, expanded, sh
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded, artifact_of
 from hostwright.standard.roles.container.images.look import read_look
 from hostwright.standard.roles.container.images.reference import familiar

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Protocol
 
 from hostwright.cli.verb import Interrupted, Results, RootShell, on_each
-from hostwright.roles import sh, sh_file, short
-
 from hostwright.resources import Facts, Probe
+from hostwright.roles import sh, sh_file, short
 
 SCANNERS = ("trivy", "grype")  #: the one that is taken where both are at hand is the first
 HERE = ""  #: the place of a scan that ran on this machine

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
+from rich.text import Text
+
 from hostwright.cli.verb import (
     ConnectionOptions,
     Connections,
@@ -24,8 +26,6 @@ from hostwright.cli.verb import (
     shown,
 )
 from hostwright.roles import HostError, InputError, count, printable, shown_bytes
-from rich.text import Text
-
 from hostwright.standard.roles.container.images.look import LOOK, ImageFacts, read_look
 from hostwright.standard.roles.container.images.scanning import (
     NO_SCANNER,

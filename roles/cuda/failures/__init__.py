@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.failures import FailureRule
-
 from hostwright.standard.roles.cuda.failures.installed import CUDA
 from hostwright.standard.roles.cuda.failures.programs import PROGRAM_RULES
 from hostwright.standard.roles.cuda.failures.sources import SOURCE_RULES

@@ -7,9 +7,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from hostwright.failures import Unread
-from hostwright.roles import Pattern, sh_file
-
 from hostwright.resources import DEARMOR, Probe
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.base.failures.trust.sources import Source, parsed
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Sign, Tangled, Unread, wanted
-from hostwright.roles import Pattern
-
 from hostwright.resources import DPKG, CommandReports, Debs, Installed
+from hostwright.roles import Pattern
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, UNINSTALLER, Toolkit, own, toolkits
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cached

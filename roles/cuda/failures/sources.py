@@ -12,7 +12,6 @@ from itertools import chain, dropwhile
 from typing import TYPE_CHECKING
 
 from hostwright.failures import Covers, FailureRule, Sign
-
 from hostwright.standard.roles.base.failures.trust.sources import Source
 from hostwright.standard.roles.cuda.failures.apt_sources import (
     NEW_KEY,
@@ -143,7 +142,7 @@ SOURCE_RULES = (
         " older list",
         "NVIDIA/nvidia-docker#1631",
         sign=Sign("cuda", conflicting, (SOURCES,), provision=True),
-        covers=Covers("signed-by-conflict", _refused_paths),
+        covers=Covers(("signed-by-conflict",), _refused_paths),
     ),
     FailureRule(
         "cuda-two-sources",

@@ -9,9 +9,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from hostwright.failures import Unread, wanted
-from hostwright.roles import Pattern, sh_file
-
 from hostwright.resources import PackagedTree, Probe
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.cuda.section import CudaSection
 
 if TYPE_CHECKING:

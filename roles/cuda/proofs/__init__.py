@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hostwright.proofs import Program, Proof
 from hostwright.roles import Wanted, sh_file
-
 from hostwright.standard.roles.base.proofs.sources import source
 from hostwright.standard.roles.cuda import Cuda
 from hostwright.standard.roles.cuda.compilers import OLDER_GCC

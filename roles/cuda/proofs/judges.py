@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from statistics import median
 
 from hostwright.proofs import Expected, Measurement, Measurements, ProofFinding
-
 from hostwright.standard.roles.cuda.proofs.limits import (
     HOST,
     LEAST_OF_LINK,

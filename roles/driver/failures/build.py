@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import Covers, FailureRule, ForPeople, Sign, Tangled, logs
-from hostwright.roles import Pattern
-
 from hostwright.resources import DPKG, HEADERS, HOST_PROBES, KERNEL_GONE, UNAME, Probe, is_broken
+from hostwright.roles import Pattern
 from hostwright.standard.roles.driver.failures.logs import BUILD_FAILED, LOG_PROBES, from_log, told
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,
@@ -248,7 +247,7 @@ OTHER_MODULE = FailureRule(
     narrower=rf"[Cc]onsult [^\n]*/dkms/{_OURS}|failed for [^\n]*\b{_OURS}|package nvidia-(?:kernel-)?dkms|-m nvidia ",
     sign=Sign("base", other_failed, (DKMS_TREE, DPKG)),
     treatment=ForPeople(),
-    covers=Covers("dpkg-interrupted", _of_others),
+    covers=Covers(("dpkg-interrupted", "package-script-failed"), _of_others),
 )
 
 BUILD_RULES = (

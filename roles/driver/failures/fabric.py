@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import Sign
-
 from hostwright.resources import DPKG, PCI, Installed, named_like
 from hostwright.standard.roles.driver.failures.state import driver_of
 from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, UNITS

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Sign, Tangled, wanted
-from hostwright.roles import Pattern
-
 from hostwright.resources import DPKG, KERNEL_GONE, Absent, Probe, Refusal, jobs
+from hostwright.roles import Pattern
 from hostwright.standard.roles.driver.failures.build import LOGGED, MISSING, why_unbuilt
 from hostwright.standard.roles.driver.failures.loader_cache import CONF, LOADER, compat_first, preloaded
 from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, told

@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, Sign, Unread, wanted
-from hostwright.roles import Pattern, kernel_version, sh
 from packaging.specifiers import SpecifierSet
 
+from hostwright.failures import FailureRule, Sign, Unread, wanted
 from hostwright.resources import (
     BOOT_LOADER,
     DPKG,
@@ -27,6 +26,7 @@ from hostwright.resources import (
     stat_probe,
     words_set,
 )
+from hostwright.roles import Pattern, kernel_version, sh
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,
     DkmsTree,

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Hardware, Sign, Stuck, Unread
-from hostwright.roles import Pattern, count
-
 from hostwright.resources import DPKG, HOST_PROBES, KERNEL_GONE, PCI, Probe
+from hostwright.roles import Pattern, count
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE
 from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, told

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.roles import Pattern, sh
-
 from hostwright.resources import Probe
+from hostwright.roles import Pattern, sh
 
 if TYPE_CHECKING:
     from hostwright.failures import Look

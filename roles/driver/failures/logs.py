@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from hostwright.failures import LAST_JOBS, Look, Sign, logs
-from hostwright.roles import sh
-
 from hostwright.resources import Probe, jobs
+from hostwright.roles import sh
 from hostwright.standard.roles.driver.failures.state import build_errors
 from hostwright.standard.roles.driver.states.steps import LOG
 

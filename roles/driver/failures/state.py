@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from hostwright.failures import Look, Unread, once, wanted
-from hostwright.roles import Misfit, Pattern, RoleRules, Same, Stack, check_host, sh_file
-
 from hostwright.resources import DPKG, HOST_PROBES, UNAME, Facts, Probe, read_host
+from hostwright.roles import Misfit, Pattern, RoleRules, Same, Stack, check_host, sh_file
 from hostwright.standard.roles.driver.gpus import kernel_log
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile, driver_packages

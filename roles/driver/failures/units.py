@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.failures import FailureRule, Look, Sign, Stuck, Units, Unread
-
 from hostwright.resources import PCI
 from hostwright.standard.roles.driver.states.gpu_use import nvswitches
 

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.roles import EccCounts, Gpu, GpuProcess
-
 from hostwright.standard.roles.driver.nvsmi.fields import (
     LOST,
     MAX_SMALL_COUNT,

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from hostwright.proofs import Program, Proof, Watch
 from hostwright.roles import Wanted, sh_file
-
 from hostwright.standard.roles.driver import Driver
 from hostwright.standard.roles.driver.proofs import judges
 

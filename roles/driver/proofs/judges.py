@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.proofs import MODEL, Expected, Measurements, ProofFinding, Severity
-
 from hostwright.standard.roles.driver.gpus import same_model
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.roles import Wanted, sh
-
 from hostwright.resources import (
     UPDATE_INITRAMFS,
     Absent,
@@ -18,6 +16,7 @@ from hostwright.resources import (
     Resource,
     passes,
 )
+from hostwright.roles import Wanted, sh
 from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.standard.roles.driver.states.modprobe import ModulesAllowed
 from hostwright.standard.roles.driver.states.nouveau import NouveauGone

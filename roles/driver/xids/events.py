@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from hostwright.roles import GpuEvent, Pattern
-
 from hostwright.standard.roles.driver.xids.catalog import meaning_of
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 

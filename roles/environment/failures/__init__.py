@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, Sign, Try
-
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
 from hostwright.standard.roles.environment.failures.loader import LOADER_RULES, no_ptxas, not_cached

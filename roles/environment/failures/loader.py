@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Sign, Tangled, wanted
-
 from hostwright.resources import DPKG, Link, LoaderCache
 from hostwright.standard.roles.cuda.failures.toolkits import LIBRARIES, library_files, own, resolved
 from hostwright.standard.roles.cuda.section import CudaSection

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Sign, Tangled, Unread
-from hostwright.roles import Pattern
-
 from hostwright.resources import Probe
+from hostwright.roles import Pattern
 
 if TYPE_CHECKING:
     from hostwright.failures import Look

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from hostwright.failures import LOOK_S, FailureRule, ForPeople, Sign, Unread, homes_probe
 from hostwright.roles import Pattern, sh_file
-
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, Toolkit, toolkits
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment.winning import HAS, LOGIN, libraries, setter, settings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hostwright.proofs import Expected, Measurements, Program, Proof, ProofFinding
 from hostwright.roles import Wanted
-
 from hostwright.standard.roles.base.proofs.sources import source
 from hostwright.standard.roles.cuda import proofs as cuda
 from hostwright.standard.roles.cuda.proofs.judges import missing, not_zero

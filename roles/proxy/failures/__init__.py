@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, ForPeople, Sign
-
 from hostwright.standard.roles.proxy.failures.served import (
     SERVED,
     UNITS,

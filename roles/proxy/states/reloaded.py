@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hostwright.roles import sh, sh_file
-
 from hostwright.resources import Probe, Resource, RestartedAfter, bus_path, changed
+from hostwright.roles import sh, sh_file
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import tarfile
 from pathlib import Path
 
 from hostwright.roles import Artifact
-
 from hostwright.standard.roles.serving.models.directory import SavedModel
 
 LISTING, FILES = "sha256sums", "files"  #: in the archive: the checksums, and the directory with the files

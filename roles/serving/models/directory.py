@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.roles import InputError
-
 from hostwright.standard.roles.serving.models.wire import graphs_of
 
 FILE = "saved_model.pb"

@@ -6,9 +6,8 @@ import json
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from hostwright.roles import sh_file, whole
-
 from hostwright.resources import Facts, Probe
+from hostwright.roles import sh_file, whole
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 
 LOOK = Probe(sh_file(__file__, "sh/look.sh", state=STATE), root=True, cap_bytes=1024 * 1024)

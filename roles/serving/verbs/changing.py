@@ -23,7 +23,6 @@ from hostwright.cli.verb import (
     open_fleet,
 )
 from hostwright.roles import AS_DESIRED, InputError, expanded, suggestion
-
 from hostwright.standard.roles.serving.models.archive import pack
 from hostwright.standard.roles.serving.models.directory import SavedModel, called_like_a_version, read_model
 from hostwright.standard.roles.serving.states.brought import ModelBrought

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostwright.cli.verb import ConnectionOptions, RootShell, Selection
-from hostwright.roles import sh
-
 from hostwright.resources import Facts
+from hostwright.roles import sh
 from hostwright.standard.roles.serving.states.look import LOOK, ServingFacts, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.states.look import trouble_with

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, ForPeople, Sign
-
 from hostwright.resources import AVX, PYTHONS
 from hostwright.standard.roles.tensorflow.failures.python import (
     PYTHON,

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Sign, Tangled
-from hostwright.roles import Pattern
-
 from hostwright.resources import AVX, PYTHONS, Drift, Recipe, interpreters, pythons
+from hostwright.roles import Pattern
 from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS, Used, major, outside, used
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from hostwright.failures import LOOK_S, Unread, homes_probe, wanted
-from hostwright.roles import sh_file
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from hostwright.failures import LOOK_S, Unread, homes_probe, wanted
 from hostwright.resources import Dist, Drift, FoundVenv, Probe, Recipe, Venv, find_drifts, parse_audit
+from hostwright.roles import sh_file
 
 if TYPE_CHECKING:
     from hostwright.failures import Look

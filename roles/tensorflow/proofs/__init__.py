@@ -7,7 +7,6 @@ from typing import Any
 
 from hostwright.proofs import Expected, Level, Measurements, Program, Proof, ProofFinding
 from hostwright.roles import Wanted
-
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.tensorflow import Tensorflow

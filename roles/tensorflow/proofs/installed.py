@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from hostwright.proofs import CPU, Expected, Measurements, ProofFinding
 from hostwright.roles import series
-
 from hostwright.standard.roles.driver.chips import chip
 from hostwright.standard.roles.tensorflow.proofs.judging import CONVOLVED, cards, models, within
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from hostwright.proofs import CPU, MODEL, Expected, Measurement, Measurements, ProofFinding
 from hostwright.roles import Gpu
-
 from hostwright.standard.roles.driver.gpus import same_model
 
 SAME = 1e-4  #: the same computation in float32, in another order

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from hostwright.roles import Unquoted, clean_path, short
 from pydantic import BeforeValidator, Field
 
+from hostwright.roles import Unquoted, clean_path, short
 from hostwright.standard.roles.workspaces.declared.forms import (
     HOME,
     UNATTENDED,

@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from hostwright.roles import HostPath, Unquoted, clean_path, describe, short
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from hostwright.roles import HostPath, Unquoted, clean_path, describe, short
 from hostwright.standard.roles.container.images.reference import read_image_name
 from hostwright.standard.roles.workspaces.declared.zones import checked_zone
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Protocol, runtime_checkable
 
-from hostwright.roles import Unquoted
 from pydantic import AfterValidator, BeforeValidator
+
+from hostwright.roles import Unquoted
 
 _INDEX = re.compile(r"0|[1-9][0-9]?")
 _HEX = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"

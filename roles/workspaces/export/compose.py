@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from hostwright.roles import InputError
-
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.forms import HOME
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.roles import InputError
-
 from hostwright.standard.roles.workspaces.declared.entries import MOST_WORD_BYTES
 from hostwright.standard.roles.workspaces.declared.forms import HOME
 from hostwright.standard.roles.workspaces.declared.gpus import is_mig

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hostwright.roles import InputError, short
-
 from hostwright.standard.roles.workspaces.declared.forms import HOME, bytes_of
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.inside import PORTS, cards_checked, command_inside, hosts_checked

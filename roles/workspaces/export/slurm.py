@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from hostwright.roles import InputError, render, words
-
 from hostwright.standard.roles.workspaces.declared.forms import HOME, bytes_of
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.inside import PORTS, cards_checked, command_inside, hosts_checked

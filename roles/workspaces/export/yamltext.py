@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import yaml
+
 from hostwright.roles import Unquoted, text_as_written
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Sign, Unread
-from hostwright.roles import sh_file
-
 from hostwright.resources import Probe
+from hostwright.roles import sh_file
 from hostwright.standard.roles.workspaces.states.look import LOOK, WorkspaceFacts, read_look
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from collections import Counter
 
 from hostwright.proofs import Level, Proof
 from hostwright.roles import Wanted, sh_file
-
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.tensorflow.proofs import WITH_COMPILING_S, of_one_host
 from hostwright.standard.roles.tensorflow.proofs.installed import TensorflowJudge

@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hostwright.roles import sh_file, whole
 from pydantic import TypeAdapter, ValidationError
 
 from hostwright.resources import Facts, Probe
+from hostwright.roles import sh_file, whole
 from hostwright.standard.roles.container.images.reference import read_image_name
 from hostwright.standard.roles.container.running import CHILDREN_SH, processes
 from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rich.text import Text
+
 from hostwright.cli.verb import (
     ChangeOptions,
     ConnectionOptions,
@@ -20,8 +22,6 @@ from hostwright.cli.verb import (
     warn,
 )
 from hostwright.roles import AS_DESIRED, HostError, InputError, count, printable, short, suggestion
-from rich.text import Text
-
 from hostwright.standard.roles.workspaces.verbs.edit import (
     ROLE,
     alone,

@@ -13,13 +13,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from hostwright.cli.verb import LEFT, Host, bind, definitions, load
-from hostwright.roles import InputError, Unquoted, parse_document, suggestion, write_whole
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
+from hostwright.cli.verb import LEFT, Host, bind, definitions, load
+from hostwright.roles import InputError, Unquoted, parse_document, suggestion, write_whole
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.verbs.giventext import GivenText
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hostwright.cli.verb import ConnectionOptions, Selection, console
-from hostwright.roles import InputError, printable, suggestion
 from rich.text import Text
 
+from hostwright.cli.verb import ConnectionOptions, Selection, console
+from hostwright.roles import InputError, printable, suggestion
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.compose import compose, compose_runtime
 from hostwright.standard.roles.workspaces.export.inside import hosts_checked

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hostwright.cli.verb import Connections, HostKey, Member
 from hostwright.roles import HostError, sh
-
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 _TIMEOUT_S = 30.0

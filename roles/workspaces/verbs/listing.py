@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 
+from rich.console import Group
+
 from hostwright.cli.verb import (
     ConnectionOptions,
     Connections,
@@ -23,10 +25,8 @@ from hostwright.cli.verb import (
     show_errors,
     shown,
 )
-from hostwright.roles import HostError, one_line
-from rich.console import Group
-
 from hostwright.resources import Facts, Probe
+from hostwright.roles import HostError, one_line
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from rich.text import Text
+
 from hostwright.cli.verb import (
     LEFT,
     NOTHING_CHANGED,
@@ -23,10 +25,8 @@ from hostwright.cli.verb import (
     print_document,
     warn,
 )
-from hostwright.roles import HostError, InputError, count, one_line, printable, sh, sh_file, short, suggestion
-from rich.text import Text
-
 from hostwright.resources import Facts
+from hostwright.roles import HostError, InputError, count, one_line, printable, sh, sh_file, short, suggestion
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE, Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.look import LOOK, PREFIX, WorkspaceFacts, read_look

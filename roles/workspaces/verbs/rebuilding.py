@@ -10,6 +10,8 @@ from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 
+from rich.text import Text
+
 from hostwright.cli.verb import (
     ChangeOptions,
     ConnectionOptions,
@@ -31,8 +33,6 @@ from hostwright.cli.verb import (
     show_errors,
 )
 from hostwright.roles import HostError, InputError, InputErrors, Secret, printable
-from rich.text import Text
-
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.packages import Packages, differences, packages_script, read_packages
 from hostwright.standard.roles.workspaces.verbs.changing import show_written

@@ -10,9 +10,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from hostwright.failures import FailureRule, Sign
-from hostwright.roles import Pattern, sh_file
-
 from hostwright.resources import DEARMOR, AptSource, Probe, SourcesDisabled, expired_on
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.base.failures.trust.sources import parsed
 
 if TYPE_CHECKING:

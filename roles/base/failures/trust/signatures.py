@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, ForPeople
-
 from hostwright.standard.roles.base.failures.trust import FOREIGN, KEY_EXPIRED, KEYRING_UNREADABLE, WITHOUT_RELEASE
 from hostwright.standard.roles.base.failures.trust.writable import OTHERS_WRITE
 

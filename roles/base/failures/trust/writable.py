@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, Sign
-from hostwright.roles import sh_file
-
 from hostwright.resources import Probe
+from hostwright.roles import sh_file
 
 if TYPE_CHECKING:
     from hostwright.failures import Look

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from hostwright.failures import FailureRule, ForPeople, Look, Sign
 from hostwright.roles import Gpu
-
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.thresholds import BRAKED, HOT
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from hostwright.failures import FailureRule, Hardware, Look, Sign, Unread
-from hostwright.roles import Gpu, Pattern, sh_file
-
 from hostwright.resources import PCI, Probe, pci_devices
+from hostwright.roles import Gpu, Pattern, sh_file
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from hostwright.failures import Look, Sign, Unread
 from hostwright.roles import Pattern
-
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, GpuReport

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from hostwright.failures import FailureRule, Hardware, Look, Sign
 from hostwright.roles import EccCounts, Gpu, Pattern
-
 from hostwright.standard.roles.driver.failures.cards.thresholds import (
     CORRECTED,
     DRAM_CORRECTED,

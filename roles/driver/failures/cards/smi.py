@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.failures import FailureRule, Hardware, Look, Sign, Unread
-
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus, smi_status
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, REBOOT

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from hostwright.failures import FailureRule, Hardware, Look, Sign, Unread
-
 from hostwright.standard.roles.driver.failures.cards.lost import smi_status
 from hostwright.standard.roles.driver.failures.cards.smi import MANUAL, ended
 from hostwright.standard.roles.driver.failures.state import driver_of

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 
 from hostwright.failures import Case, FailureRule, Hardware, Look, Sign, Unread
 from hostwright.roles import GpuEvent, Pattern
-
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.thresholds import RECENT
 from hostwright.standard.roles.driver.failures.cards.treatments import GPUD

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, ForPeople, Held, Stuck, Tangled
-
 from hostwright.standard.roles.driver.failures.build import (
     BUILD_FAILED_SIGN,
     NO_COMPILER_SIGN,
