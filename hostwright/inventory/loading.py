@@ -14,7 +14,7 @@ from hostwright.common.input.vault import Vault
 from hostwright.inventory.draft import Draft
 from hostwright.inventory.merging import merge
 from hostwright.inventory.model import Inventory
-from hostwright.inventory.reading.ansible import configured, read_with_ansible
+from hostwright.inventory.reading.ansible import Ignored, configured, read_with_ansible
 from hostwright.inventory.reading.sources import beside, files_of, is_stray, read_file, read_list, sources_of
 from hostwright.inventory.reading.variablefiles import read_variable_files
 
@@ -24,6 +24,7 @@ def load(
     extra: Mapping[str, str] | None = None,
     tell: Callable[[str], None] = lambda _: None,
     vault: Vault | None = None,
+    root: Path | None = None,
 ) -> Inventory:
     """Read an inventory; ``extra`` are the command line's variables, which win over all others.
 
@@ -31,13 +32,14 @@ def load(
     are read that Ansible would read, in alphabetical order. A file that cannot be read is an ``InputError`` if it is
     the only one, and otherwise a note of the inventory; a mistake in ``host_vars/`` or ``group_vars/`` belongs to the
     hosts that it is for. ``tell`` is called with a sentence while a slow inventory program is waited for. ``vault``
-    opens what is encrypted.
+    opens what is encrypted. The ``ansible.cfg`` in ``root`` says what is ignored in a directory; without it, the one
+    beside that directory.
     """
     draft = Draft(vault=vault or Vault())
     with _collector_resting():
         sources = tuple(source for named in sources for source in sources_of(named))
         places = tuple(dict.fromkeys(filter(None, map(beside, sources))))
-        files = [(source, file) for source in sources for file in _files(source)]
+        files = [(source, file) for source in sources for file in _files(source, root)]
         failed: list[InputError] = []
         plugins: list[Path] = []
         for source, file in files:
@@ -69,22 +71,23 @@ def load_site(
 ) -> Inventory:
     """Read a site's inventory; where it has no hosts, that of the ``ansible.cfg`` beside it, which a note says."""
     inventory: Inventory | None = None
-    if not folder.is_dir() or _has_files(folder):
+    root = folder.parent
+    if not folder.is_dir() or _has_files(folder, root):
         inventory = load(folder, extra=extra, tell=tell, vault=vault)
         if inventory.hosts:
             return inventory
-    other = configured(folder.parent)
+    other = configured(root)
     if other is None:
         return inventory or load(folder, extra=extra, tell=tell, vault=vault)
     file, sources = other
     note = f"{folder} has no hosts, so the inventory of {file} is read: {', '.join(map(str, sources))}"
-    found = load(*sources, extra=extra, tell=tell, vault=vault)
+    found = load(*sources, extra=extra, tell=tell, vault=vault, root=root)
     return replace(found, notes=(note, *found.notes))
 
 
-def _has_files(folder: Path) -> bool:
+def _has_files(folder: Path, root: Path) -> bool:
     try:
-        return bool(files_of(folder))
+        return bool(_files(folder, root))
     except InputError:
         return False
 
@@ -132,8 +135,10 @@ def _is_list(source: Path) -> bool:
     return "," in str(source) and not source.exists()
 
 
-def _files(source: Path) -> list[Path]:
-    return [source] if _is_list(source) else files_of(source)
+def _files(source: Path, root: Path | None) -> list[Path]:
+    if _is_list(source):
+        return [source]
+    return files_of(source, Ignored.of(root or source.absolute().parent) if source.is_dir() else Ignored())
 
 
 @contextmanager

@@ -53,6 +53,7 @@ from hostwright.resources.packages.openpgp import expired_on
 from hostwright.resources.packages.packaged import CommandReports, PackagedTree, reinstall_script
 from hostwright.resources.packages.packages import (
     DPKG_LOCK,
+    JOURNAL,
     MIRROR_TRIES,
     Debs,
     DebsAbsent,
@@ -97,7 +98,7 @@ from hostwright.stack.store.hostcache import CACHE, host_path
 
 __all__ = [
     "ABSENT", "AVX", "BOOT_LOADER", "CACHE", "DEARMOR", "DPKG", "DPKG_LOCK", "ERROR", "HEADERS", "HOMES",
-    "HOST_PROBES", "INSTALLED_BY_US", "KEEP_ASIDE", "KERNEL_GONE", "MEMORY", "MIRROR_TRIES", "NO_IDENTITY",
+    "HOST_PROBES", "INSTALLED_BY_US", "JOURNAL", "KEEP_ASIDE", "KERNEL_GONE", "MEMORY", "MIRROR_TRIES", "NO_IDENTITY",
     "PACKAGES_BEFORE", "PCI", "PROBES", "PYTHONS", "RELEASE", "UNAME", "UPDATE_INITRAMFS", "Absent", "Alternative",
     "Answer", "Answers", "AptSource", "ArchiveUnpacked", "Change", "CommandReports", "Condition", "DebFile",
     "DebFiles", "Debs", "DebsAbsent", "DebsGone", "Deferred", "Delivered", "Differs", "Directory", "Dist",

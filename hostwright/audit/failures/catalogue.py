@@ -102,7 +102,8 @@ class Catalogue:
     def _covering(self) -> Mapping[str, tuple[Covers, ...]]:
         covering: dict[str, tuple[Covers, ...]] = {}
         for cover in (rule.covers for rule in self.rules if rule.covers):
-            covering[cover.rule] = (*covering.get(cover.rule, ()), cover)
+            for name in cover.rules:
+                covering[name] = (*covering.get(name, ()), cover)
         return covering
 
 

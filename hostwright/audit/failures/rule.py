@@ -42,12 +42,12 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Covers:
-    """The part of another rule's evidence that belongs to this rule: the lines that contain one of these ``texts``.
+    """The part of other rules' evidence that belongs to this rule: the lines that contain one of these ``texts``.
 
-    A layer uses it where it knows a failure of a lower layer more precisely; the other rule then reports the rest.
+    A layer uses it where it knows a failure of a lower layer more precisely; the other rules then report the rest.
     """
 
-    rule: str
+    rules: tuple[str, ...]
     texts: Callable[[Look], Iterable[str]]
 
 

@@ -27,7 +27,7 @@ from hostwright.common.errors import NOT_IN_TIME, Finding, NotAnswered
 from hostwright.plan.facts.expected import read_expected_gpus
 from hostwright.plan.host import release
 from hostwright.plan.member import Member
-from hostwright.plan.model import Facts
+from hostwright.plan.model import Facts, Planned, Refusal
 from hostwright.plan.planning import notes_on, off_roles
 
 CARDS = "cards"  #: the check that could not be made where no card could be read
@@ -46,7 +46,7 @@ def judge(member: Member, facts: Facts, at: datetime, known_before: KnownHardwar
     known = alike(first, looks_at)
     look = replace(first, changes=known.changes)
     read = readings_of(looks_at.wants.audit_values, look) if known.readings is OPEN else known.readings
-    found = known.found(look, looks_at.rules)
+    found = [_repairable(one, known.changes) for one in known.found(look, looks_at.rules)]
     record = memory.judged("recorded", facts, _record)
     deviations = tuple(_deviations(member, known, read, record))
     not_checked = (*_not_checked(known, found), *_unread_cards(look, looks_at.own_cards))
@@ -86,6 +86,12 @@ def unread(member: Member, sentence: str, at: datetime, lead: str = "") -> HostA
 def unprobed(skipped: NotChecked) -> bool:
     """Whether its probes were not asked or hung: then its layer is not known."""
     return skipped.check == CARDS or skipped.reason == NOT_ASKED or skipped.reason.startswith(NOT_IN_TIME)
+
+
+def _repairable(found: Found, changes: Mapping[str, tuple[Planned, ...]]) -> Found:
+    """A finding whose layer's plan is refused is not one that provisioning fixes."""
+    refused = isinstance(found, Finding) and any(isinstance(one, Refusal) for one in changes.get(found.layer, ()))
+    return replace(found, provision=False) if isinstance(found, Finding) and refused else found
 
 
 def _deviations(

@@ -44,6 +44,7 @@ AGREED = frozenset({"yes", "force"})  #: not in the file
 #: that may be set although no verbs share them
 OF_ONE_VERB = frozenset({"at-once", "details", "executor", "limit", "no-reboot", "scheduler"})
 ALIKE = 0.8  #: how similar a variable must be to an option's to count as a misspelling
+MOST_PARTS = 64  #: our choice, of a key with dots: a line of prose has fewer
 LARGEST = 64 * 1024  #: characters of the file: a hundred times what all options take
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _LINE = re.compile(r" ?\(at line (\d+), column \d+\)$")
@@ -204,6 +205,8 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
         raise InputError(f"cannot be read: {error}", str(file)) from error
     if len(text) > LARGEST:
         raise InputError(f"is longer than {LARGEST // 1024} KiB, which settings never are", str(file))
+    if line := _overlong_key(text):
+        raise InputError(f"has a key of more than {MOST_PARTS} parts, and keys here have one", f"{file}:{line}")
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -228,6 +231,15 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
         for table, values in tables.items()
         for name, value in values.items()
     ]
+
+
+def _overlong_key(text: str) -> int:
+    """The number of the first line that may have a key of too many parts; 0 if there is none. tomllib takes minutes for
+    one of 20,000 parts: the square of their number."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if any(part.count(".") >= MOST_PARTS for part in re.split("[=,]", line)):
+            return number
+    return 0
 
 
 def _not_toml(error: tomllib.TOMLDecodeError, text: str, file: Path) -> InputError:

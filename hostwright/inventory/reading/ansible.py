@@ -8,12 +8,16 @@ import os
 import shutil
 import stat
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import re2
 
 from hostwright.common.errors import InputError
 from hostwright.common.input.ownership import fault_of, in_named_site
 from hostwright.common.input.yamlfile import Origin
+from hostwright.common.untrusted import Pattern
 from hostwright.common.userpaths import expanded, working_directory
 from hostwright.inventory.draft import Draft, concealed, group_level
 from hostwright.inventory.model import ALL, HOST_LEVEL, Value
@@ -53,7 +57,8 @@ def _absolute(source: Path) -> str:
 
 def configured(root: Path) -> tuple[Path, list[Path]] | None:
     """The ``ansible.cfg`` that counts in a directory, and the inventories that it names; ``None`` if it names none."""
-    file, defaults = _defaults(root)
+    file, sections = _sections(root)
+    defaults = sections.get("defaults", {})
     sources = [file.parent / expanded(part) for part in _parts(defaults.get("inventory", ""))]
     return (file, sources) if sources else None
 
@@ -61,15 +66,48 @@ def configured(root: Path) -> tuple[Path, list[Path]] | None:
 def vault_password_files(root: Path) -> list[Path]:
     """The files with passwords of Ansible Vault that the ``ansible.cfg`` of a directory names, in their order:
     ``vault_password_file``, and those of ``vault_identity_list``, but for its prompts. Raises ``InputError``."""
-    file, defaults = _defaults(root)
+    file, sections = _sections(root)
+    defaults = sections.get("defaults", {})
     identities = (part.rpartition("@")[2] for part in _parts(defaults.get("vault_identity_list", "")))
     named = [defaults.get("vault_password_file", "").strip(), *identities]
     return [file.parent / expanded(name) for name in named if name and not name.startswith("prompt")]
 
 
-def _defaults(root: Path) -> tuple[Path, Mapping[str, str]]:
-    """The ``ansible.cfg`` that counts in a directory, and its section ``defaults``: nothing where everybody may write
-    to the directory, as in Ansible."""
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """The entries of a directory inventory that ``ansible.cfg`` or Ansible's environment variables leave out."""
+
+    endings: tuple[str, ...] | None = None  #: in place of Ansible's own; ``None``: those
+    patterns: tuple[Pattern, ...] = ()  #: that match anywhere in a name
+
+    @classmethod
+    def of(cls, root: Path) -> Ignored:
+        """What the ``ansible.cfg`` that counts in a directory says. Raises ``InputError``."""
+        file, sections = _sections(root)
+
+        def of_setting(name: str, variable: str) -> list[str] | None:
+            given = os.environ.get(variable)
+            for section, key in (("inventory", name), ("defaults", f"inventory_{name}")):  # the former wins in Ansible
+                given = sections.get(section, {}).get(key) if given is None else given
+            return None if given is None else [part.strip("'\"") for part in _parts(given)]
+
+        endings = of_setting("ignore_extensions", "ANSIBLE_INVENTORY_IGNORE")
+        named = of_setting("ignore_patterns", "ANSIBLE_INVENTORY_IGNORE_REGEX") or ()
+        return cls(None if endings is None else tuple(endings), tuple(_pattern(text, file) for text in named))
+
+
+def _pattern(text: str, file: Path) -> Pattern:
+    try:
+        return Pattern(text)
+    except re2.error as error:
+        raise InputError(
+            f"found {text!r} in ignore_patterns, expected a regular expression without look-around", str(file)
+        ) from error
+
+
+def _sections(root: Path) -> tuple[Path, Mapping[str, Mapping[str, str]]]:
+    """The ``ansible.cfg`` that counts in a directory, and its sections: nothing where everybody may write to the
+    directory, as in Ansible. Raises ``InputError``."""
     named = os.environ.get("ANSIBLE_CONFIG", "")
     file = expanded(named) if named else root / "ansible.cfg"
     parser = configparser.ConfigParser(interpolation=None, strict=False)
@@ -79,7 +117,7 @@ def _defaults(root: Path) -> tuple[Path, Mapping[str, str]]:
         parser.read(file, "utf-8")
     except (OSError, configparser.Error, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {' '.join(str(error).split())}", str(file)) from error
-    return file, dict(parser["defaults"]) if parser.has_section("defaults") else {}
+    return file, {name: dict(section) for name, section in parser.items()}
 
 
 def _parts(text: str) -> list[str]:

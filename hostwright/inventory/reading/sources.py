@@ -13,6 +13,7 @@ from hostwright.common.input.vault import is_vault
 from hostwright.common.input.yamlfile import Origin, read_text
 from hostwright.inventory.draft import Draft
 from hostwright.inventory.model import UNGROUPED
+from hostwright.inventory.reading.ansible import Ignored
 from hostwright.inventory.reading.dynamic import CannotBeRun, read_executable
 from hostwright.inventory.reading.ini import read_ini
 from hostwright.inventory.reading.yaml_dialect import read_yaml
@@ -61,8 +62,9 @@ def identity_of(sources: Sequence[Path]) -> Path:
     return Path(",".join(str(source.absolute() if source.exists() else source) for source in sources))
 
 
-def files_of(path: Path) -> list[Path]:
-    """The files of an inventory, in the order in which they are read. Raises ``InputError`` where there is none."""
+def files_of(path: Path, ignored: Ignored) -> list[Path]:
+    """The files of an inventory, in the order in which they are read, without ``ignored`` ones of a directory. Raises
+    ``InputError`` where there is none."""
     if not path.exists():
         raise InputError(
             "there is no such inventory; name one with --inventory, or create inventory/hosts.yml", str(path)
@@ -71,29 +73,32 @@ def files_of(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise InputError("is neither a file nor a directory, so it cannot be an inventory", str(path))
-    files = [file for entry in _entries(path) if entry.name != _STACKS for file in _below(entry, {path.resolve()})]
+    entries = [entry for entry in _entries(path, ignored) if entry.name != _STACKS]
+    files = [file for entry in entries for file in _below(entry, {path.resolve()}, ignored)]
     if not files:
         raise InputError("contains no inventory; create a hosts.yml there", str(path))
     return files
 
 
-def _entries(folder: Path) -> list[Path]:
+def _entries(folder: Path, ignored: Ignored) -> list[Path]:
     entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    return [entry for entry in entries if not _is_ignored(entry.name)]
+    return [entry for entry in entries if not _is_ignored(entry.name, ignored)]
 
 
-def _is_ignored(name: str) -> bool:
-    return name.startswith(".") or name in _IGNORED_NAMES or name.endswith(_IGNORED_ENDINGS)
+def _is_ignored(name: str, ignored: Ignored) -> bool:
+    endings = _IGNORED_ENDINGS if ignored.endings is None else ignored.endings
+    left_out = name.startswith(".") or name in _IGNORED_NAMES or name.endswith(endings)
+    return left_out or any(pattern.search(name) for pattern in ignored.patterns)
 
 
-def _below(entry: Path, above: set[Path]) -> list[Path]:
+def _below(entry: Path, above: set[Path], ignored: Ignored) -> list[Path]:
     """The files of an entry: itself, or all below it. A link to a folder above is not followed."""
     if not entry.is_dir():
         return [entry] if entry.is_file() else []
     here = entry.resolve()
     if here in above:
         return []
-    return [file for inner in _entries(entry) for file in _below(inner, above | {here})]
+    return [file for inner in _entries(entry, ignored) for file in _below(inner, above | {here}, ignored)]
 
 
 def is_stray(file: Path, read: Draft) -> bool:

@@ -45,8 +45,9 @@ from hostwright.stack.store.debs import PackageMirror
 from hostwright.stack.store.hostcache import host_path
 
 __all__ = [
-    "APT_GET", "DPKG", "DPKG_LOCK", "MIRROR_TRIES", "PATIENTLY", "Debs", "DebsAbsent", "DpkgInOrder", "Installed",
-    "NamedLike", "dpkg_rows", "dpkg_table", "hold_script", "install_script", "is_broken", "named_like", "parse_dpkg",
+    "APT_GET", "DPKG", "DPKG_LOCK", "JOURNAL", "MIRROR_TRIES", "PATIENTLY", "Debs", "DebsAbsent", "DpkgInOrder",
+    "Installed", "NamedLike", "dpkg_rows", "dpkg_table", "hold_script", "install_script", "is_broken", "named_like",
+    "parse_dpkg",
 ]  # fmt: skip
 
 
@@ -252,8 +253,14 @@ class DebsAbsent(Resource):
         if not unwanted:
             return None
         table = dpkg_table(facts)
-        rows = (line.partition("along ") for line in facts[self._along].text.splitlines())
-        along = tuple(row for before, _, name in rows if not before and (row := table.get(name)))
+        rows = [line.partition(" ") for line in facts[self._along].text.splitlines()]
+        along = tuple(row for kind, _, name in rows if kind == "along" and (row := table.get(name)))
+        warnings = [f"what depends on them goes with them: {', '.join(row.name for row in along)}"] if along else []
+        unknown = next((reason or "no reason given" for kind, _, reason in rows if kind == "unknown"), "")
+        if unknown:
+            warnings.append(
+                f"apt cannot say yet what goes with them ({unknown}): unless it can then, nothing is removed"
+            )
         have = [f"{row.name} {row.version}" for row in (*unwanted, *along)]
         script = TAKE + sh("take %s ", self._verb) + words(tuple(row.name for row in (*unwanted, *along)))
         return Change(
@@ -261,7 +268,7 @@ class DebsAbsent(Resource):
             ", ".join(have),
             f"{ABSENT} ({self.because})",
             (Step(script, lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES),),
-            warnings=(f"what depends on them goes with them: {', '.join(row.name for row in along)}",) if along else (),
+            warnings=tuple(warnings),
         )
 
     def removal(self) -> tuple[Resource, ...]:
@@ -311,10 +318,8 @@ class DpkgInOrder(Resource):
 
     def plan(self, facts: Facts) -> Change | None:
         broken = [row.name for row in dpkg_rows(facts, is_broken)]
-        journal = facts[self.probes()[1]].strip()
-        answer = facts[mending(self.leaving)]
-        rows = [line.partition(" ") for line in answer.text.splitlines()] if answer.ok else []
-        names = {kind: [name for first, _, name in rows if first == kind] for kind in (*_MENDED, "unmet")}
+        journal = facts[JOURNAL].strip()
+        names = self._names(facts)
         have = [f"interrupted ({', '.join(broken) or 'unfinished journal'})"] if broken or journal else []
         unmet = [row for row in names["unmet"] if row.partition(" ")[0] not in broken]
         have += [f"unmet dependencies ({', '.join(unmet)})"] if unmet else []
@@ -329,6 +334,17 @@ class DpkgInOrder(Resource):
             (Step(script, DPKG_LOCK, tries=MIRROR_TRIES),),
             disturbs="removes packages that a role takes away" if names["leave"] else "",
         )
+
+    def removed(self, facts: Facts) -> frozenset[str]:
+        """The packages that the change removes."""
+        names = self._names(facts)
+        return frozenset((*names["leave"], *names["Remv"]))
+
+    def _names(self, facts: Facts) -> dict[str, list[str]]:
+        """What mending would do, by kind of line."""
+        answer = facts[mending(self.leaving)]
+        rows = [line.partition(" ") for line in answer.text.splitlines()] if answer.ok else []
+        return {kind: [name for first, _, name in rows if first == kind] for kind in (*_MENDED, "unmet")}
 
     def removal(self) -> tuple[Resource, ...]:
         return (DpkgInOrder(),)  # nothing can be taken away from one that is not in order

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.failures import FailureRule, ForPeople, Sign, Unread
-from hostwright.resources import DPKG, DpkgInOrder, Probe, is_broken, jobs
+from hostwright.resources import DPKG, JOURNAL, DpkgInOrder, Installed, Probe, is_broken, jobs
 from hostwright.roles import Pattern, sh_file
 
 if TYPE_CHECKING:
@@ -40,16 +40,50 @@ _HELD = Pattern(r"(/\S+) (\d{1,10}) (\d{1,10}) (.*)")
 
 
 def interrupted(look: Look) -> Iterator[str]:
-    """A package is half-installed or half-configured, or dpkg's journal is not empty, while nobody runs dpkg."""
-    look.require(IN_ORDER.probes()[1])
+    """A package is half-installed, or half-configured and wanted or taken away by a role of the host, or dpkg's journal
+    is not empty, while nobody runs dpkg.
+    """
+    failed, journal = _failed(look), _journal(look)
+    if IN_ORDER.plan(look.facts) is None:
+        return
+    yield from (_told(row) for row in look.packages_where(is_broken) if row not in failed)
+    yield from (f"/var/lib/dpkg/updates/{name}" for name in journal)
+
+
+def script_failed(look: Look) -> Iterator[str]:
+    """A package that no role of the host wants or takes away is half-configured, dpkg's journal is empty, and nobody
+    runs dpkg: it was not cut off, its own script failed.
+    """
+    yield from map(_told, _failed(look))
+
+
+def _failed(look: Look) -> tuple[Installed, ...]:
+    if _journal(look):
+        return ()
+    half = [row for row in look.packages_where(is_broken) if row.state[1:] == "F "]
+    if not half:
+        return ()
+    wanted_debs = {
+        deb.name for role in look.desired.roles for state in role.resources for deb in state.software(look.facts)
+    }
+    state = next(
+        (one for role in look.desired.roles for one in role.resources if isinstance(one, DpkgInOrder)), IN_ORDER
+    )
+    removed = state.removed(look.facts)
+    return tuple(row for row in half if row.base not in wanted_debs and row.name not in removed)
+
+
+def _journal(look: Look) -> list[str]:
+    """What a dpkg that was cut left. Raises ``Unread`` where dpkg is at work."""
+    look.require(JOURNAL)
     working = [name for path, _, _, name in _holders(look) if path in DPKG_LOCKS]
     if working:
         raise Unread(f"dpkg is at work ({working[0]})")
-    if IN_ORDER.plan(look.facts) is None:
-        return
-    yield from (f"{row.name} {row.version}: {row.state.strip()}" for row in look.packages_where(is_broken))
-    journal = look.answer(IN_ORDER.probes()[1]).strip().splitlines()
-    yield from (f"/var/lib/dpkg/updates/{name}" for name in journal)
+    return look.answer(JOURNAL).strip().splitlines()
+
+
+def _told(row: Installed) -> str:
+    return f"{row.name} {row.version}: {row.state.strip()}"
 
 
 def overwrites(look: Look) -> Iterator[str]:
@@ -105,6 +139,7 @@ def _complaints(look: Look) -> tuple[str, ...]:
 
 
 INTERRUPTED = Sign("base", interrupted, (*IN_ORDER.probes(), HELD), provision=True)
+SCRIPT_FAILED = Sign("base", script_failed, (*IN_ORDER.probes(), HELD))
 LOCKED = Sign("base", locked, (HELD, jobs.RUNNING), grave=False)
 OVERWRITES = Sign("base", overwrites, (CONFLICTS, DPKG))
 CONFLICTING = Sign("base", conflicting, (SOURCES,))

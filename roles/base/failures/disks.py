@@ -200,4 +200,27 @@ DISK_RULES = (
             "hand over", "ext4(5), errors=remount-ro: the disk failed, and a new system on it would too", tries=0
         ),
     ),
+    FailureRule(
+        "file-immutable",
+        r"(?:unable to|error|failed to|cannot|couldn't|changing) [^\n]*['\" ]\.?/[^\n]*(?:: |\()Operation not permitted"
+        r"|\[Errno 1\] Operation not permitted: ['\"]/"
+        r"|^tar: [^\n]*: Cannot (?:open|unlink|rename|create)[^\n]*: Operation not permitted"
+        r"|^(?:[/\w-]*sh|tee)(?:: line [0-9]{1,6})?: /[^\n]*: Operation not permitted",
+        "FILE cannot be changed, even by root: it or its directory is probably immutable or may only be appended to, as"
+        " somebody set with chattr to keep it as it is",
+        "Run lsattr -d on FILE and on its directory: where i or a is shown, ask who set it, run chattr -i (or -a), and"
+        " do again what failed",
+        "chattr(1); rename(2) and unlink(2), EPERM",
+        # dpkg makes hard links of its own database, which some filesystems do not know
+        unless=r"own(?:er|ership)\b|[('\" ](?:/proc|/sys|/dev)/|mount|insert|modprobe|nvidia-container-cli"
+        r"|new backup file",
+        transient=False,
+        weight="root cause",  # whatever a tool says after the line that names the file
+        names=(
+            r" to ['\"]\.?(?P<file>/[^'\"\n]+)['\"]",
+            r"['\"]\.?(?P<file>/[^'\"\n]+)['\"]",
+            r" (?P<file>/\S*/)sed\w{6}\b",  # the file that sed -i would put in its place
+            r"[ (](?P<file>/[^\s:'\"()]+)",
+        ),
+    ),
 )

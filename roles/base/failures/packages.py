@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, ForPeople, NoRoom
-from hostwright.standard.roles.base.failures.apt import APT_RULES, CONFLICTING, INTERRUPTED, LOCKED, OVERWRITES
+from hostwright.standard.roles.base.failures.apt import (
+    APT_RULES,
+    CONFLICTING,
+    INTERRUPTED,
+    LOCKED,
+    OVERWRITES,
+    SCRIPT_FAILED,
+)
 from hostwright.standard.roles.base.failures.disks import DISK_RULES, FULL
 from hostwright.standard.roles.base.failures.hardware import HARDWARE
 from hostwright.standard.roles.base.failures.host import HOST_RULES
@@ -66,7 +73,7 @@ PACKAGES = (
         r"|must manually run '(?:sudo )?dpkg --configure|parsing file '/var/lib/dpkg/(?:status"
         r"|updates)\S*' near line"
         r"|needs to be reinstalled, but I can't find an archive",
-        "dpkg was killed in the middle of its work, or a package's own script failed",
+        "dpkg was killed in the middle of its work, or failed on a package that a role of the host wants or takes away",
         "Provision again: the base role finishes what waits, and first takes away what a role of the host does not"
         " want. A package that still fails then is named: fix what its script says",
         "apt",
@@ -198,8 +205,11 @@ PACKAGES = (
         r"|subprocesso[^\n]*script[^\n]*erro"
         r"|подпроцесс[^\n]*сценари",
         "a script that a package brings failed, and dpkg left the package unfinished",
-        "The lines above dpkg's error say what failed: fix that, then provision again, which runs dpkg --configure -a",
+        "The lines above dpkg's error say what failed (they are in /var/log/apt/term.log too, and dpkg --configure -a"
+        " prints them again): fix that, then provision again, which runs dpkg --configure -a",
         "dpkg lib/dpkg/subproc.c",
+        sign=SCRIPT_FAILED,
+        treatment=ForPeople(),
         weight="consequence",
     ),
     FailureRule(

@@ -142,7 +142,7 @@ SOURCE_RULES = (
         " older list",
         "NVIDIA/nvidia-docker#1631",
         sign=Sign("cuda", conflicting, (SOURCES,), provision=True),
-        covers=Covers("signed-by-conflict", _refused_paths),
+        covers=Covers(("signed-by-conflict",), _refused_paths),
     ),
     FailureRule(
         "cuda-two-sources",

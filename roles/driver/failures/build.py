@@ -247,7 +247,7 @@ OTHER_MODULE = FailureRule(
     narrower=rf"[Cc]onsult [^\n]*/dkms/{_OURS}|failed for [^\n]*\b{_OURS}|package nvidia-(?:kernel-)?dkms|-m nvidia ",
     sign=Sign("base", other_failed, (DKMS_TREE, DPKG)),
     treatment=ForPeople(),
-    covers=Covers("dpkg-interrupted", _of_others),
+    covers=Covers(("dpkg-interrupted", "package-script-failed"), _of_others),
 )
 
 BUILD_RULES = (

@@ -18,7 +18,7 @@ HALF_CONFIGURED = f"""
 name=planted version=1; {DEB}
 printf '#!/bin/sh\\n[ ! -e /run/planted ]\\n' >"$work/DEBIAN/postinst"; chmod 755 "$work/DEBIAN/postinst"
 dpkg-deb --build "$work" "$work.deb"; touch /run/planted
-dpkg --install "$work.deb" || rm /run/planted
+dpkg --install "$work.deb" || true
 """
 
 #: What DKMS's hook leaves where a module of somebody else's does not build for a kernel whose headers come in.
@@ -133,7 +133,10 @@ BASE = (
         rules="dkms-other-module", states=("dpkg",),
         cure="rm -r /var/lib/dkms/planted; dpkg --purge linux-headers-6.99.0-planted",
     ),
-    plant("package left half-configured", "base", HALF_CONFIGURED, rules="dpkg-interrupted", states=("dpkg",)),
+    plant(
+        "package of nobody's whose own script fails", "base", HALF_CONFIGURED,
+        rules="package-script-failed", states=("dpkg",), cure="rm /run/planted",
+    ),
     plant(
         "journal of a dpkg that was killed", "base",
         "cd /var/lib/dpkg; awk -v RS= '/^Package: gcc-10\\n/' status >updates/0000",

@@ -144,6 +144,17 @@ def rule(name: str, seen) -> FailureRule:
     return FailureRule(name, "", "cause", "cure", "source", sign=Sign("gpu", seen))
 
 
+def test_provisioning_does_not_fix_what_is_of_a_layer_whose_plan_is_refused(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+):
+    """The driver's, on a host without a card."""
+    signs = {layer: Sign(layer, lambda _: ("x",), provision=True) for layer in ("base", "driver")}
+    rules = tuple(FailureRule(layer, "", "cause", "cure", "source", sign=sign) for layer, sign in signs.items())
+    monkeypatch.setattr(audited, "catalogue", lambda roles: Catalogue(rules))
+    audit = judge(replace(member, memory=Memory()), answered(member, Answer(1, "")), AT)
+    assert {finding.layer: finding.provision for finding in audit.findings} == {"base": True, "driver": False}
+
+
 def test_a_rule_that_cannot_tell_is_not_the_hosts_fault(member: Member, monkeypatch: pytest.MonkeyPatch):
     def cannot(look):
         raise Unread("nvidia-smi is silent")

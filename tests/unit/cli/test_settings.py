@@ -132,6 +132,8 @@ def test_a_mistake_in_the_environment_names_the_variable(
         ),
         ("[options]\nlimit = true\n", 2, "limit: found true, expected a whole number"),
         ("[options]\ninventory = [1]\n", 2, "inventory: found [1], expected a list of texts"),
+        ("[options]\nx = {y" + ".y" * 20_000 + " = 1}\n", 2, "has a key of more than 64 parts, and keys here have one"),
+        ("[options" + ".y" * 20_000 + "]\n", 1, "has a key of more than 64 parts, and keys here have one"),
         ("[options]\nbatch = 10%\n", 2, "is not valid TOML: expected newline or end of document after a statement"),
         ("[options]\ncanary = 1\ncanary = 2\n", 3, "is not valid TOML: cannot overwrite a value"),
         ("[options]\nbatch = ten\n", 2, "is not valid TOML: invalid value; texts stand in quotes"),

@@ -196,6 +196,43 @@ def test_several_inventories_are_read_as_one(tmp_path: Path) -> None:
     assert load(Path(f"{tmp_path}/a,{tmp_path}/b")).groups["x"].hosts == ("gpu01", "gpu02")
 
 
+@pytest.mark.parametrize(
+    ("settings", "variables", "hosts"),
+    [
+        ("", {}, {"a", "b", "c"}),
+        ("[defaults]\ninventory_ignore_extensions = .old, '.ini'\n", {}, {"c", "t"}),
+        (
+            "[inventory]\nignore_extensions = .ini\n[defaults]\ninventory_ignore_extensions = .old\n",
+            {},
+            {"b", "c", "t"},
+        ),
+        ("[defaults]\ninventory_ignore_patterns = ^racks$, [.]o\n", {}, {"a"}),
+        ("[inventory]\nignore_patterns = 9\n", {}, {"a", "b"}),
+        ("[inventory]\nignore_patterns = 9\n", {"ANSIBLE_INVENTORY_IGNORE_REGEX": "^hosts"}, {"b", "c"}),
+        ("", {"ANSIBLE_INVENTORY_IGNORE": ".old,.ini"}, {"c", "t"}),
+    ],
+)
+def test_what_ansible_cfg_ignores_of_a_directory_is_not_read(
+    settings: str, variables: dict[str, str], hosts: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its own endings Ansible has no others, and reads a text."""
+    site = tmp_path / "site"
+    (site / "racks").mkdir(parents=True)
+    for name, host in {"hosts.ini": "a", "b.old": "b", "racks/9": "c", "notes.txt": "t"}.items():
+        (site / name).write_text(f"{host}\n")
+    (tmp_path / "ansible.cfg").write_text(settings)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert set(load(site).hosts) == hosts
+
+
+def test_a_pattern_of_ansible_cfg_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "ansible.cfg").write_text("[inventory]\nignore_patterns = (?!x)\n")
+    with pytest.raises(InputError, match=r"found '\(\?!x\)' in ignore_patterns"):
+        load(tmp_path / "site")
+
+
 def test_the_inventory_of_ansible_cfg_is_read_where_the_site_has_no_hosts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

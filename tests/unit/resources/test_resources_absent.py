@@ -67,6 +67,24 @@ def test_more_than_the_plan_showed_is_never_taken(apt: AptRoot) -> None:
     assert states(apt) == {"odd-utils": "ii", "site-tools": "ii"}
 
 
+def test_where_apt_cannot_say_what_goes_along_the_plan_says_so_and_nothing_goes(apt: AptRoot) -> None:
+    """apt simulates nothing on a host on which another package lacks what it needs."""
+    apt.status(installed("odd-utils"), installed("site-tools", Depends="odd-utils"), installed("lost", Depends="gone"))
+    change = plan(apt)
+    reason = "Unmet dependencies. Try 'apt --fix-broken install' with no packages (or specify a solution)."
+    assert change is not None
+    assert change.warnings == (
+        f"apt cannot say yet what goes with them ({reason}): unless it can then, nothing is removed",
+    )
+    done = made(change)
+    assert done.returncode == 1
+    assert done.stdout.decode().splitlines()[-1] == (
+        f"hostwright: error: apt cannot say what else it would remove with odd-utils ({reason}), so that nothing was"
+        " removed: run apt-get -s purge odd-utils on the host, fix what it reports, and provision again"
+    )
+    assert states(apt) == {"odd-utils": "ii", "site-tools": "ii", "lost": "ii"}
+
+
 def test_nothing_is_installed_in_their_place(apt: AptRoot, tmp_path: Path) -> None:
     """apt, which knows another package that would do, would rather bring that than remove what depends on it."""
     repository(tmp_path / "r", deb(tmp_path, "odd-utils-550"), deb(tmp_path, "odd-utils-535"))

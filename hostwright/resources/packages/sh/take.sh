@@ -31,7 +31,11 @@ take() {
   names=$(dpkg-query -W -f='${db:Status-Status} ${binary:Package}\n' "$@" 2>/dev/null |
     sed -n '/^not-installed /!s/^[^ ]* //p' | named)
   [ -n "$names" ] || { forget "$@"; return 0; }
-  also=$(along "$verb" $names)
+  if ! also=$(along "$verb" $names); then
+    echo "hostwright: error: apt cannot say what else it would remove with" $names "(${also:-no reason given}), so that" \
+      "nothing was removed: run apt-get -s $verb" $names "on the host, fix what it reports, and provision again"
+    exit 1
+  fi
   if [ -n "$also" ]; then
     echo "hostwright: error: apt would also remove, which the plan did not show:" $also
     exit 1

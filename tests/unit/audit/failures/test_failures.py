@@ -106,6 +106,10 @@ SAMPLES = {
     "machine-check": "mce: [Hardware Error]: CPU 12: Machine Check Exception: 5 Bank 4: be00000000800400",
     "disk-error": "blk_update_request: I/O error, dev sda, sector 106553248",
     "filesystem-error": "XFS (vda4): Unmount and run xfs_repair",
+    "file-immutable": (
+        "dpkg: error processing archive /var/cache/apt/archives/curl_7.74.0_amd64.deb (--unpack):\n"
+        " unable to make backup link of './usr/bin/curl' before installing new version: Operation not permitted"
+    ),
     "mounted-read-only": "touch: cannot touch '/var/x': Read-only file system",
     "pcie-error": "pcieport 0000:00:02.0: AER: Uncorrected (Fatal) error received: 0000:02:00.0",
     "clock-off": "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate is not yet valid",

@@ -23,16 +23,19 @@ from hostwright.audit.judging.look import Unread
 from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Answer, Probe, RolePlan
-from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.packages.packages import DPKG, DpkgInOrder
 from hostwright.standard.roles.base.failures import apt, disks, host
 from hostwright.standard.roles.base.failures.packages import DISK, PACKAGES
 from tests.unit.roles import test_role_base, test_role_container
 from tests.unit.support.facts import Reply
 from tests.unit.support.hostlooks import NOW, df, evidence, look_at
+from tests.unit.support.known import KNOWN
 from tests.unit.support.shell import ask, program, run
 
 SIGNED = [rule for rule in (*DISK, *PACKAGES) if rule.sign]
 UPDATES = apt.IN_ORDER.probes()[1]
+MENDING = next(one for one in test_role_base.RESOURCES if isinstance(one, DpkgInOrder)).probes()[2]
+PACKAGE_RULES = ("dpkg-interrupted", "package-script-failed")
 HELD = "/var/lib/dpkg/lock-frontend 812 {} unattended-upgr\n"
 RUNS = {"schema": 1, "role": "cuda", "nonce": "N", "run": "r", "operator": "o", "steps": []}
 
@@ -60,9 +63,26 @@ def test_garbage_never_raises(rule: FailureRule, text: str, status: int) -> None
 # --- dpkg and apt
 
 
-def test_a_half_configured_package_is_seen() -> None:
-    table = test_role_base.PROVISIONED + test_role_container.DPKG + "cuda-nvcc-11-2\t11.2.152-1\tiF \n"
-    assert evidence("dpkg-interrupted", {DPKG: table}) == ["cuda-nvcc-11-2 11.2.152-1: iF"]
+@pytest.mark.parametrize(
+    ("row", "differs", "rule"),
+    [
+        ("zfs-dkms\t2.0.3\tiF ", {}, "package-script-failed"),
+        ("zfs-dkms\t2.0.3\tiF ", {UPDATES: "0001\n"}, "dpkg-interrupted"),  # dpkg was killed meanwhile
+        ("zfs-dkms\t2.0.3\tiU ", {}, "dpkg-interrupted"),
+        ("zfs-dkms\t2.0.3\tiFR", {}, "dpkg-interrupted"),
+        ("dkms\t2.8.4-3\tiF ", {}, "dpkg-interrupted"),  # the role wants it
+        ("ntp\t4.2.8\tiF ", {MENDING: "leave ntp\n"}, "dpkg-interrupted"),  # a role takes it away
+    ],
+)
+def test_a_half_configured_package_of_nobodys_is_not_what_provisioning_finishes(
+    row: str, differs: dict[Probe, Reply | None], rule: str
+) -> None:
+    table = test_role_base.PROVISIONED + test_role_container.DPKG
+    kept = "".join(f"{line}\n" for line in table.splitlines() if line.partition("\t")[0] != row.partition("\t")[0])
+    found = {name: evidence(name, {DPKG: f"{kept}{row}\n", **differs}) for name in (rule, *PACKAGE_RULES)}
+    name, version, state = row.split("\t")
+    assert found.pop(rule)[0] == f"{name} {version}: {state.strip()}"
+    assert not any(found.values())
 
 
 def test_an_unfinished_journal_is_seen() -> None:
@@ -391,3 +411,40 @@ def test_a_job_that_was_cut_off_is_told_from_one_that_runs(last_jobs: str, runni
 def test_a_host_without_jobs_has_none(tmp_path: Path) -> None:
     assert ask(logs.LAST_JOBS.script.replace(hostjobs.JOBS_DIR, str(tmp_path / "none"))) == (0, "")
     assert ask(logs.LAST_JOBS.script.replace(hostjobs.JOBS_DIR, str(tmp_path))) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        (" unable to install new version of './usr/bin/curl': Operation not permitted", "/usr/bin/curl"),
+        (
+            "ERROR: Could not install packages due to an OSError: [Errno 1] Operation not permitted: '/opt/x.py'",
+            "/opt/x.py",
+        ),
+        ("cp: cannot create regular file '/etc/profile.d/cuda.sh': Operation not permitted", "/etc/profile.d/cuda.sh"),
+        ("mv: cannot move '/etc/x.new' to '/etc/x': Operation not permitted", "/etc/x"),
+        ("sed: cannot rename /etc/sedAbc12d: Operation not permitted", "/etc/"),
+        ("ERROR: Unable to create '/usr/bin/nvidia-smi' for copying (Operation not permitted)", "/usr/bin/nvidia-smi"),
+        ("bash: line 3: /etc/resolv.conf: Operation not permitted", "/etc/resolv.conf"),
+    ],
+)
+def test_a_file_that_not_even_root_may_change_is_named_whatever_the_tool(text: str, file: str) -> None:
+    found = KNOWN.explained(f"Unpacking...\n{text}\nE: Sub-process /usr/bin/dpkg returned an error code (1)\n")
+    assert found is not None
+    assert (found.rule, found.evidence) == ("file-immutable", (text.strip(),))
+    assert f"lsattr -d on {file} " in found.cure
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "chown: changing ownership of '/data/x': Operation not permitted",  # NFS, a container without root
+        "mount: /mnt: cannot mount /dev/sdb1: Operation not permitted",
+        "sh: 1: cannot create /proc/sys/kernel/x: Operation not permitted",
+        "modprobe: ERROR: could not insert 'nvidia': Operation not permitted",
+        "nvidia-container-cli: mount error: open failed: /sys/fs/cgroup/devices/devices.allow: operation not permitted",
+    ],
+)
+def test_what_else_is_not_permitted_is_nothing_that_chattr_set(text: str) -> None:
+    found = KNOWN.explained(text)
+    assert found is None or found.rule != "file-immutable"
