@@ -63,12 +63,9 @@ def _failed(look: Look) -> tuple[Installed, ...]:
     half = [row for row in look.packages_where(is_broken) if row.state[1:] == "F "]
     if not half:
         return ()
-    wanted_debs = {
-        deb.name for role in look.desired.roles for state in role.resources for deb in state.software(look.facts)
-    }
-    state = next(
-        (one for role in look.desired.roles for one in role.resources if isinstance(one, DpkgInOrder)), IN_ORDER
-    )
+    states = [state for role in look.desired.roles for state in role.resources]
+    wanted_debs = {deb.name for state in states for deb in state.software(look.facts)}
+    state = next((one for one in states if isinstance(one, DpkgInOrder)), IN_ORDER)
     removed = state.removed(look.facts)
     return tuple(row for row in half if row.base not in wanted_debs and row.name not in removed)
 
