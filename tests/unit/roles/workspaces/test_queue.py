@@ -29,11 +29,11 @@ from tests.unit.roles.workspaces.spaces import (
     recorded,
     space,
     states,
-    stub,
 )
 from tests.unit.roles.workspaces.test_declared import read, refused
 from tests.unit.roles.workspaces.test_running import PLACED
 from tests.unit.support.hostjobs import until
+from tests.unit.support.stubs import stub
 
 ID = "9cd078cb21bc" + "0" * 52
 #: docker, as the program asks it: containers are folders with a file for each field
