@@ -17,9 +17,9 @@ from hostwright.common.text import count
 from hostwright.plan.facts import PROBE_CAP_BYTES, Answer, Facts, Pass, PassPart, Probe
 
 __all__ = [
-    "PROBE_CAP_BYTES", "Answer", "Change", "Deferred", "Facts", "HasNotes", "HasUsers", "Pass", "PassPart", "Plan",
-    "Planned", "Probe", "Reboot", "Refusal", "Resource", "RetryRule", "RolePlan", "RoleResult", "Step", "StepResult",
-    "users_of",
+    "PROBE_CAP_BYTES", "Answer", "Change", "Deferred", "Facts", "HasLosses", "HasNotes", "HasUsers", "Pass", "PassPart",
+    "Plan", "Planned", "Probe", "Reboot", "Refusal", "Resource", "RetryRule", "RolePlan", "RoleResult", "Step",
+    "StepResult", "losses_of", "users_of",
 ]  # fmt: skip
 
 
@@ -53,12 +53,11 @@ class RetryRule:
 class Change:
     """Something differs, and ``steps`` correct it: at least one, and exactly what apply runs.
 
-    ``artifacts`` are the names of the stack's files that must be on the host first. ``opaque`` marks a change whose
-    effect only its own probe can tell. If one that is ``alone`` fails, the further changes of its role are made all the
-    same, and the run fails at its end. ``disturbs`` says what it does to running work ("replaces the driver"), else it
-    is empty; a change that disturbs waits for an idle host (``hostwright.apply.disturb.draining``). ``warnings`` say
-    what of others it moves, a sentence each; ``final`` says what of theirs it takes away for good, as an object ("the
-    driver"): an operator must agree. If the host must be rebooted after the steps, the next plan has a ``Reboot``.
+    ``artifacts`` are the names of the stack's files that must be on the host first. If one that is ``alone`` fails, the
+    further changes of its role are made all the same, and the run fails at its end. ``disturbs`` says what it does to
+    running work ("replaces the driver"), else it is empty; a change that disturbs waits for an idle host
+    (``hostwright.apply.disturb.draining``). ``warnings`` are what an operator should know of it, a sentence each. If
+    the host must be rebooted after the steps, the next plan has a ``Reboot``.
     """
 
     kind: Literal["change"] = field(default="change", kw_only=True)
@@ -68,11 +67,9 @@ class Change:
     steps: tuple[Step, ...]
     diff: str = ""
     artifacts: tuple[str, ...] = ()
-    opaque: bool = False
     alone: bool = False
     disturbs: str = ""
     warnings: tuple[str, ...] = ()
-    final: str = ""
 
     def __post_init__(self) -> None:
         if not self.steps:
@@ -129,8 +126,9 @@ Planned: TypeAlias = Change | Reboot | Deferred | Refusal
 class Resource(Protocol):
     """One desired state of a host. Its methods are pure.
 
-    If its change would disturb work that nothing else can name, it has a further method (``HasUsers``); likewise if it
-    has something to say to operators although it may plan nothing (``HasNotes``).
+    If its change would disturb work that nothing else can name, it has a further method (``HasUsers``); likewise if its
+    change takes something away for good (``HasLosses``), and if it has something to say to operators although it may
+    plan nothing (``HasNotes``).
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -157,6 +155,19 @@ class HasUsers(Protocol):
 def users_of(resource: object, facts: Facts) -> tuple[str, ...]:
     """Who uses what a resource would change; nobody, unless the resource is one with ``HasUsers``."""
     return resource.users(facts) if isinstance(resource, HasUsers) else ()
+
+
+@runtime_checkable
+class HasLosses(Protocol):
+    """A resource whose change can take away what nobody can bring back: an operator must agree to that (``--yes``)."""
+
+    def losses(self, facts: Facts) -> tuple[str, ...]:
+        """What its change takes away, as objects ("the driver"). Reads the same answers as ``plan``."""
+
+
+def losses_of(resource: object, facts: Facts) -> tuple[str, ...]:
+    """What a change of a resource takes away for good; nothing, unless the resource is one with ``HasLosses``."""
+    return resource.losses(facts) if isinstance(resource, HasLosses) else ()
 
 
 @runtime_checkable
@@ -214,7 +225,7 @@ class Plan:
     """The differences between one host and its stack. Empty if the host is as desired.
 
     A plan is a pure function of the host's facts, so a saved plan is stale exactly if the plan made of fresh facts
-    is not equal to it. Running work and locks, which come and go, are not part of it but of ``planning.HostPlan``.
+    is not equal to it. What an operator should know besides, such as running work, is in ``planning.HostPlan``.
 
     >>> change = Change("file /etc/motd", "absent", "644 root root", (Step("touch /etc/motd"),))
     >>> reboot = Reboot("kernel", "5.4.0", "5.15.0", "5.15.0 is installed")
@@ -268,12 +279,6 @@ class Plan:
         """What applying this plan does to running work, including a reboot; empty if it disturbs nobody."""
         reasons = [planned.disturbs for planned in self.changes if isinstance(planned, Change) and planned.disturbs]
         return "; ".join(dict.fromkeys([*reasons, *(["reboots the host"] if self.reboot else [])]))
-
-    @property
-    def final(self) -> tuple[str, ...]:
-        """What it takes away that nobody can bring back, each once."""
-        losses = (change.final for change in self.changes if isinstance(change, Change))
-        return tuple(dict.fromkeys(filter(None, losses)))
 
     def without_reboots(self) -> Plan:
         """The plan without its reboots, for a host that must not be rebooted."""

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import ClassVar
 
 from hostwright.common.quoting import sh, sh_file, words
-from hostwright.plan.model import Change, Facts, Planned, Probe, Resource, Step, users_of
+from hostwright.plan.model import Change, Facts, Planned, Probe, Resource, Step, losses_of, users_of
 from hostwright.plan.roles.software import Software, software_of
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Condition
@@ -183,6 +183,9 @@ class Disturbing(Resource):
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         return (*users_of(self.resource, facts), *users_of(self.when, facts))
+
+    def losses(self, facts: Facts) -> tuple[str, ...]:
+        return losses_of(self.resource, facts)
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
         return software_of([self.resource], facts)
