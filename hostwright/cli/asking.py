@@ -109,8 +109,8 @@ def of_plans(
             more = [f"{len(each.busy) - _NAMED} more"] if len(each.busy) > _NAMED else []
             users = ", ".join([*map(_plain, each.busy[:_NAMED]), *more])
             said.setdefault(f"ends work on {{}}: {users}", []).append(each.host)
-        if each.plan.final:
-            what = ", ".join(map(_plain, each.plan.final))
+        if each.losses:
+            what = ", ".join(map(_plain, each.losses))
             said.setdefault(f"takes away from {{}}, for good: {what}", []).append(each.host)
     return _folded(said)
 

@@ -58,12 +58,11 @@ class RetryRule:
 class Change:
     """Something differs, and ``steps`` correct it: at least one, and exactly what apply runs.
 
-    ``artifacts`` are the names of the stack's files that must be on the host first. ``opaque`` marks a change whose
-    effect only its own probe can tell. If one that is ``alone`` fails, the further changes of its role are made all the
-    same, and the run fails at its end. ``disturbs`` says what it does to running work ("replaces the driver"), else it
-    is empty; a change that disturbs waits for an idle host (``hostwright.apply.disturb.draining``). ``warnings`` say
-    what of others it moves, a sentence each; ``final`` says what of theirs it takes away for good, as an object ("the
-    driver"): an operator must agree. If the host must be rebooted after the steps, the next plan has a ``Reboot``.
+    ``artifacts`` are the names of the stack's files that must be on the host first. If one that is ``alone`` fails, the
+    further changes of its role are made all the same, and the run fails at its end. ``disturbs`` says what it does to
+    running work ("replaces the driver"), else it is empty; a change that disturbs waits for an idle host
+    (``hostwright.apply.disturb.draining``). ``warnings`` are what an operator should know of it, a sentence each. If
+    the host must be rebooted after the steps, the next plan has a ``Reboot``.
     """
 
     kind: Literal["change"] = field(default="change", kw_only=True)
@@ -73,11 +72,9 @@ class Change:
     steps: tuple[Step, ...]
     diff: str = ""
     artifacts: tuple[str, ...] = ()
-    opaque: bool = False
     alone: bool = False
     disturbs: str = ""
     warnings: tuple[str, ...] = ()
-    final: str = ""
 
     def __post_init__(self) -> None:
         if not self.steps:
@@ -156,6 +153,10 @@ class Resource(ABC):
 
     def users(self, _facts: Facts, /) -> tuple[str, ...]:
         """Running work that its change would disturb, whether it uses a GPU or not, such as ``python3 (4711)``."""
+        return ()
+
+    def losses(self, _facts: Facts, /) -> tuple[str, ...]:
+        """What its change would delete permanently, as objects ("the driver"): an operator must agree (``--yes``)."""
         return ()
 
     def notes(self, _facts: Facts, /) -> tuple[str, ...]:
@@ -260,7 +261,7 @@ class Plan:
     """The differences between one host and its stack. Empty if the host is as desired.
 
     A plan is a pure function of the host's facts, so a saved plan is stale exactly if the plan made of fresh facts
-    is not equal to it. Running work and locks, which come and go, are not part of it but of ``planning.HostPlan``.
+    is not equal to it. What an operator should know besides, such as running work, is in ``planning.HostPlan``.
 
     >>> change = Change("file /etc/motd", "absent", "644 root root", (Step("touch /etc/motd"),))
     >>> reboot = Reboot("kernel", "5.4.0", "5.15.0", "5.15.0 is installed")
@@ -314,12 +315,6 @@ class Plan:
         """What applying this plan does to running work, including a reboot; empty if it disturbs nobody."""
         reasons = [planned.disturbs for planned in self.changes if isinstance(planned, Change) and planned.disturbs]
         return "; ".join(dict.fromkeys([*reasons, *(["reboots the host"] if self.reboot else [])]))
-
-    @property
-    def final(self) -> tuple[str, ...]:
-        """What it takes away that nobody can bring back, each once."""
-        losses = (change.final for change in self.changes if isinstance(change, Change))
-        return tuple(dict.fromkeys(filter(None, losses)))
 
     def without_reboots(self) -> Plan:
         """The plan without its reboots, for a host that must not be rebooted."""

@@ -62,16 +62,18 @@ def _taken_away(name: str, stacks: Iterable[Desired]) -> Iterator[Resource]:
 class HostPlan:
     """The plan of a host, and what an operator should know besides: it may change without making the plan stale.
 
-    ``busy`` names the running work that a change of the plan would disturb. ``notes`` say who has locked or drained the
-    host, what its login shell prints, which roles are on it that its list no longer names, what its desired states see
-    that nothing is planned for (``Resource.notes``), and what a reboot ends that is started again afterwards.
-    ``provisioned`` says whether the host has a record of a release: somebody has provisioned it.
+    ``busy`` names the running work that a change of the plan would disturb, ``losses`` what its changes take away that
+    nobody can bring back. ``notes`` say who has locked or drained the host, what its login shell prints, which roles
+    are on it that its list no longer names, what its desired states see that nothing is planned for
+    (``Resource.notes``), and what a reboot ends that is started again afterwards. ``provisioned`` says whether the host
+    has a record of a release: somebody has provisioned it.
     """
 
     plan: Plan
     busy: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     provisioned: bool = True
+    losses: tuple[str, ...] = ()
 
     @property
     def host(self) -> str:
@@ -80,7 +82,8 @@ class HostPlan:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as one object of JSON values."""
-        return {**self.plan.to_json(), "busy": list(self.busy), "notes": list(self.notes)}
+        beside = {"busy": list(self.busy), "notes": list(self.notes), "losses": list(self.losses)}
+        return {**self.plan.to_json(), **beside}
 
 
 def plan_host(desired: Desired, facts: Facts, now: datetime | None = None, memory: Memory | None = None) -> HostPlan:
@@ -95,7 +98,8 @@ def plan_host(desired: Desired, facts: Facts, now: datetime | None = None, memor
     of_states = memory.judged(("notes", Same(desired.roles)), facts, partial(_notes_of_states, desired))
     of_host = off_roles(desired, facts, memory)
     notes = (*_notes_in_time(facts, now, memory), *of_host, *of_states, *returning)
-    return HostPlan(plan, busy, notes, provisioned=memory.judged("provisioned", facts, _is_provisioned))
+    provisioned = memory.judged("provisioned", facts, _is_provisioned)
+    return HostPlan(plan, busy, notes, provisioned, losses(desired, plan, facts))
 
 
 def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> Plan:
@@ -132,6 +136,21 @@ def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> P
         refused += memory.judged(fits, facts, partial(_refusals, desired))
     preflight = (RolePlan(PREFLIGHT, (), refused),) if refused else ()
     return Plan(desired.host, desired.stack.name, (*preflight, *differing))
+
+
+def losses(desired: Desired, plan: Plan, facts: Facts) -> tuple[str, ...]:
+    """What a plan that was made from these facts takes away that nobody can bring back, each once."""
+    roles = {role.role for role in plan.roles}
+    states = (state for role in desired.roles if role.name in roles for state in role.resources)
+    return tuple(dict.fromkeys(loss for state in states for loss in _lost(state, facts)))
+
+
+def _lost(state: Resource, facts: Facts) -> tuple[str, ...]:
+    try:
+        lost = state.losses(facts)
+        return lost if lost and isinstance(state.plan(facts), Change) else ()
+    except NotAnswered:  # the plan refuses the host
+        return ()
 
 
 def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:

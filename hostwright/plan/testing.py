@@ -66,8 +66,6 @@ def _line(planned: Planned) -> str:
             return f"! {line}\n  refused: {sentence}"
         case Reboot(reason=reason):
             return f"~ {line}\n  then a reboot: {reason}"
-        case Change(disturbs=disturbs, opaque=opaque, warnings=warnings, final=final):
-            more = "  (opaque: a script decides)" if opaque else ""
+        case Change(disturbs=disturbs, warnings=warnings):
             lines = [*warnings, *([f"disturbs work: {disturbs}"] if disturbs else [])]
-            lines += [f"takes away {final}, for good"] if final else []
-            return f"~ {line}{more}" + "".join(f"\n  {text}" for text in lines)
+            return f"~ {line}" + "".join(f"\n  {text}" for text in lines)

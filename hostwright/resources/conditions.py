@@ -37,6 +37,9 @@ class When(Resource):
     def users(self, facts: Facts) -> tuple[str, ...]:
         return self.resource.users(facts)
 
+    def losses(self, facts: Facts) -> tuple[str, ...]:
+        return self.resource.losses(facts)
+
     def software(self, facts: Facts) -> tuple[Software, ...]:
         software = self.resource.software(facts)
         return software if software and self.condition.holds(facts) else ()
@@ -89,15 +92,16 @@ class Differs(Condition):
 class Script(Resource):
     """What no other resource expresses is done by commands, and a probe says whether they are due.
 
-    A plan shows it as opaque: only the probe can tell whether the commands did what they should. A script whose probe
-    still fails after them is planned again. When the role is removed, the files in ``leaves`` go; nothing else that the
+    The plan says that only the probe can tell whether the commands did what they should. A script whose probe still
+    fails after them is planned again. When the role is removed, the files in ``leaves`` go; nothing else that the
     commands did is undone.
 
     >>> from hostwright.plan.testing import plan_text
     >>> from hostwright.plan.model import Answer
     >>> firmware = Script("firmware", "version 1.2", Probe("bmc-firmware is 1.2"), "bmc-firmware flash 1.2")
     >>> print(plan_text(firmware, {"bmc-firmware": Answer(1, "version 1.1")}))
-    ~ firmware: version 1.1 → version 1.2  (opaque: a script decides)
+    ~ firmware: version 1.1 → version 1.2
+      opaque: commands make it, and only its probe tells whether they did
     """
 
     what: str  #: what the plan calls it
@@ -125,7 +129,7 @@ class Script(Resource):
             self.want,
             (Step(self.script, self.lock, self.timeout_s),),
             artifacts=self.artifacts,
-            opaque=True,
+            warnings=("opaque: commands make it, and only its probe tells whether they did",),
         )
 
     def removal(self) -> tuple[Resource, ...]:

@@ -47,7 +47,7 @@ from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs, locks
 from hostwright.plan.model import Deferred, Facts, Plan, Planned, Refusal, RolePlan, RoleResult
 from hostwright.plan.observing import ask, observe
-from hostwright.plan.planning import at_work, disturbed, disturbing, make_plan
+from hostwright.plan.planning import at_work, disturbed, disturbing, losses, make_plan
 from hostwright.plan.probing import ordered
 from hostwright.transport.root.rootshell import RootShell
 
@@ -270,7 +270,7 @@ class HostApply:
             raise Locked(self.name, locked)
         if plan.refusals:
             raise Refused(self.name, "; ".join(plan.refusals))
-        self._settings.agree(plan)
+        self._settings.agree(self.name, losses(self._desired, plan, self._facts))
         decision = self._decide(plan)
         if decision.refusal:
             raise Refused(self.name, decision.refusal)

@@ -42,7 +42,7 @@ class Settings:
     hooks: Hooks | None = None  #: what takes work off the host and lets it back
     drain: bool = False  #: drain a host that is in use, and wait for it
     force: bool = False  #: disturb running work
-    yes: bool = False  #: the operator agrees to what nobody can bring back (``Change.final``)
+    yes: bool = False  #: the operator agrees to what nobody can bring back (``HostPlan.losses``)
     depart: bool = False  #: every role is removed: when all are gone, what Hostwright kept on the host goes too
     undrain: bool = True  #: let work back to a host that is as desired; false: whoever asks does it later
     #: keeps the stack of a verified host on this machine, for the way back; a sentence where it cannot
@@ -81,11 +81,11 @@ class Settings:
         """Whether the host is rebooted where a state wants it."""
         return self.allow_reboot and not self.local
 
-    def agree(self, plan: Plan) -> None:
-        """Raise ``Unanswered`` where the plan takes away for good what no operator has agreed to lose."""
-        if plan.final and not self.yes:
-            gone = " and ".join(plan.final)
-            raise Unanswered(plan.host, f"{gone} would be lost, and nothing brings that back: --yes agrees to it")
+    def agree(self, host: str, losses: Collection[str]) -> None:
+        """Raise ``Unanswered`` where a plan takes away for good what no operator has agreed to lose."""
+        if losses and not self.yes:
+            gone = " and ".join(losses)
+            raise Unanswered(host, f"{gone} would be lost, and nothing brings that back: --yes agrees to it")
 
 
 @dataclass(frozen=True, slots=True)

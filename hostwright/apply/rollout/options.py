@@ -59,7 +59,7 @@ HERE = Spread()  #: on this machine
 @dataclass(frozen=True, slots=True)
 class ChangeOptions:
     """How hosts are changed: whether work is drained from them, whether they may reboot, how far the run goes, whether
-    the operator agrees to losses that a plan names (``Change.final``), and who works on them."""
+    the operator agrees to losses that a plan names (``HostPlan.losses``), and who works on them."""
 
     drain: bool = False
     no_reboot: bool = False

@@ -266,7 +266,7 @@ def _agreed(
         roles = dict.fromkeys(role.role for each in gone for role in each.plan.roles)
         consequences.insert(0, f"removes {', '.join(roles)} from {counted(each.host for each in gone)}")
     ask(consequences, len(members))
-    return replace(change, yes=any(each.plan.final for each in plans))  # what was shown was agreed to, and no more
+    return replace(change, yes=any(each.losses for each in plans))  # what was shown was agreed to, and no more
 
 
 def _run(

@@ -183,6 +183,9 @@ class Disturbing(Resource):
     def users(self, facts: Facts) -> tuple[str, ...]:
         return (*self.resource.users(facts), *self.when.users(facts))
 
+    def losses(self, facts: Facts) -> tuple[str, ...]:
+        return self.resource.losses(facts)
+
     def software(self, facts: Facts) -> tuple[Software, ...]:
         return self.resource.software(facts)
 

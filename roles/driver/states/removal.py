@@ -128,15 +128,15 @@ class DriverGone(Resource):
             )
             return Refusal(what, have, ABSENT, "display", sentence)
         unload = Step(steps.unload(force=self.force, build=False), timeout_s=300)
-        final = (
-            f"the driver{remains.version} that somebody else installed"
-            if remains.others(provisioned=provisioned(facts))
-            else ""
-        )
         take = _FUNCTIONS + sh_file(__file__, "take_away.sh") + steps.returned(start=False)
         todo = (*((unload,) if remains.loaded else ()), Step(take))
         disturbs = TAKES if remains.loaded and not self.allowed else ""
-        return Change(what, have, ABSENT, todo, disturbs=disturbs, final=final)
+        return Change(what, have, ABSENT, todo, disturbs=disturbs)
+
+    def losses(self, facts: Facts) -> tuple[str, ...]:
+        remains = Remains.read(facts[STATE].text)
+        lost = remains.others(provisioned=provisioned(facts))
+        return (f"the driver{remains.version} that somebody else installed",) if lost else ()
 
     def removal(self) -> tuple[Resource, ...]:
         return ()

@@ -158,14 +158,15 @@ class DriverState:
         """Whether there is no trace of any driver."""
         return not (self.module or self.loaded or any(self.libraries))
 
-    def lost_to(self, version: str, *, provisioned: bool) -> str:
+    def lost_to(self, version: str, *, provisioned: bool) -> tuple[str, ...]:
         """The driver of somebody else's that an installation of this version takes away; empty if there is none.
 
         Nobody has its installer here, so nothing brings it back. ``provisioned`` is whether this role was here before.
         """
         former = self.version
         mine = self.cut or (former == self.ours and not self.theirs) or (provisioned and not self.ours)
-        return f"the driver {former} that somebody else installed" if former not in {"", version} and not mine else ""
+        lost = former not in {"", version} and not mine
+        return (f"the driver {former} that somebody else installed",) if lost else ()
 
     def linked(self, version: str) -> bool:
         """Whether the loader finds each library's file of this version under its name."""
@@ -238,6 +239,12 @@ class NvidiaRunfile(Resource):
             self._links(state) or self._module(state, facts) or self._loaded(state, facts) or self._record(state, facts)
         )
 
+    def losses(self, facts: Facts) -> tuple[str, ...]:
+        state = DriverState.read(facts[self.state_probe].text)
+        if driver_packages(facts) or not self._install_reasons(state, facts):  # packages can be installed again
+            return ()
+        return state.lost_to(self.version, provisioned=provisioned(facts))
+
     def software(self, facts: Facts) -> tuple[Software, ...]:
         state = DriverState.read(facts[self.state_probe].text)
         ours = state.version == self.version and not state.theirs
@@ -281,13 +288,8 @@ class NvidiaRunfile(Resource):
         unload, install = Step(steps.unload(force=self.force), timeout_s=300), Step(run, timeout_s=3600)
         todo = (unload, install, *_set_aside(state), Step(steps.LOAD))
         disturbs = REPLACES if state.loaded and not self.allowed else ""
-        final = (
-            "" if driver_packages(facts) else state.lost_to(self.version, provisioned=provisioned(facts))
-        )  # packages can be installed again
         aside = kept_aside("DKMS", state.strays)
-        return Change(
-            what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, final=final, warnings=aside
-        )
+        return Change(what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, warnings=aside)
 
     def _shadowed(self, state: DriverState, facts: Facts) -> Refusal | None:
         """No step of ours lasts while the loader's cache has another library first, but that of a driver's package."""

@@ -18,7 +18,6 @@ from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, Refused, Unanswered
 from hostwright.fleet import Members
 from hostwright.plan.host.release import Run
-from hostwright.plan.model import Change, Plan, RolePlan, Step
 
 
 class Terminal(io.StringIO):
@@ -67,10 +66,8 @@ def test_a_host_that_failed_otherwise_still_counts(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_host_is_not_touched_unless_the_operator_agreed() -> None:
-    change = Change("NVIDIA driver", "460.32.03", "470.182.03", (Step("true"),), final="the driver 460.32.03")
-    plan = Plan("gpu02", "house", (RolePlan("driver", (), (change,)),))
     settings = Settings(run=Run("run"), emit=lambda _: None, locate=lambda _: Path())
     with pytest.raises(Unanswered, match="would be lost, and nothing brings that back"):
-        settings.agree(plan)
-    replace(settings, yes=True).agree(plan)
-    settings.agree(Plan("gpu02", "house"))
+        settings.agree("gpu02", ("the driver 460.32.03",))
+    replace(settings, yes=True).agree("gpu02", ("the driver 460.32.03",))
+    settings.agree("gpu02", ())

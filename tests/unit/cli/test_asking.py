@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +25,7 @@ from tests.unit.cli.test_answers import Terminal
 
 MOTD = Change("file /etc/motd", "absent", "as wanted", (Step("true"),))
 BOOT = Reboot("kernel", "old", "new", "the running kernel was removed")
-LOST = Change("driver", "460", "470", (Step("true"),), disturbs="unloads the driver", final="the driver 460.32.03")
+LOST = Change("driver", "460", "470", (Step("true"),), disturbs="unloads the driver")
 RULE = Refusal("distribution", "does not fit", "fits", "distribution", "it is another one")
 
 
@@ -192,7 +192,7 @@ def test_what_will_not_happen_is_not_asked(stage: Stage) -> None:
 
 def test_work_that_is_ended_by_force_and_what_is_lost_are_named(stage: Stage) -> None:
     users = tuple(f"python ({number})" for number in range(7))
-    stage.plans = (planned(LOST, busy=users),)
+    stage.plans = (replace(planned(LOST, busy=users), losses=("the driver 460.32.03",)),)
     stage.types("yes\n")
     assert stage.run(change.provision, force=True) == 0
     assert "ends work on gpu01: python (0), python (1), python (2), python (3), python (4), 2 more" in stage.screen

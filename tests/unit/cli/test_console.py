@@ -50,8 +50,10 @@ def test_plan_shows_the_hosts_users_and_locks():
         Change("driver", "460", "470", (Step("true"),), disturbs="replaces the driver"),
         busy=("python3 (\x1b[31m7)",),
         notes=("locked by ann: RMA",),
+        losses=("the driver 460",),
     )
     assert "locked by ann: RMA" in text
+    assert "takes away the driver 460; nothing brings that back (--yes, or an answer, agrees)" in text
     assert "in use by python3" in text
     assert "it needs --drain or --force (replaces the driver)" in text
     assert "\x1b" not in text

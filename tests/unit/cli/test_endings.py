@@ -43,7 +43,7 @@ from hostwright.verify.verdict import Check, Verdict
 
 CHANGE = Change("driver", "absent", "470", (Step("true"),), artifacts=("driver.run",), diff="-a\n+b\n")
 REBOOT = Reboot("kernel", "5.4", "5.15", "a new kernel")
-GONE = replace(CHANGE, what="home", final="ada's files", artifacts=())
+GONE = replace(CHANGE, what="home", artifacts=())
 BUSY, REFUSED = ("python3 (7)",), Refusal("room", "1 GB", "9 GB", "room", "too little room")
 
 
@@ -67,6 +67,9 @@ def looked_at(error: HostError) -> HostError:
 
 def planned(host: str, *changes: Any, layers: Iterable[str] = ("driver",), busy: tuple[str, ...] = ()) -> HostPlan:
     return HostPlan(Plan(host, "lab", tuple(RolePlan(layer, (), changes) for layer in layers if changes)), busy)
+
+
+LOSING = replace(planned("a", GONE, busy=BUSY), losses=("ada's files",))
 
 
 def ended(capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -93,7 +96,10 @@ def told(capsys: pytest.CaptureFixture[str], *plans: HostPlan, errors: tuple[Hos
             " --hosts a,b",
         ),
         (
-            [planned("a", GONE, busy=BUSY), planned("b", REFUSED, layers=("preflight",))],
+            [
+                replace(planned("a", GONE, busy=BUSY), losses=("ada's files",)),
+                planned("b", REFUSED, layers=("preflight",)),
+            ],
             (),
             "2 hosts: 1 with 1 change in 1 layer, no reboot, 1 in use, 1 refused, ada's files lost for good",
             " --hosts a --drain",

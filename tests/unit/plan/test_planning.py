@@ -10,6 +10,8 @@ from hostwright.plan.model import Answer, Change, Facts, Probe, Resource, Step
 from hostwright.plan.planning import PREFLIGHT, at_work, disturbing, make_plan, plan_host
 from hostwright.plan.roles.role import Wanted, discover
 from hostwright.plan.roles.wants import desire
+from hostwright.resources.conditions import Answers, When
+from hostwright.resources.system.services import Disturbing
 from hostwright.stack.rules import HostFacts, check_host
 from hostwright.standard.roles.driver.states.gpu_use import HOLDERS
 from tests.places import INVENTORY
@@ -76,6 +78,14 @@ class Seen(Named):
         return (f"{self.name} is {'there' if facts[self.probes()[0]].ok else 'absent'}",)
 
 
+@dataclass(frozen=True)
+class Replaced(Named):
+    """One whose change takes away what was there."""
+
+    def losses(self, facts):
+        return (f"the old {self.name}",) if facts[self.probes()[0]].status == 1 else ()
+
+
 LAYERS = desired(base=(), cuda=("base",), cudnn=("cuda",))
 WHOLE = desired(base=(), driver=("base",), cuda=("base",), cudnn=("cuda",), tensorflow=("base",))
 
@@ -90,6 +100,30 @@ def test_what_a_state_sees_is_a_note_whether_or_not_anything_differs():
     there, absent = plan_host(seen, facts(seen, set())), plan_host(seen, facts(seen, {"gcc"}))
     assert (there.plan.empty, there.notes[-1:]) == (True, ("gcc is there",))
     assert (absent.plan.empty, absent.notes[-1:]) == (False, ("gcc is absent",))
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        Replaced("cuda"),
+        When(Answers(Probe("lspci")), Replaced("cuda")),
+        Disturbing(Replaced("cuda"), "ends jobs", Answers(Probe("lspci"))),
+    ],
+    ids=["alone", "on some hosts", "disturbing"],
+)
+def test_what_a_change_takes_away_for_good_is_known_beside_the_plan(state):
+    one = Desired("gpu01", STACK, (DesiredRole("cuda", (), (state, Named("nvcc"))),), rules=RULES)
+    assert plan_host(one, facts(one, {"cuda", "nvcc"})).losses == ("the old cuda",)
+    assert plan_host(one, facts(one, {"nvcc"})).losses == ()
+    unanswered = {**facts(one, {"nvcc"}), Probe("test -e cuda"): Answer(137, "", late_s=30)}
+    assert plan_host(one, Facts(unanswered)).losses == ()
+
+
+def test_nothing_is_lost_on_a_host_on_which_nothing_is_changed():
+    state = When(Answers(Probe("lspci")), Replaced("cuda"))
+    one = Desired("gpu01", STACK, (DesiredRole("cuda", (), (state, Named("nvcc"))),), rules=RULES)
+    elsewhere = {**facts(one, {"cuda", "nvcc"}), Probe("lspci"): Answer(1, "")}
+    assert plan_host(one, Facts(elsewhere)).losses == ()
 
 
 def test_a_role_waits_for_the_needs_of_its_needs():

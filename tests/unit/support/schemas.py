@@ -74,6 +74,7 @@ class PlannedHost(TypedDict):
     roles: list[RolePlan]
     busy: list[str]
     notes: list[str]
+    losses: list[str]
 
 
 class Plans(TypedDict):

@@ -105,7 +105,7 @@ def _altogether(members: Sequence[Member], results: Results[HostPlan], store: St
             told.append(f"{busy} in use")
         if refused := sum(bool(plan.refusals) for plan in plans):
             told.append(f"{refused} refused")
-        if lost := dict.fromkeys(what for plan in plans for what in plan.final):
+        if lost := dict.fromkeys(what for planned in results.values for what in planned.losses):
             told.append(f"{printable(' and '.join(lost))} lost for good")
     if results.errors:
         told.append(f"{len(results.errors)} not planned, see above")

@@ -54,6 +54,9 @@ def _plan_lines(host_plan: HostPlan, hosts: Sequence[str], *, brief: bool) -> li
     ]
     for role in plan.roles:
         lines += _show_briefly(role) if brief else _show_role(role)
+    for loss in host_plan.losses:
+        sentence = f"takes away {one_line(loss)}; nothing brings that back (--yes, or an answer, agrees)"
+        lines.append(Hanging(f"  {sentence}", style="red"))
     if host_plan.busy:
         users = ", ".join(one_line(user) for user in host_plan.busy)
         lines.append(Hanging(f"  in use by {users}: it needs --drain or --force ({plan.disturbs})", style="red"))
@@ -68,9 +71,6 @@ def _show_role(role: RolePlan) -> Iterable[Text]:
         yield _show_planned(change)
         for sentence in change.warnings if isinstance(change, Change) else ():
             yield Hanging(f"      {one_line(sentence)}", style="yellow")
-        if isinstance(change, Change) and change.final:
-            sentence = f"takes away {one_line(change.final)}; nothing brings that back (--yes, or an answer, agrees)"
-            yield Hanging(f"      {sentence}", style="red")
         for line in change.diff.splitlines() if isinstance(change, Change) else ():
             yield Quoted(f"        {one_line(line)}", style=_diff_style(line))
 
@@ -97,8 +97,6 @@ def _show_planned(planned: Planned) -> Text:
     match planned:
         case Deferred(until=until):
             text.append(f"  (known after {one_line(until)})", style="dim")
-        case Change(opaque=True):
-            text.append("  (opaque: a script decides)", style="dim")
         case Refusal(sentence=sentence):
             text.append(f"\n      refused: {one_line(sentence)}", style="red")
     return text

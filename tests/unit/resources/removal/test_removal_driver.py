@@ -16,7 +16,7 @@ from hostwright.standard.roles.driver.states import steps as driver_steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY
 from hostwright.standard.roles.driver.states.removal import STATE, DriverGone, Remains
 from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile, WithDriver
-from tests.unit.support.facts import changes_of
+from tests.unit.support.facts import changes_of, facts_for
 from tests.unit.support.shell import ask, program, run
 from tests.unit.support.stacks import load_stack
 
@@ -228,7 +228,7 @@ def test_a_loaded_module_leaves_the_kernel_first_and_that_disturbs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("marks", "release", "final"),
+    ("marks", "release", "lost"),
     [
         ((), "", "the driver 460.32.03 that somebody else installed"),
         (
@@ -241,14 +241,14 @@ def test_a_loaded_module_leaves_the_kernel_first_and_that_disturbs() -> None:
     ],
 )
 def test_a_driver_that_was_there_before_is_taken_away_only_with_a_yes(
-    marks: tuple[str, ...], release: str, final: str
+    marks: tuple[str, ...], release: str, lost: str
 ) -> None:
     lines = [
         "file=/usr/lib/x86_64-linux-gnu/libcuda.so.460.32.03",
         *(f"mark={driver_steps.RECORD}{mark}" for mark in marks),
     ]
-    (change,) = changes_of(DriverGone(), {"loaded=": "\n".join(lines), "display-manager": "", "release.json": release})
-    assert change.final == final
+    facts = facts_for(DriverGone(), {"loaded=": "\n".join(lines), "display-manager": "", "release.json": release})
+    assert DriverGone().losses(facts) == ((lost,) if lost else ())
 
 
 def test_a_host_that_shows_a_screen_is_refused_unless_forced() -> None:
