@@ -25,6 +25,7 @@ from hostwright.fleet import Fleet, Members
 from hostwright.inventory import Host
 from hostwright.inventory.patterns import counted, fold, named_by
 from hostwright.inventory.reading.ansible import vault_password_files
+from hostwright.plan.roles.role import Role, discover
 from hostwright.plan.roles.site import Site
 
 if TYPE_CHECKING:
@@ -57,6 +58,15 @@ def open_fleet(
     for note in fleet.inventory.notes if mistakes is None else ():
         warn(note)
     return fleet
+
+
+def roles_here() -> tuple[Role, ...]:
+    """The standard roles, and where there is a site its own."""
+    try:
+        site = Site.find()
+    except InputError:
+        return discover()
+    return discover(*site.role_packages)
 
 
 def refuse_strangers(fleet: Fleet) -> None:

@@ -243,7 +243,7 @@ class Finding:
     """A known failure that was recognised; ``evidence`` is the host's own output that shows it.
 
     ``grave``: work fails or will fail; otherwise it is a warning. ``provision``: whether ``invoke provision`` fixes it.
-    ``link`` leads to its section of the documentation.
+    ``link`` is the command that explains it.
     """
 
     rule: str

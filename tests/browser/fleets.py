@@ -36,14 +36,14 @@ OFF_THE_BUS = Finding(
      "lspci names 8 cards, nvidia-smi 7"),
     "a card stopped answering on the PCI bus: power, heat, seat or the card itself",
     "Drain the host and cycle its power; when it comes again on the same card, have the card replaced",
-    False, "docs/failures.md#gpu-off-the-bus",
+    False, "hostwright doctor --explain gpu-off-the-bus",
 )  # fmt: skip
 MISMATCH = Finding(
     "library-version-mismatch", "driver", True,
     ("Failed to initialize NVML: Driver/library version mismatch", f"loaded {OLD_DRIVER}, installed {DRIVER}"),
     "the libraries of a new driver are there, and the kernel still runs the old module",
     "Drain the host and run invoke provision, which reboots it",
-    True, "docs/failures.md#library-version-mismatch",
+    True, "hostwright doctor --explain library-version-mismatch",
 )  # fmt: skip
 NO_MODULE = Finding(
     "kernel-without-module", "driver", True,
@@ -51,17 +51,18 @@ NO_MODULE = Finding(
      "dkms status: installed for 5.4.0-216-generic only"),
     "the kernel was upgraded and the driver's module was not built for it",
     "Install the headers of the running kernel and run invoke provision",
-    True, "docs/failures.md#kernel-without-module",
+    True, "hostwright doctor --explain kernel-without-module",
 )  # fmt: skip
 NARROW = Finding(
     "pcie-link-narrow", "gpu", False, ("GPU 3 0000:4e:00.0: 8 of 16 lanes",),
     "a card has fewer PCIe lanes than it could have, so copies to it are slow",
-    "Check the card's seat and the riser at the next maintenance", False, "docs/failures.md#pcie-link-narrow",
+    "Check the card's seat and the riser at the next maintenance", False,
+    "hostwright doctor --explain pcie-link-narrow",
 )  # fmt: skip
 UPGRADES = Finding(
     "unattended-driver-upgrades", "base", False, ("apt-get would upgrade libnvidia-compute-470 tonight",),
     "unattended-upgrades may replace the driver's libraries beneath running work",
-    "Run invoke provision, which pins them", True, "docs/failures.md#unattended-driver-upgrades",
+    "Run invoke provision, which pins them", True, "hostwright doctor --explain unattended-driver-upgrades",
 )  # fmt: skip
 LOST = event(
     79, "0000:87:00", "2026-11-21T08:51:17+00:00", "pid=2113, name=python3, GPU has fallen off the bus."

@@ -83,7 +83,7 @@ def test_a_click_on_a_cell_tells_what_to_do(browser: Browser, small: Path):
     for part in (
         "gpu007", "since 2026-11-", "locked by grace@ops",
         "card stopped answering on the PCI bus", "Drain the host and cycle its power", "does not fix it",
-        "docs/failures.md#gpu-off-the-bus", "lspci names 8 cards, nvidia-smi 7",
+        "hostwright doctor --explain gpu-off-the-bus", "lspci names 8 cards, nvidia-smi 7",
         "/usr/local/cuda-11.4→ want /usr/local/cuda-11.2",
         "Xid 79", "GPU does not answer on PCIe any more", "1563621000705", "92.00.45.00.03",
         "NVIDIA A100-SXM4-80GB", "! 8/16", "! 2/412", "12 of 12", "docker info ended with status 1",

@@ -47,7 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{SHARED}: works on the hosts of the lab `tests`, which many tests share")
     config.pluginmanager.register(Telling())
     config.pluginmanager.register(recording)
-    config.pluginmanager.register(reruns)
+    if not config.pluginmanager.is_registered(reruns):
+        config.pluginmanager.register(reruns)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -25,7 +25,8 @@ from tests.unit.support.commands import commands_in, parsed
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name what was run a second time."""
-    config.pluginmanager.register(reruns)
+    if not config.pluginmanager.is_registered(reruns):
+        config.pluginmanager.register(reruns)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

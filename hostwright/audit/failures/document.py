@@ -1,7 +1,6 @@
 """docs/failures.md, from the rules: ``python -m hostwright.audit.failures.document`` writes it.
 
-Each rule has a section whose heading is its name in code; GitHub makes an anchor of the same name, to which
-``FailureRule.link`` leads.
+Each rule has a section whose heading is its name in code. ``hostwright doctor --explain`` prints the section of one.
 """
 
 from __future__ import annotations
@@ -12,22 +11,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hostwright.audit.failures.catalogue import known
-from hostwright.audit.failures.rule import DOCUMENT, FailureRule, Sign
+from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.fleetaudit import GPU_LAYER
 from hostwright.common.text import markdown
 from hostwright.plan.roles.role import discover, in_order, sections_of
 from hostwright.plan.roles.site import STANDARD
 from hostwright.stack.stackfile import default_stack, load_stack
 
+DOCUMENT = "docs/failures.md"
 INTRO = """\
 # Known failures
 
 *For operators with a failure on a host, or a message that they want explained.*
 
 What can go wrong on a GPU host, how it is recognised, and what to do. `invoke doctor` checks the hosts that you name
-for all known failures of their roles, reports the cause of each with the host's own output as evidence, and links to
-its section here; `invoke audit` checks the whole fleet. When a step of a run fails, its output is searched for the
-messages below, and cause and fix are shown with the error.
+for all known failures of their roles, and reports the cause of each with the host's own output as evidence;
+`invoke doctor --explain NAME` prints a section of this page. `invoke audit` checks the whole fleet. When a step of a
+run fails, its output is searched for the messages below, and cause and fix are shown with the error.
 
 Each section says
 
@@ -68,6 +68,11 @@ def document(rules: Iterable[FailureRule], commands: frozenset[str] = frozenset(
     return _Page(tuple(rules), TOOLS | commands).text()
 
 
+def section(rule: FailureRule, commands: frozenset[str] = frozenset()) -> str:
+    """The part of the page that describes one rule, as Markdown."""
+    return _Page((rule,), TOOLS | commands).section(rule)
+
+
 def main() -> None:
     """Write the page, in the checkout that this code is of."""
     (STANDARD.parents[1] / DOCUMENT).write_text(document(known().rules, known().commands), "utf-8")
@@ -83,7 +88,7 @@ class _Page:
         parts = [INTRO, "## Contents\n", *(self._contents(_title(layer), rules) for layer, rules in groups.items())]
         for layer, rules in groups.items():
             parts.append(f"## {_title(layer)}\n")
-            parts += (self._section(rule) for rule in rules)
+            parts += (self.section(rule) for rule in rules)
         return "\n".join(parts)
 
     def _contents(self, title: str, rules: tuple[FailureRule, ...]) -> str:
@@ -91,7 +96,7 @@ class _Page:
         lines = (f"- [{rule.name}](#{rule.name}): {self._sentence(rule.cause)}" for rule in rules)
         return "\n".join([f"**[{title}](#{title.lower().replace(' ', '-')})**\n", *lines]) + "\n"
 
-    def _section(self, rule: FailureRule) -> str:
+    def section(self, rule: FailureRule) -> str:
         """One rule: its heading, and a paragraph for each thing that is known about it."""
         return "\n\n".join([f"### `{rule.name}`", *self._paragraphs(rule)]) + "\n"
 

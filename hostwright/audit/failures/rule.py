@@ -14,7 +14,6 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 
 EVIDENCE_CHARACTERS = 300  #: of each line of a finding's evidence
-DOCUMENT = "docs/failures.md"  #: where every rule has a section of its name; generated from the rules
 
 #: root cause: tried first, for whatever else an output says follows from it · cause: tried in the order of layers, and
 #: of the rules within a layer · consequence: tried after all causes, for several of them lead to this message
@@ -87,8 +86,8 @@ class FailureRule:
 
     @property
     def link(self) -> str:
-        """Where it is documented."""
-        return f"{DOCUMENT}#{self.name}"
+        """The command that explains it."""
+        return f"hostwright doctor --explain {self.name}"
 
     def finding(self, evidence: tuple[str, ...]) -> Finding:
         """This failure, recognised by these lines. One that only messages tell makes work fail, and has no layer."""

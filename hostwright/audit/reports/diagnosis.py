@@ -116,4 +116,4 @@ def known_problem(finding: Finding, remark: str = "", *, fixed: bool | None = No
         fixed_by = "provisioning fixes it; " if fixed else "provisioning does not fix it; "
     if finding.provision and fixed is False:
         fixed_by = "provisioning does not fix it: every state is as desired; "
-    yield Text(f"      {fixed_by}more in {finding.link}", style="dim")
+    yield Text(f"      {fixed_by}more: {finding.link}", style="dim")

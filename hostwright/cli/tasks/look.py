@@ -169,14 +169,18 @@ def audit_diff(given: Given) -> int:
     return history.diff(given.selection, since=given.since, as_json=given.json)
 
 
-@verb(*WANTED, NO_SUDO)
-def doctor(given: Given) -> int:
+@verb(*WANTED, NO_SUDO, explain="print what is known about one known problem, by its name; no host is contacted")
+def doctor(given: Given, explain: str = "") -> int:
     """Show known problems of hosts: symptom, cause, fix. Changes nothing.
 
     hostwright doctor gpu01
+    hostwright doctor --explain no-space
     """
     from hostwright.audit.auditor import AuditOptions
     from hostwright.cli.verbs import audit
+
+    if explain:
+        return audit.explain(explain)
 
     return audit.doctor(given.selection, given.connection, AuditOptions(sudo=not given.no_sudo), as_json=given.json)
 

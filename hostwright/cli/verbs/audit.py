@@ -7,17 +7,20 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
+from rich.markdown import Markdown
+from rich.text import Text
 
 from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.opening import ask_password, members_of, open_fleet, roles_here
 from hostwright.cli.views.progress import audit_audience, watch
 from hostwright.cli.views.reports import Outputs
 from hostwright.cli.views.shared import print_document, show_led, show_next
-from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED
+from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, InputError
+from hostwright.common.input.nearest import suggestion
 
 EVERY_HOST = "all"
 
@@ -80,6 +83,20 @@ def doctor(selection: Selection, connection: ConnectionOptions, options: AuditOp
     if any(host.status == "unread" for host in hosts):
         return FAILED
     return DIFFERS if any(host.findings for host in hosts) else AS_DESIRED
+
+
+def explain(name: str) -> int:
+    """Print what is known about one known problem. Raises ``InputError`` for a name that no role has."""
+    from hostwright.audit.failures.catalogue import catalogue
+    from hostwright.audit.failures.document import section
+
+    rules = catalogue(roles_here())
+    by_name = {rule.name: rule for rule in rules.rules}
+    if name not in by_name:
+        raise InputError(f"there is no known problem {name!r:.60}; {suggestion(name, by_name)}", "--explain")
+    out, text = console.make_console(), section(by_name[name], rules.commands)
+    out.print(Markdown(text) if console.on_terminal(out) else Text(text.rstrip()))
+    return AS_DESIRED
 
 
 def exit_status(audit: FleetAudit) -> int:

@@ -14,6 +14,7 @@ from hostwright import __version__
 from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.cli.door.reference import schemas
+from hostwright.cli.opening import roles_here
 from hostwright.common.errors import AS_DESIRED, InputError
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.places import refused, write_whole
@@ -81,10 +82,10 @@ def schema(name: str, *, write: bool = False) -> int:
     """``hostwright schema``; no ``name``: list all; ``write``: into the site's folder."""
     if write:
         root = Site.find().root
-        written = write_schemas(root, _roles())
+        written = write_schemas(root, roles_here())
         console.make_console().print(Text(f"{root / FOLDER}: {', '.join(path.name for path in written)}"))
         return AS_DESIRED
-    of_files, of_documents = schemas.written(_roles()), schemas.printed()
+    of_files, of_documents = schemas.written(roles_here()), schemas.printed()
     if name in of_files:
         print(schemas.rendered(of_files[name]()), end="")
     elif name in of_documents:
@@ -108,15 +109,6 @@ def write_schemas(root: Path, roles: Sequence[Role]) -> list[Path]:
             raise InputError(f"cannot be written: {refused(error, 'name another directory')}", str(path)) from error
         written.append(path)
     return written
-
-
-def _roles() -> Sequence[Role]:
-    """The standard roles, and where there is a site its own."""
-    try:
-        site = Site.find()
-    except InputError:
-        return discover()
-    return discover(*site.role_packages)
 
 
 def _list(of_files: Mapping[str, object], of_documents: Mapping[str, Path]) -> None:

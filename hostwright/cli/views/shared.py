@@ -252,7 +252,7 @@ def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
     from hostwright.audit.reports.diagnosis import explanation  # only failures need the audit's reports
 
     yield from explanation(finding, indent)
-    yield Text(f"{indent}known problem {finding.rule}; more in {finding.link}", style="dim")
+    yield Text(f"{indent}known problem {finding.rule}; more: {finding.link}", style="dim")
 
 
 def show_stand_ins(members: Iterable[Member], results: Results[Any], out: Console) -> None:

@@ -100,7 +100,8 @@ def test_numbers_stay_with_what_they_count(width: int) -> None:
 
 
 def problem(rule: str, layer: str, *evidence: str) -> Finding:
-    return Finding(rule, layer, True, evidence, f"{rule} is why", f"Fix {rule}", True, f"docs/failures.md#{rule}")
+    more = f"hostwright doctor --explain {rule}"
+    return Finding(rule, layer, True, evidence, f"{rule} is why", f"Fix {rule}", True, more)
 
 
 STOPPED = problem("docker-stopped", "container", "docker.service is inactive (dead)")
@@ -127,7 +128,7 @@ def damaged() -> Verdict:
 def test_each_cause_is_shown_once_with_the_checks_that_it_explains(capsys: pytest.CaptureFixture[str]) -> None:
     show_verdicts((), Results((damaged(),), ()), as_json=False)
     lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if "✗" in line or "explain" in line] == [
+    assert [line for line in lines if "✗" in line or "explains" in line] == [
         "  ✗ container: 0 of 3 checks passed  1.5 s",
         "  ✗ tensorflow: 0 of 6 checks passed  3.0 s",
         "  ✗ cuda: differs from the stack, 0 of 2 checks passed  1.0 s",

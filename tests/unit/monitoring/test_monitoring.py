@@ -109,7 +109,7 @@ def test_commands_and_links_of_alerts_are_ours() -> None:
         for command in re.findall(r"`(hostwright [^`]+)`", str(rule["annotations"])):
             assert command.split()[1] in {"audit", "doctor", "plan", "provision", "prove"}, command
     links = [rule["annotations"]["documentation"] for rule in RULES if "documentation" in rule["annotations"]]
-    assert links == ["docs/failures.md#{{ $labels.rule }}"]
+    assert links == ["hostwright doctor --explain {{ $labels.rule }}"]
     assert "### `xid-fatal`" in text_of("docs/failures.md"), "a rule's name is its section's"
 
 

@@ -25,11 +25,11 @@ HOSTILE = "\x1b[2J\x1b]0;owned\x07</script><b>&\"'\u202e=cmd|' /C calc'!A0\x00\n
 LINK = Deviation("cuda", "link /usr/local/cuda", "/usr/local/cuda-11.4", "/usr/local/cuda-11.2", "drift")
 XID = Finding(
     "xid-fatal", "gpu", True, ("Xid 79 on 0000:3b:00",), "a GPU fell off the bus", "Drain the host and cycle its power",
-    False, "docs/failures.md#xid-fatal",
+    False, "hostwright doctor --explain xid-fatal",
 )  # fmt: skip
 WARNING = Finding(
     "toolkit-beside", "cuda", False, ("/usr/local/cuda-11.4",), "another toolkit is there", "Remove it", False,
-    "docs/failures.md#toolkit-beside",
+    "hostwright doctor --explain toolkit-beside",
 )  # fmt: skip
 CARD = Gpu(
     0, "0000:3b:00.0", "GPU-1", "Tesla T4", "132", "90.04", 15 * 2**30, pcie_width=16, pcie_width_max=16,
@@ -83,7 +83,7 @@ LIAR = host(
         Reading("base", "kernel", HOSTILE * 200, None, HOSTILE),
     ),
     deviations=(Deviation("driver", HOSTILE, HOSTILE, HOSTILE, "drift"),),
-    findings=(Finding("xid-fatal", "gpu", True, (HOSTILE,), "cause", "cure", False, "docs/failures.md#xid-fatal"),),
+    findings=(Finding("xid-fatal", "gpu", True, (HOSTILE,), "cause", "cure", False, "hostwright doctor --explain x"),),
     gpus=(Gpu(0, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE),),
     xids=(event(13, HOSTILE, "", HOSTILE),),
     not_checked=(NotChecked("gpu", "ecc", HOSTILE),),

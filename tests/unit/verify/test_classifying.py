@@ -162,7 +162,7 @@ def test_the_operator_reads_cause_and_cure_below_the_check(
     show_verdicts((), results, as_json=True)
     (host,) = json.loads(capsys.readouterr().out)["hosts"]
     finding = host["checks"][0]["finding"]
-    assert (finding["rule"], finding["link"]) == ("no-space", "docs/failures.md#no-space")
+    assert (finding["rule"], finding["link"]) == ("no-space", "hostwright doctor --explain no-space")
     assert finding["evidence"] == ["make: write: No space left on device"]
 
 

@@ -1,4 +1,4 @@
-"""docs/failures.md is what the rules say, and every rule's link leads into it."""
+"""docs/failures.md is what the rules say, and every rule's command prints its part of it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.failures.document import alternatives, document, how_seen
-from hostwright.audit.failures.rule import DOCUMENT, FailureRule, Sign
-from tests.places import PROJECT
+from hostwright.audit.failures import document as page_of
+from hostwright.audit.failures.document import DOCUMENT, alternatives, document, how_seen
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.cli.verbs import audit
+from hostwright.common.errors import InputError
 from tests.unit.support.documents import anchors, text_of
 from tests.unit.support.known import KNOWN, RULES, SIGNED
 
@@ -50,10 +52,17 @@ def test_the_committed_page_is_what_the_rules_say() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_a_rules_link_leads_to_its_section(rule: FailureRule) -> None:
-    path, _, anchor = rule.link.partition("#")
-    assert (PROJECT / path).exists()
-    assert anchor in anchors(path)
+def test_a_rules_command_prints_its_section(rule: FailureRule, capsys: pytest.CaptureFixture[str]) -> None:
+    verb, option, name = rule.link.removeprefix("hostwright ").split()
+    assert (verb, option) == ("doctor", "--explain")
+    assert audit.explain(name) == 0
+    assert capsys.readouterr().out.strip() == page_of.section(rule, KNOWN.commands).strip()
+    assert page_of.section(rule, KNOWN.commands) in text_of(DOCUMENT)
+
+
+def test_an_unknown_name_is_an_error_with_the_nearest_one() -> None:
+    with pytest.raises(InputError, match=r"no known problem 'nospace'; did you mean 'no-space'\?"):
+        audit.explain("nospace")
 
 
 def test_no_two_headings_have_one_anchor() -> None:

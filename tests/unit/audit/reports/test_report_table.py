@@ -92,7 +92,7 @@ def test_the_doctor_tells_evidence_cause_and_cure_of_a_failure():
         "provisioning does not fix it",
     ):
         assert part in text
-    assert "docs/failures.md#xid-fatal" in text
+    assert "hostwright doctor --explain xid-fatal" in text
     assert "gpu01" in text
     assert "no known problem" in text
 

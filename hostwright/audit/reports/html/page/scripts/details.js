@@ -38,7 +38,7 @@ function finding([rule, evidence, since]) {
       evidence.map((line) => make("li", {}, make("bdi", {}, line)))) : null,
     make("footer", {}, make("span", {}, make("code", {}, "hostwright provision"), provision ? " fixes it" : " does not fix it"),
       make("a", { class: "to-failure", href: `#failure-${encodeURIComponent(name)}` }, "all hosts with it"),
-      make("span", { class: "link" }, "more in ", make("code", {}, link))));
+      make("span", { class: "link" }, "more: ", make("code", {}, link))));
 }
 
 function commandsOf(host) {
