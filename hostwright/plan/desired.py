@@ -52,3 +52,8 @@ class Desired:
 def _questions(roles: Same[tuple[DesiredRole, ...]], occupancy: Same[Occupancies]) -> tuple[Probe, ...]:
     asked = (probe for role in roles.value for resource in role.resources for probe in resource.probes())
     return ordered([*ENGINE_PROBES, *occupancy.value.probes, *asked])
+
+
+def forget_questions() -> None:
+    """Drop the cached questions, whose keys are the states of hosts: a step of a state may hold a secret."""
+    _questions.cache_clear()

@@ -23,6 +23,7 @@ from hostwright.apply.executors.cluster.attempt import Attempt, Workplace
 from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, desk_of
 from hostwright.apply.locking.runlock import now_s
 from hostwright.inventory import Inventory
+from hostwright.plan.desired import forget_questions
 from hostwright.plan.member import Roster
 from hostwright.plan.roles.role import discover
 from hostwright.transport import Options
@@ -87,7 +88,7 @@ class Desk(WorkerPlugin):
             return self._handout
 
     def _part(self, attempt: Attempt) -> None:
-        """An attempt has ended. After the last one, nothing is handed out."""
+        """An attempt has ended. After the last one, nothing is handed out or remembered."""
         over: Handout | None = None
         with self._change:
             del self._attempts[attempt.id]
@@ -96,6 +97,7 @@ class Desk(WorkerPlugin):
             self._change.notify_all()
         if over is not None:
             over.close()
+            forget_questions()
 
     def hear(self, word: Word) -> None:
         """How the run stands. Called by the operator's machine; does not wait for anything."""

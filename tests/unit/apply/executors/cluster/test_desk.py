@@ -43,6 +43,7 @@ from hostwright.apply.rollout.applying import Work
 from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused, Stopped, Unreachable
 from hostwright.common.places import state_root
 from hostwright.common.untrusted import Unforeseen
+from hostwright.plan import desired
 from tests.lab.sshd import free_port
 from tests.unit.apply.delivery.hosts import artifact_of
 from tests.unit.support.clusters import RUN, Worker, brief_of, fleet_of
@@ -100,6 +101,18 @@ def test_nothing_is_done_before_the_word_and_what_came_of_it_is_told(tmp_path: P
     assert "refuses the connection" in done.error.sentence
     assert worker.topics == {brief.desk}
     assert repr(kept(RUN.id, {})) == repr([message for message in worker.said if message.number])
+
+
+def test_the_states_of_hosts_that_ended_are_not_remembered(tmp_path: Path):
+    """A step of a state may hold a secret, and the cache of what is asked holds the state."""
+    desk, worker, _, given, _ = at_work(tmp_path)
+    thread = carry_out(desk, given)
+    attempt, _ = asked(worker)
+    desk._roster().member(unsealed(given, ())[0]).desired.probes()
+    assert desired._questions.cache_info().currsize
+    desk.hear(Word(going={attempt: Go()}))
+    thread.join(WAIT_S)
+    assert desired._questions.cache_info().currsize == 0
 
 
 def test_a_secret_comes_with_the_word_and_a_letter_for_another_is_an_error(tmp_path: Path):
