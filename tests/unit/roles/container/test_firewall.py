@@ -12,7 +12,7 @@ from hostwright.plan.model import Answer, Change, Facts, Planned, Refusal
 from hostwright.plan.model import users_of as users_of_state
 from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.container.engine import FIREWALL, RESTARTS, FirewallRules
-from tests.unit.roles.workspaces.spaces import stub
+from tests.unit.support.stubs import stub
 
 IDENT = "9cd078cb21bc" + "0" * 52
 ROW = f"7 {IDENT} /workspace-alice-lab unless-stopped\n"

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 import pytest
 
 from hostwright.common.templates import STANDARD
-from tests.unit.roles.workspaces.spaces import CARD, OTHER, stub
+from tests.unit.roles.workspaces.spaces import CARD, OTHER
+from tests.unit.support.stubs import stub
 
 TEXT = (STANDARD / "jupyterhub" / "config.py.j2").read_text()
 SETTINGS = {

@@ -38,7 +38,8 @@ from hostwright.standard.roles.jupyterhub.states.network import HubNetwork
 from hostwright.standard.roles.jupyterhub.states.servers import HubGone, HubServers, HubUser, HubUserLeft
 from hostwright.standard.roles.proxy import Proxy, proxy
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
-from tests.unit.roles.workspaces.spaces import CARD, OTHER, RECORDED, report, stub
+from tests.unit.roles.workspaces.spaces import CARD, OTHER, RECORDED, report
+from tests.unit.support.stubs import stub
 
 PEOPLE = {"alice": {"uid": 2001}, "bob": None, "eve": {"uid": 2003, "left": True}}
 SPACE = {"user": "bob", "kind": "jupyter", "gpus": [0], "image": "lab/jupyter:1"}

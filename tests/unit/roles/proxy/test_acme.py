@@ -32,7 +32,7 @@ from tests.lab.sshd import free_port
 from tests.unit.roles.proxy import acmes, nginxes
 from tests.unit.roles.proxy.acmes import Authority
 from tests.unit.roles.proxy.nginxes import ADDRESS, running, written
-from tests.unit.roles.workspaces.spaces import stub
+from tests.unit.support.stubs import stub
 
 NAMES = ("gpu01.example.org", "notebooks.example.org")
 V = Proxy(names=NAMES, acme="https://acme.example/dir", acme_contact="admin@example.org")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -112,13 +111,3 @@ def space(entry: WorkspaceEntry) -> Workspace:
     """A workspace of this kind beside the others."""
     many = [state for state in states(variables(x=entry)) if isinstance(state, WorkspaceRuns)]
     return next(state.workspace for state in many if state.name == "x")
-
-
-def stub(folder: Path, **programs: str) -> dict[str, str]:
-    """The environment in which these programs stand before the system's."""
-    (folder / "bin").mkdir()
-    for name, text in programs.items():
-        path = folder / "bin" / name
-        path.write_text(f"#!/bin/sh\n{text}\n")
-        path.chmod(0o755)
-    return {"PATH": f"{folder}/bin:{os.environ['PATH']}", "LC_ALL": "C"}

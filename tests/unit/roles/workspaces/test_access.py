@@ -33,9 +33,9 @@ from tests.unit.roles.workspaces.spaces import (
     planned,
     recorded,
     states,
-    stub,
     variables,
 )
+from tests.unit.support.stubs import stub
 
 LEFT = replace(DECLARED, users={**DECLARED.users, "bob": replace(DECLARED.users["bob"], left=True)})
 CUT_OFF = "cut off: open connections end, processes go on until the workspace is removed"

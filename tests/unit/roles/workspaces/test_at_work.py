@@ -16,7 +16,8 @@ from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
 from hostwright.standard.roles.workspaces.states.arguments import INSIDE, Placed, docker_arguments
 from hostwright.standard.roles.workspaces.states.look import LOOK, SpaceContainer, read_look
-from tests.unit.roles.workspaces.spaces import LAB_HOST, answers, facts, states, stub
+from tests.unit.roles.workspaces.spaces import LAB_HOST, answers, facts, states
+from tests.unit.support.stubs import stub
 
 #: prints a line when everything below it is there, and waits: HERE is the container's first process
 JUPYTER = """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.standard import roles
-from tests.unit.roles.workspaces.spaces import stub
+from tests.unit.support.stubs import stub
 
 PROGRAM = Path(roles.__path__[0]) / "workspaces" / "states" / "sh" / "batch.sh"
 #: The container's fields are files in a folder; each call of `logs` prints the next file of its own.

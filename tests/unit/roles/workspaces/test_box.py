@@ -14,8 +14,9 @@ from hostwright.plan.model import Change
 from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.workspaces import BOX
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt
-from tests.unit.roles.workspaces.spaces import states, stub
+from tests.unit.roles.workspaces.spaces import states
 from tests.unit.support.known import KNOWN
+from tests.unit.support.stubs import stub
 
 ENVIRONMENT = {
     "PATH": "/opt/conda/bin:/usr/bin:/bin",

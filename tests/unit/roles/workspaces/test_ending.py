@@ -16,7 +16,8 @@ import pytest
 from hostwright.plan.model import Change
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments
-from tests.unit.roles.workspaces.spaces import planned, space, stub, variables
+from tests.unit.roles.workspaces.spaces import planned, space, variables
+from tests.unit.support.stubs import stub
 
 PLACED = Placed(2002, 2002, (), "sha256:abc", "lab/jupyter:1", "d1")
 #: What a container's init does when Docker stops it, once the training has begun; the kernel ends the rest with it.

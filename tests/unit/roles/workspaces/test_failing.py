@@ -12,7 +12,8 @@ from hostwright.plan.host.jobs import ERROR
 from hostwright.plan.model import Change
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.states.running import CLOSED
-from tests.unit.roles.workspaces.spaces import IMAGE, planned, stub, variables
+from tests.unit.roles.workspaces.spaces import IMAGE, planned, variables
+from tests.unit.support.stubs import stub
 
 #: Containers and networks are files; what FAILS names (``create``, ``stop workspace-carol``) says FAILURE and ends.
 DOCKER = """

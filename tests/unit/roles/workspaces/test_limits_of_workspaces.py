@@ -12,8 +12,9 @@ from hostwright.plan.model import Answer, Change, Deferred, Facts, Refusal
 from hostwright.plan.roles.role import Wanted
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
 from hostwright.standard.roles.workspaces.states.quota import DiskQuotas, project_of
-from tests.unit.roles.workspaces.spaces import DECLARED, ENTRIES, stub
+from tests.unit.roles.workspaces.spaces import DECLARED, ENTRIES
 from tests.unit.roles.workspaces.test_declared import read, refused
+from tests.unit.support.stubs import stub
 
 LAB, BOX = "/srv/workspaces/alice/lab", "/srv/workspaces/bob/box"
 ID, GIB = project_of(LAB), 2**20

@@ -14,7 +14,8 @@ import pytest
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.states.look import read_look
 from hostwright.standard.roles.workspaces.verbs.looking import logs_script, rows_of
-from tests.unit.roles.workspaces.spaces import answers, facts, recorded, space, states, stub
+from tests.unit.roles.workspaces.spaces import answers, facts, recorded, space, states
+from tests.unit.support.stubs import stub
 
 DOCKER = """
 case $1 in

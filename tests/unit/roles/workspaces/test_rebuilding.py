@@ -24,7 +24,8 @@ from hostwright.standard.roles.workspaces.verbs import rebuilding
 from hostwright.standard.roles.workspaces.verbs.edit import changed_lines, checked_date, dated
 from hostwright.standard.roles.workspaces.verbs.rebuilding import BoxImages, lines
 from tests.unit.cli.test_answers import Terminal
-from tests.unit.roles.workspaces.spaces import KEY, stub
+from tests.unit.roles.workspaces.spaces import KEY
+from tests.unit.support.stubs import stub
 
 ROLES = "hostwright_roles: [base, driver, container, workspaces]"
 OURS = f"""\

@@ -35,9 +35,9 @@ from tests.unit.roles.workspaces.spaces import (
     recorded,
     space,
     states,
-    stub,
     variables,
 )
+from tests.unit.support.stubs import stub
 
 
 def refusal(plans: dict[str, object], name: str) -> tuple[str, str]:

@@ -17,8 +17,9 @@ from hostwright.standard.roles.driver.states.gpu_use import GPU_CONTAINERS, HOLD
 from hostwright.standard.roles.workspaces.audit import CONTAINERS as SNIPPET
 from hostwright.standard.roles.workspaces.audit import audit_values
 from hostwright.standard.roles.workspaces.occupancy import DEFINITIONS, OCCUPANCY
-from tests.unit.roles.workspaces.spaces import DECLARED, RECORDED, stub
+from tests.unit.roles.workspaces.spaces import DECLARED, RECORDED
 from tests.unit.support.stacks import load_stack
+from tests.unit.support.stubs import stub
 
 KNOWN: list[dict[str, object]] = [
     {"name": "bob-lab", "user": "bob", "kind": "jupyter", "gpus": []},

@@ -33,7 +33,7 @@ from hostwright.standard.roles.container.images.scanning import (
     shares,
 )
 from hostwright.standard.roles.container.images.verbs import FoundImage, failed, scan_lines
-from tests.unit.roles.workspaces.spaces import stub
+from tests.unit.support.stubs import stub
 
 TABLE = "tool.tar (debian 11)\n\nTotal: 1 (HIGH: 1)\n\n│ openssl │ CVE-2026-1 │ HIGH │"
 
