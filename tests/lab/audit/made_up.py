@@ -13,9 +13,10 @@ from tests.lab.audit.made_up_host import HOST
 from tests.lab.audit.made_up_kernel import KERNEL
 from tests.lab.audit.made_up_links import LINKS
 from tests.lab.audit.made_up_well import WELL
-from tests.lab.audit.made_up_workspaces import WORKSPACES
 from tests.lab.audit.made_up_xids import XIDS
+from tests.unit.support.ofroles import of_roles
 
 __all__ = ["MADE_UP", "MadeUp", "made_up"]
 
-MADE_UP: tuple[MadeUp, ...] = (*CARDS, *XIDS, *LINKS, *DRIVER, *KERNEL, *HOST, *WELL, *WORKSPACES)
+_OF_ROLES = [case for module in of_roles("made_up") for case in module.MADE_UP]
+MADE_UP: tuple[MadeUp, ...] = (*CARDS, *XIDS, *LINKS, *DRIVER, *KERNEL, *HOST, *WELL, *_OF_ROLES)

@@ -9,32 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import estimate_s, left, shown
-from benchmarks.cases import clientfiles, copying, hung, listing, plan, provision
-from benchmarks.cases.all import CASES, named
+from benchmarks.__main__ import estimate_s, shown
+from benchmarks.cases import clientfiles, hung, provision
+from benchmarks.cases.all import CASES
 from benchmarks.cases.case import Case, Wanted
 from benchmarks.cases.ours import AUDIT, PLAN, all_green, probe_script
 from benchmarks.figures.sample import Sample
 from benchmarks.figures.statistics import Figures
-from benchmarks.measuring.command import PROJECT, Command
+from benchmarks.measuring.command import PROJECT
 from benchmarks.measuring.controlgroup import used
-from benchmarks.measuring.machine import fields, quiet, too_loaded
+from benchmarks.measuring.machine import quiet, too_loaded
 from benchmarks.page import tables
 from benchmarks.places.places import Places
-from hostwright.inventory import load
-
-
-def test_an_inventory_of_ini_has_every_host(tmp_path: Path) -> None:
-    (tmp_path / "hosts.ini").write_text(listing.inventory(250))
-    read = load(tmp_path / "hosts.ini")
-    assert len(read.hosts) == 250
-    assert {group for group in read.groups if group.startswith("rack")} == {"rack000", "rack001", "rack002"}
-    assert len(read.groups["row0"].hosts) == 250
-
-
-def test_names_are_read_from_both_listings() -> None:
-    assert listing.names_of_ours('{"hosts": [{"host": "a"}, {"host": "b"}]}') == {"a", "b"}
-    assert listing.names_of_theirs('{"_meta": {"hostvars": {"a": {}}}}') == {"a"}
 
 
 def test_files_of_an_operator_have_the_lines_that_they_should() -> None:
@@ -111,21 +97,6 @@ def test_every_case_has_goals_that_nothing_reaches_without_samples(case: Case) -
     assert case.TITLE and case.ABOUT.strip().endswith(".")
 
 
-def test_cases_are_named() -> None:
-    assert named("") == CASES
-    assert named("copy, plan") == (copying, plan)
-    with pytest.raises(ValueError, match="no case pla; there are plan, "):
-        named("pla")
-
-
-def test_contenders_are_left_out_by_a_word_of_their_name() -> None:
-    commands = [
-        Command(name, 1, ()) for name in ("ssh true", "Ansible, pipelining", "Ansible, Mitogen", "hostwright plan")
-    ]
-    assert [one.contender for one in left(commands, "ansible, ssh")] == ["hostwright plan"]
-    assert left(commands, "") == commands
-
-
 def test_what_went_wrong_is_shown_without_places_of_this_machine(tmp_path: Path) -> None:
     why = f"{tmp_path}/site is no site:\n  {PROJECT}/tasks.py {Path.home()}/.ssh " + "x" * 500
     with ExitStack() as stack:
@@ -144,12 +115,6 @@ def test_a_loaded_machine_is_refused() -> None:
     assert too_loaded(7.5, 2).startswith(
         "the load of this machine is 7.50, and figures mean little above 0.50 (2 cores)"
     )
-
-
-def test_facts_of_the_machine_are_read_from_its_files() -> None:
-    assert fields('model name\t: AMD EPYC\nmodel name\t: other\nMemTotal:  24684084 kB\nPRETTY_NAME="Debian"\n') == {
-        "model name": "AMD EPYC", "MemTotal": "24684084 kB", "PRETTY_NAME": "Debian",
-    }  # fmt: skip
 
 
 def test_processor_time_is_read_from_both_kinds_of_control_groups() -> None:

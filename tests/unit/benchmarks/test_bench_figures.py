@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.figures import record as recorded
-from benchmarks.figures.goals import Goal, judge, number
+from benchmarks.figures.goals import Goal, judge
 from benchmarks.figures.record import CaseRecord, Conditions
 from benchmarks.figures.sample import Sample
 from benchmarks.figures.statistics import Figures, NotMeasured, Series, divided, spread
@@ -111,46 +108,8 @@ def test_a_verdict_is_of_the_value_and_not_of_what_is_shown() -> None:
     assert (found.shown, found.goal.wanted, found.verdict) == ("1.10 s", "≤ 1.10 s", "not reached")
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0, "0"), (0.01234, "0.0123"), (1.5, "1.50"), (4, "4"), (12.34, "12.3"), (99.96, "100"), (1234.5, "1 234")],
-)
-def test_numbers_have_three_digits(value: float, text: str) -> None:
-    assert number(value) == text
-
-
 def case(**more: Any) -> CaseRecord:
     return CaseRecord(CONDITIONS, 3, 61.5, FIGURES.samples, {"file": "1.4 GB"}, {"Ansible, 1": "no recap"}, **more)
-
-
-def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "figures.json"
-    recorded.write(path, {"plan": case(cut="after 2 of 3 rounds")})
-    assert recorded.read(path) == {"plan": case(cut="after 2 of 3 rounds")}
-    assert [one.name for one in path.parent.iterdir()] == ["figures.json"]
-
-
-def test_a_record_has_a_line_for_each_sample(tmp_path: Path) -> None:
-    recorded.write(tmp_path / "figures.json", {"plan": case()})
-    lines = (tmp_path / "figures.json").read_text().splitlines()
-    assert sum('"wall_s"' in line for line in lines) == len(FIGURES.samples)
-    assert all(json.loads(line.strip().rstrip(",")) for line in lines if '"wall_s"' in line)
-
-
-def test_there_are_no_records_where_there_is_no_file(tmp_path: Path) -> None:
-    assert recorded.read(tmp_path / "figures.json") == {}
-
-
-def test_a_file_of_another_schema_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "figures.json").write_text('{"schema": 0, "cases": {}}')
-    with pytest.raises(ValueError, match="schema 0"):
-        recorded.read(tmp_path / "figures.json")
-
-
-def test_a_sample_with_an_unknown_value_is_refused() -> None:
-    values = {**FIGURES.samples[0].to_json(), "walls": 1}
-    with pytest.raises(ValueError, match="walls"):
-        Sample.from_json(values)
 
 
 def test_only_a_quiet_and_complete_case_is_whole() -> None:

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from benchmarks.cases import plan
 from benchmarks.cases.all import CASES
-from benchmarks.cases.case import Table
 from benchmarks.figures import record as recorded
 from benchmarks.figures.record import CaseRecord, Conditions
 from benchmarks.figures.sample import Sample
-from benchmarks.figures.statistics import Figures
-from benchmarks.page import tables
-from benchmarks.page.charts import chart
-from benchmarks.page.document import BEGIN, END, FIGURES, FOLDER, PAGE, digest, plot_of, render, replaced, warned
+from benchmarks.page.document import FIGURES, FOLDER, PAGE, digest, plot_of, render, replaced, warned
 
 QUIET = Conditions(
     "2026-11-24T12:00:00+00:00", "0123456789ab", {"cores": "2"}, {"pyinfra": "3.10.0"}, (0.1, 0.2, 0.3), True
@@ -85,42 +79,5 @@ def test_a_loaded_machine_is_said_before_any_figure() -> None:
     )
 
 
-def test_machine_and_versions_stand_on_the_page_once() -> None:
-    text = render((plan,), {"plan": RECORD})
-    assert text.count("versions: pyinfra 3.10.0") == 1
-    assert "plan: 2026-11-24T12:00:00+00:00, commit 0123456789ab, load before 0.10, 0.20, 0.30." in text
-
-
-def test_a_row_has_the_median_and_what_it_lies_between() -> None:
-    table = tables.samples(Table(), RECORD.figures)
-    assert "| 24 | hostwright plan | 2.10 (2–2.20) | 1.05 (1–1.10) | 50 | 3 | 12 | – | 3 |" in table
-
-
-def test_conditions_and_further_values_have_columns_where_there_are_any() -> None:
-    figures = Figures((sample("a", 1, 0, 1.0, "80 ms"), sample("a", 1, 0, 0.5)))
-    table = tables.samples(Table(memory=False, traffic=False, extra={"copies": "copies sent"}), figures)
-    heads = "hosts | condition | contender | wall, s | controller CPU, s | copies sent | rounds"
-    assert table.splitlines()[0] == f"| {heads} |"
-    assert table.splitlines()[2:] == ["| 1 | – | a | 0.500 | 0.250 | 4 | 1 |", "| 1 | 80 ms | a | 1 | 0.500 | 4 | 1 |"]
-
-
-def test_a_bar_in_a_cell_is_escaped() -> None:
-    assert tables.markdown(["a"], [["b | c"]]).splitlines()[-1] == "| b \\| c |"
-
-
-def test_a_chart_has_a_group_for_each_size() -> None:
-    drawn = chart(plan, RECORD)
-    assert [group["name"] for group in drawn["groups"]] == ["24 hosts"]
-    assert drawn["groups"][0]["bars"][0] == {"contender": plan.PLAN, "median": 2.1, "least": 2.0, "most": 2.2}
-    assert drawn["digest"] == digest(RECORD)
-
-
 def test_other_samples_have_another_digest() -> None:
     assert digest(RECORD) != digest(replace(RECORD, samples=RECORD.samples[1:]))
-
-
-def test_the_generated_part_is_replaced_and_the_rest_stays() -> None:
-    page = f"# Title\n\n{BEGIN}\nold\n{END}\nrest\n"
-    assert replaced(page, "new\n") == f"# Title\n\n{BEGIN}\nnew\n{END}\nrest\n"
-    with pytest.raises(ValueError, match="has no"):
-        replaced("# Title\n", "new\n")

@@ -6,12 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
-from benchmarks.peers.files import TEXTS, mirrored
+from benchmarks.peers.files import TEXTS
 from benchmarks.peers.results import Result, of_ansible, of_pyinfra, wrong
 from benchmarks.peers.tools import HERE
-from benchmarks.peers.venvs import NAMED, PINS, pinned, versions
+from benchmarks.peers.venvs import NAMED, PINS, versions
 
 RECAP = """\
 TASK [Docker runs] *************************************************************
@@ -66,11 +65,6 @@ def test_what_does_not_count_has_a_sentence(result: Result, changes: bool, sente
     assert wrong(result, frozenset({"a", "b"}), changes=changes) == sentence
 
 
-def test_artifacts_are_found_where_the_mirror_says() -> None:
-    document = '{"kind": "mirror", "files": [{"name": "driver", "path": "/cache/ff/x.run", "file": "x.run"}]}'
-    assert mirrored(document) == {"driver": Path("/cache/ff/x.run")}
-
-
 def test_every_peer_is_pinned_with_hashes() -> None:
     assert versions().keys() == {package for packages in NAMED.values() for package in packages}
     for file in PINS.glob("*.txt"):
@@ -78,12 +72,6 @@ def test_every_peer_is_pinned_with_hashes() -> None:
         packages = [line for line in lines if "==" in line and not line.startswith(" ")]
         assert packages and all(line.endswith("\\") for line in packages), file.name
         assert not [line for line in lines if "://" in line]
-
-
-def test_a_version_is_read_from_its_line() -> None:
-    assert pinned("a-b==1.0 \\\n    --hash=sha256:00\nb==2.1 \\\n", "b") == "2.1"
-    with pytest.raises(ValueError, match="c is not pinned"):
-        pinned("b==2.1 \\\n", "c")
 
 
 def test_every_tool_brings_the_same_texts() -> None:
@@ -107,13 +95,3 @@ def test_every_tool_installs_the_same_versions() -> None:
 def test_host_keys_are_checked() -> None:
     settings = (HERE / "ansible/ansible.cfg").read_text()
     assert "host_key_checking = true" in settings and "pipelining = true" in settings
-
-
-def test_the_playbook_uses_what_ansible_core_has() -> None:
-    """And gathers no facts: every task is one of its own modules."""
-    (play,) = yaml.safe_load((HERE / "ansible/site.yml").read_text())
-    assert play["gather_facts"] is False
-    tasks = [task for entry in play["tasks"] + play["handlers"] for task in entry.get("block", [entry])]
-    modules = {key for task in tasks for key in task if "." in key}
-    assert all(key.startswith("ansible.builtin.") for key in modules)
-    assert len(tasks) > 55

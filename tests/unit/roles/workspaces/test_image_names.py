@@ -1,4 +1,4 @@
-"""Names of images in the inventory, and how the image of a host is found by them."""
+"""Names of images in an inventory and in what a host has: what is taken, and what is wrong with the others."""
 
 from __future__ import annotations
 

@@ -19,17 +19,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import BATCH
 from hostwright.standard.roles.workspaces.states.arguments import docker_arguments
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.verbs.looking import logs_script, rows_of
-from tests.unit.roles.workspaces.spaces import (
-    CARD,
-    ENTRIES,
-    IMAGE,
-    OTHER,
-    answers,
-    facts,
-    recorded,
-    space,
-    states,
-)
+from tests.unit.roles.workspaces.spaces import CARD, ENTRIES, IMAGE, OTHER, answers, facts, recorded, space, states
 from tests.unit.roles.workspaces.test_declared import read, refused
 from tests.unit.roles.workspaces.test_running import PLACED
 from tests.unit.support.hostjobs import until

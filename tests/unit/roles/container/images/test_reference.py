@@ -1,4 +1,4 @@
-"""Names of images: what distribution/reference takes and refuses, and how each reader of names uses that."""
+"""Names of images: what distribution/reference takes and refuses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from hostwright.standard.roles.container.images.reference import ImageName, familiar, is_tagged, read_image_name
 
-TABLE = Path(__file__).parents[4] / "fixtures" / "workspaces" / "image-names.jsonl"
+TABLE = Path(__file__).parents[4] / "fixtures" / "image-names.jsonl"
 #: from the tables of the tests of distribution/reference (its commits 4894124 and 00a09fa): what it takes, and as what
 NAMES: list[dict[str, Any]] = [json.loads(line) for line in TABLE.read_text().splitlines()]
 FACTS = ("registry", "path", "tag", "digest", "repository")

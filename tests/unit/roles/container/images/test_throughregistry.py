@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hostwright.apply.rollout.options import ChangeOptions
-from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.common.errors import InputError
 from hostwright.common.quoting import sh_file
-from hostwright.plan.member import Members
 from hostwright.plan.model import Answer, Change, Facts, Refusal
-from hostwright.standard.roles.container.images import pushing, throughregistry
+from hostwright.standard.roles.container.images import throughregistry
 from hostwright.standard.roles.container.images.loaded import LoadedImage
 from hostwright.standard.roles.container.images.look import LOOK
 from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed, PushedImage
@@ -193,73 +188,3 @@ def test_the_registry_is_asked_for_what_was_pushed_there_and_nowhere_else(tmp_pa
         ["/bin/sh", "-euc", PUSHED.pushed_probe.script], env=env, capture_output=True, text=True, check=True
     )
     assert again.stdout == ""
-
-
-INVENTORY = """\
-all:
-  vars: {hostwright_roles: [registry], registry_at: 'reg01:5000'}
-  hosts: {gpu01: , gpu02: , reg01: {registry_serve: true}}
-"""
-
-
-def members(folder: Path, text: str) -> Members:
-    from hostwright.fleet import Fleet
-
-    (folder / "hosts.yml").write_text(text)
-    return Fleet.load(folder).members("all")
-
-
-def test_the_registry_of_hosts_is_the_one_that_all_of_them_name(tmp_path: Path) -> None:
-    assert pushing.registry_of(members(tmp_path, INVENTORY)) == AT
-    other = INVENTORY.replace("gpu02: ", "gpu02: {registry_at: 'reg02:5000'}")
-    with pytest.raises(InputError, match="several registries"):
-        pushing.registry_of(members(tmp_path, other))
-    without = INVENTORY.replace("gpu02: ", "gpu02: {hostwright_roles: [base]}")
-    with pytest.raises(InputError, match=r"gpu02 has no registry: add the role registry"):
-        pushing.registry_of(members(tmp_path, without))
-
-
-def test_the_archive_goes_to_the_registrys_own_host_where_that_has_docker(tmp_path: Path) -> None:
-    many = members(tmp_path, INVENTORY)
-    assert pushing.pusher_of(many).name == "gpu01"
-    container = next(role for role in many.by_name["reg01"].roles)
-    named = replace(container, name="container")
-    with_docker = [
-        replace(member, of_host=(*member.of_host, named)) if member.name == "reg01" else member for member in many
-    ]
-    assert pushing.pusher_of(replace(many, chosen=tuple(with_docker))).name == "reg01"
-
-
-def test_each_stage_through_a_registry_is_known_from_what_docker_reported_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One host loads the archive and puts into the registry what its Docker reported; the others fetch that."""
-    (tmp_path / "hosts.yml").write_text(INVENTORY)
-    archive = tmp_path / "tool.tar"
-    archive.write_bytes(b"an archive")
-    reached: list[tuple[list[str], Any, str]] = []
-    ends = [0, 0, 0]
-
-    def reach(_verb: str, goal: Any, _fleet: Any, chosen: Any, *, options: Any, **_: Any) -> int:
-        (state,) = goal.states
-        reached.append(([member.name for member in chosen], state, options["registry"]))
-        print(f"document {len(reached)}")
-        return ends[len(reached) - 1]
-
-    def answers(_one: Any, _member: Any, probes: tuple[Any, ...]) -> Facts:
-        texts = [look((ID, NAME)), f"{ID} {NAME}\n" if "cat --" in probes[1].script else f"{ID} {NAME} {REFERENCE}\n"]
-        return Facts({probe: Answer(0, text) for probe, text in zip(probes, texts, strict=True)})
-
-    monkeypatch.setattr("hostwright.cli.verbs.changes.reach", reach)
-    monkeypatch.setattr(pushing._Push, "facts", answers)
-    given = Selection("all", (str(tmp_path / "hosts.yml"),)), ConnectionOptions(), ChangeOptions(), str(archive)
-    assert pushing.push(*given, registry=True, as_json=True) == 0
-    assert capsys.readouterr().out == "document 3\n"
-    assert [hosts for hosts, _, _ in reached] == [["gpu01"], ["gpu01"], ["gpu02", "reg01"]]
-    assert [state for _, state, _ in reached[1:]] == [PUSHED, ImagesPulled(AT, (PushedImage(ID, NAME, REFERENCE),), 5)]
-    assert {at for _, _, at in reached} == {AT}
-    reached.clear()
-    ends[0] = 3  # a check of a host that lacks the archive: what would follow is not known
-    assert pushing.push(*given, registry=True, check=True) == 3
-    assert len(reached) == 1
-    assert "then gpu02, reg01 would fetch from reg01:5000 what they lack" in capsys.readouterr().err

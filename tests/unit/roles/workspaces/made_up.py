@@ -38,7 +38,7 @@ def case(name: str, change: Change, rules: str = "") -> MadeUp:
     return made_up(name, together(WELL, change), rules, roles="workspaces proxy")
 
 
-WORKSPACES = (
+MADE_UP = (
     case("a workspace whose process took too much memory", holds(killed=True), "workspace-out-of-memory"),
     case("a workspace that ended for want of memory", holds(killed=True, state="exited", code=137, pid=0),
          "workspace-out-of-memory"),

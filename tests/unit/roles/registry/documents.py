@@ -1,0 +1,20 @@
+"""What verbs of the registry print with ``--json``."""
+
+from __future__ import annotations
+
+from typing_extensions import TypedDict
+
+from tests.unit.support.schemas import Document
+
+
+class Authority(TypedDict):
+    host: str
+    registry: str
+    file: str
+    fingerprint: str
+    until: str
+
+
+DOCUMENTS = {
+    "authority": Document("roles", Authority, ("registry.trust",)),
+}

@@ -1,0 +1,18 @@
+"""What verbs about models print with ``--json``."""
+
+from __future__ import annotations
+
+from typing_extensions import TypedDict
+
+from hostwright.standard.roles.serving.verbs.looking import ListedModel
+from tests.unit.support.schemas import Document, Error
+
+
+class Models(TypedDict):
+    models: list[ListedModel]
+    errors: list[Error]
+
+
+DOCUMENTS = {
+    "models": Document("roles", Models, ("serve.list",)),
+}

@@ -1,0 +1,17 @@
+"""What roles bring to tests that are about all roles, from modules among their own tests: a role may be deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+
+from tests.places import PROJECT
+
+_ROLES = PROJECT / "tests" / "unit" / "roles"
+
+
+def of_roles(name: str) -> Iterator[ModuleType]:
+    """The module ``tests/unit/roles/ROLE/NAME.py`` of each role that has one."""
+    for file in sorted(_ROLES.glob(f"*/{name}.py")):
+        yield import_module(f"tests.unit.roles.{file.parent.name}.{name}")
