@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hostwright.cli.arguments import Selection
 from hostwright.cli.verbs.inventory import hosts as hosts_verb
 from hostwright.common.errors import HostwrightError
 from hostwright.common.input.yamlfile import Vaulted
+from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.inventory import Host, Inventory, load, select
 
@@ -187,7 +187,7 @@ def ends(path: Path) -> int:
     """How ``invoke hosts`` ends on an inventory."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
-            return hosts_verb(Selection("all", (str(path),)))
+            return hosts_verb(Request("all", inventory=(str(path),)))
         except HostwrightError as error:
             return error.exit_status
 

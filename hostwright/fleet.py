@@ -23,13 +23,16 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hostwright.apply.host.variables import read_apply_variables
+from hostwright.apply.delivery.sources.settings import read_file_settings
+from hostwright.apply.disturb.draining import read_hooks
+from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
-from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RolloutOptions, RunOptions, Spread
 from hostwright.apply.rollout.recording import NOBODY, Audience, RunResults
+from hostwright.apply.saved.signing import read_signing
 from hostwright.common.errors import Examination, Finding, Mistakes
 from hostwright.common.places import state_root
+from hostwright.common.request import Request
 from hostwright.inventory import Host
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.rebuild.ways.means import read_means
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from hostwright.apply.commands.remote import CommandResult, RemoteCommand
     from hostwright.apply.host.outcome import Outcome
     from hostwright.apply.locking.hostlocks import HostLocks
+    from hostwright.apply.rollout.consent import Ask
     from hostwright.apply.rollout.following import Followed
     from hostwright.apply.rollout.removal import Removal
     from hostwright.apply.rollout.rollback import WayBack
@@ -51,7 +55,6 @@ if TYPE_CHECKING:
     from hostwright.plan.roles.sitecheck import SiteCheck
     from hostwright.plan.stacks.listing import ListedStack
     from hostwright.plan.stacks.packages import PackageSearch
-    from hostwright.prove.model import Level
     from hostwright.prove.proving import Proved, ProveOptions
     from hostwright.rebuild.newkeys import KeyResults, Told
     from hostwright.rebuild.orders import Order, Powered
@@ -62,7 +65,54 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
     from hostwright.verify.verdict import Verdict
 
-__all__ = ["Audience", "ChangeOptions", "Fleet", "Member", "Members", "RolloutOptions", "RunResults", "Spread"]
+__all__ = ["Audience", "Fleet", "Member", "Members", "Request", "RunResults"]
+
+
+class _Knowledge:
+    """What is known of hosts beyond their stack and roles. A hundred rules of failures are read by who fails."""
+
+    def check_variables(self, host: Host) -> None:
+        """Raise ``InputErrors`` for variables that applying and rebuilding cannot use."""
+        mistakes = Mistakes()
+        for read in (read_file_settings, read_hooks, read_reboot_timeout, read_signing, read_means):
+            with mistakes:
+                read(host)
+        mistakes.refuse()
+
+    def check_failures(self, roster: Roster) -> None:
+        """Raise ``InputError`` for known failures that cannot be used."""
+        from hostwright.audit.failures import catalogue
+
+        catalogue(roster.roles).check()
+
+    def named_sets(self, roster: Roster, pattern: str) -> Mapping[str, Iterable[str]]:
+        """The hosts of the last run by their outcome, and of their last audit."""
+        if "@" not in pattern:
+            return {}
+        from hostwright.audit.history import sets_of
+
+        names = roster.inventory.hosts.keys() | roster.inventory.groups.keys()
+        return sets_of(pattern, state_root(), roster.path, names)
+
+    def explain(self, roster: Roster, output: str) -> Finding | None:
+        """The known problem that the output names."""
+        from hostwright.audit.failures import catalogue
+
+        return catalogue(roster.roles).explained(output)
+
+    def examine(
+        self, member: Member, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
+    ) -> Examination:
+        """The signs of known problems on a host, and the journals of these units. Never an error."""
+        from hostwright.audit.auditing import examine
+
+        return examine(member, shell, units, clean)
+
+    def retry_rules(self, roster: Roster) -> tuple[RetryRule, ...]:
+        """Which failures of a step are retried on the host."""
+        from hostwright.audit.failures import catalogue
+
+        return catalogue(roster.roles).retry_rules
 
 
 class Fleet(Roster):
@@ -70,22 +120,13 @@ class Fleet(Roster):
 
     ``members`` reads all variables of hosts: a mistake is an error before any is touched. ``@failed`` and the like are
     hosts of the last run on this inventory, ``@drifted`` and the like those of each host's last audit. ``password``
-    is for sudo on all hosts; without it, each host's own from the inventory. ``audience`` is told a run's events.
-    The error of one host is in the results and stops no other; ``InputError`` is raised for mistakes of the caller.
+    is for sudo on all hosts; without it, each host's own from the inventory. ``ask`` is asked once before
+    hosts are changed, and each of them is then changed exactly as it was planned for the question, or refused.
+    ``audience`` is told a run's events. The error of one host is in the results and stops no other; ``InputError`` is
+    raised for mistakes of the caller.
     """
 
-    def _check(self, host: Host) -> None:
-        mistakes = Mistakes()
-        with mistakes:
-            read_apply_variables(host)
-        with mistakes:
-            read_means(host)
-        mistakes.refuse()
-
-    def _check_failures(self) -> None:
-        from hostwright.audit.failures import catalogue
-
-        catalogue(self.roles).check()
+    knowledge = _Knowledge()
 
     def check(self, mistakes: Mistakes | None = None) -> SiteCheck:
         """Whether everything that the site holds can be used, also what no host uses yet. No host is contacted.
@@ -98,31 +139,7 @@ class Fleet(Roster):
 
     def explain(self, output: str) -> Finding | None:
         """The known problem that the output of something that failed names: cause, cure, and the line that names it."""
-        from hostwright.audit.failures import catalogue  # a hundred rules: only who fails waits for them
-
-        return catalogue(self.roles).explained(output)
-
-    def examine(
-        self, member: Member, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
-    ) -> Examination:
-        """Ask a host on which something failed for the signs of known problems, and for the journals of these systemd
-        units, once; ``clean`` masks secrets in what it says. Never an error."""
-        from hostwright.audit.auditing import examine
-
-        return examine(member, shell, units, clean)
-
-    def retry_rules(self) -> tuple[RetryRule, ...]:
-        """Which failures of a step are retried on the host, and which are not whatever else its output says."""
-        from hostwright.audit.failures import catalogue
-
-        return catalogue(self.roles).retry_rules
-
-    def _named_sets(self, pattern: str) -> Mapping[str, Iterable[str]]:
-        if "@" not in pattern:
-            return {}
-        from hostwright.audit.history import sets_of
-
-        return sets_of(pattern, state_root(), self.path, self.inventory.hosts.keys() | self.inventory.groups.keys())
+        return self.knowledge.explain(self, output)
 
     def plan(self, members: Members, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
         """Probe hosts and return what ``provision`` would do, or ``remove`` with its goal. Changes nothing."""
@@ -133,44 +150,44 @@ class Fleet(Roster):
     def provision(
         self,
         members: Members,
+        request: Request | None = None,
         *,
-        change: ChangeOptions = UNBOUNDED,
         saved: Mapping[str, Plan] | None = None,
-        prove: Level | None = None,
+        ask: Ask | None = None,
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
         """Bring hosts to their stack. ``saved`` are plans that were shown before: a host that has changed since is not
-        touched and counts as failed, one without a plan there is planned anew. With ``prove``, the proofs of that level
-        are run on each host that is as desired; one whose proofs do not pass counts as failed. With ``change.spread``,
-        the workers of a Dask cluster work on the hosts, and this machine decides and records."""
+        touched and counts as failed, one without a plan there is planned anew. With ``request.prove``, the proofs of
+        that level are run on each host that is as desired; one whose proofs do not pass counts as failed. With
+        ``request.executor``, the workers of a Dask cluster work on the hosts, and this machine decides and records."""
         from hostwright.apply.executors.hiring import hired
         from hostwright.apply.rollout.applying import apply_goal
 
-        connections, accept = Connections(password), None
-        if prove:
+        request, connections, accept = request or self.request, Connections(password), None
+        if request.prove:
             from hostwright.prove.proving import ProofsPass
 
-            accept = ProofsPass.of(self, members, prove, connections, audience)
-        with hired(self, members, change.spread, password, proves=bool(prove)) as hire:
+            accept = ProofsPass.of(self, members, request.prove, connections, audience)
+        with hired(self, members, request, password) as hire:
             return apply_goal(
                 "provision", self, members, connections, audience,
-                change=change, saved=saved, options={"prove": prove}, accept=accept, hire=hire,
+                request=request, saved=saved, ask=ask, accept=accept, hire=hire,
             )  # fmt: skip
 
-    def resume(self, given: RunOptions, run: str = "") -> tuple[str, RunOptions]:
-        """The id of a provision run, by default the last that left hosts, and the options that continue it: its own
-        where ``given`` has none.
+    def resume(self, request: Request, run: str = "") -> tuple[str, Request]:
+        """The id of a provision run, by default the last that left hosts, and the request that continues it: with its
+        options where ``request`` has the default.
 
         Workers of a cluster that still work on its hosts let go of them, and what they recorded goes into its journal.
         """
         from hostwright.apply.executors.hiring import take_over_left
         from hostwright.apply.journal.selecting import resumable
-        from hostwright.apply.rollout.options import resume
+        from hostwright.apply.rollout.resuming import resume
 
         chosen = resumable(state_root(), self.path, run, self.inventory.hosts.keys())
-        take_over_left(chosen, self, given)
-        return resume(given, self, chosen.run)
+        take_over_left(chosen, self, request)
+        return resume(request, self, chosen.run)
 
     def removal(self, members: Members) -> Removal:
         """The goal of ``remove``, also for ``plan``: hosts without these roles, and without those of former stacks."""
@@ -182,15 +199,17 @@ class Fleet(Roster):
         self,
         members: Members,
         removal: Removal,
+        request: Request | None = None,
         *,
-        change: ChangeOptions = UNBOUNDED,
+        ask: Ask | None = None,
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
         """Remove the members' roles from their hosts; ``removal`` is what ``fleet.removal(members)`` returned."""
         from hostwright.apply.rollout.applying import apply_goal
 
-        return apply_goal("remove", self, members, Connections(password), audience, change=change, goal=removal)
+        connections, request = Connections(password), request or self.request
+        return apply_goal("remove", self, members, connections, audience, request=request, goal=removal, ask=ask)
 
     def ways_back(self, members: Members, to: str = "") -> Results[WayBack]:
         """Where ``rollback`` can bring each host: its last verified release other than the wanted one, or the
@@ -202,37 +221,36 @@ class Fleet(Roster):
     def rollback(
         self,
         members: Members,
+        request: Request | None = None,
         *,
-        to: str = "",
-        change: ChangeOptions = UNBOUNDED,
+        ask: Ask | None = None,
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
-        """Bring hosts to the stacks that ``members`` have, those of ``WayBack.back``; ``to`` is only recorded."""
+        """Bring hosts to the stacks that ``members`` have, those of ``WayBack.back``."""
         from hostwright.apply.rollout.applying import apply_goal
 
-        return apply_goal("rollback", self, members, Connections(password), audience, change=change, options={"to": to})
+        connections, request = Connections(password), request or self.request
+        return apply_goal("rollback", self, members, connections, audience, request=request, ask=ask)
 
     def reach(
         self,
         verb: str,
         members: Members,
         goal: Goal,
+        request: Request | None = None,
         *,
         files: Mapping[str, Path] | None = None,
-        options: Mapping[str, object] | None = None,
-        change: ChangeOptions = UNBOUNDED,
+        ask: Ask | None = None,
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
         """Bring hosts to a goal of a role's own ``verb``. ``files`` are those of artifacts that no stack has, by their
-        names; ``options`` are the verb's own, for the journal."""
+        names."""
         from hostwright.apply.rollout.applying import apply_goal
 
-        connections = Connections(password)
-        return apply_goal(
-            verb, self, members, connections, audience, change=change, goal=goal, options=options, files=files
-        )
+        connections, request = Connections(password), request or self.request
+        return apply_goal(verb, self, members, connections, audience, request=request, goal=goal, files=files, ask=ask)
 
     def verify(
         self, members: Members, *, password: Secret | None = None, audience: Audience = NOBODY
@@ -293,32 +311,31 @@ class Fleet(Roster):
         self,
         members: Members,
         start: Start | None = None,
+        request: Request | None = None,
         *,
-        change: ChangeOptions = UNBOUNDED,
         password: Secret | None = None,
     ) -> Decisions:
         """Probe hosts and return how ``rebuild`` would bring each back, beginning with ``start``. Changes nothing."""
         from hostwright.rebuild.run import decide
 
-        return decide(self, members, start, Connections(password), change)
+        return decide(self, members, start, Connections(password), request or self.request)
 
     def rebuild(
         self,
         members: Members,
         start: Start | None = None,
+        request: Request | None = None,
         *,
-        change: ChangeOptions = UNBOUNDED,
         password: Secret | None = None,
         audience: Audience = NOBODY,
         decided: Callable[[Decisions], None] = lambda _: None,
-        prove: Level | None = None,
     ) -> Rebuilt:
         """Bring hosts back from any state; ``decided`` is called with all decisions before any host is changed. With
-        ``prove``, work comes back to a host only after its proofs of that level have passed."""
+        ``request.prove``, work comes back to a host only after its proofs of that level have passed."""
         from hostwright.rebuild.run import rebuild
 
-        connections = Connections(password)
-        return rebuild(self, members, start, connections, audience, change=change, decided=decided, prove=prove)
+        connections, request = Connections(password), request or self.request
+        return rebuild(self, members, start, connections, audience, request=request, decided=decided)
 
     def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
         """The rebuilds recorded on this machine since that time or ever, the oldest first."""
@@ -369,8 +386,8 @@ class Fleet(Roster):
         self,
         members: Members,
         command: RemoteCommand,
+        request: Request | None = None,
         *,
-        change: ChangeOptions = UNBOUNDED,
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[CommandResult]:
@@ -378,7 +395,7 @@ class Fleet(Roster):
         Recorded as a run; Ctrl-C ends the command on every host."""
         from hostwright.apply.commands.running import run_on_hosts
 
-        return run_on_hosts(self, members, command, Connections(password), audience, rollout=change.rollout)
+        return run_on_hosts(self, members, command, Connections(password), audience, request=request or self.request)
 
     def locks(self, members: Members, *, password: Secret | None = None) -> Results[HostLocks]:
         """Who has locked each host, and whose run is changing it. Changes nothing."""

@@ -1,45 +1,25 @@
-"""What verbs are given: which hosts, and how they are connected to. Values, and nothing that is slow to import."""
+"""The process's own command line, as printed commands repeat it. Nothing that is slow to import."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from hostwright.common.request import Request
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """Which hosts of which inventory, with which variables of this call alone, and which of their roles."""
+class Call:
+    """The program that was called, its ``--site``, and what was asked for."""
 
-    hosts: str = ""
-    inventory: tuple[str, ...] = ()  #: paths and lists of hosts, later ones winning; empty: the default one
-    var: tuple[str, ...] = ()  #: KEY=VALUE
-    roles: str = ""  #: role names with commas between them; empty: all
-
-
-@dataclass(frozen=True, slots=True)
-class VaultOptions:
-    """Where the password of Ansible Vault is; ``ask``: from the operator."""
-
-    password_file: str = ""
-    ask: bool = False
+    program: str = "invoke"
+    site: str = ""
+    request: Request = field(default_factory=Request)
 
 
-#: those of this call: every verb that reads an inventory takes them (``tasks.options.verb``)
-VAULT: ContextVar[VaultOptions] = ContextVar("VAULT")
-STRICT: ContextVar[bool] = ContextVar("STRICT", default=False)
-#: the command that is told of this call's run
-NOTIFY: ContextVar[str] = ContextVar("NOTIFY", default="")
-#: what commands that are advised (``cli.door.advice``) take over: the program that was called, its ``--site``, and, by
-#: their names, those options of the call that say which hosts it is about and how they are reached
-PROGRAM: ContextVar[str] = ContextVar("PROGRAM", default="invoke")
-SITE: ContextVar[str] = ContextVar("SITE", default="")
-CALL: ContextVar[Mapping[str, str | bool | tuple[str, ...]]] = ContextVar("CALL")
+CALL: ContextVar[Call] = ContextVar("CALL")
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionOptions:
-    """How hosts are connected to."""
-
-    ask_become_pass: bool = False
-    accept_new: bool = False
+def current() -> Call:
+    """The call of this process; that of nothing where no verb was called."""
+    return CALL.get(Call())

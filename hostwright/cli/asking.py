@@ -7,26 +7,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Group
+from rich.text import Text
 
+from hostwright.apply.rollout.consent import Ask, folded
 from hostwright.cli import console
 from hostwright.cli.console import Hanging
 from hostwright.common.errors import FAILED, INTERRUPTED, HostwrightError, InputError
-from hostwright.common.text import count, one_line
-from hostwright.inventory.patterns import counted
+from hostwright.common.request import Request
+from hostwright.common.text import count
 
 if TYPE_CHECKING:
-    from hostwright.apply.rollout.options import ChangeOptions
-    from hostwright.plan.planning import HostPlan
     from hostwright.rebuild.ways.ways import Decision
 
 VARIABLE = "HOSTWRIGHT_YES"
 YES = "yes"  #: what the operator must type, whole
 _TRUE = ("1", "true", "yes")
-_NAMED = 5  #: whose work is named of a host
 #: what a rebuild does on the ways that it asks about
 _WAYS = {
     "reinstall": "installs a new operating system on {}: their disks are overwritten",
@@ -81,6 +80,15 @@ def refuse_unasked(what: str, *, yes: bool, as_json: bool = False) -> None:
         raise InputError(sentence, "--yes")
 
 
+def who_is_asked(request: Request, hosts: int) -> Ask | None:
+    """Who agrees to what a run would do to so many hosts; ``None`` where somebody did, or nobody can be asked."""
+    if request.yes or not can_ask(as_json=request.json):
+        return None
+    sentence = f"planning for {count(hosts, 'host')}, to ask before anything is disturbed"
+    console.make_console(stderr=True).print(Text(sentence))
+    return ask
+
+
 def ask(consequences: Iterable[str], hosts: int) -> None:
     """Name what is about to happen, and ask once; do nothing if nothing is. Raises ``Declined``."""
     lines = list(consequences)
@@ -93,28 +101,6 @@ def ask(consequences: Iterable[str], hosts: int) -> None:
         raise Declined(f"the answer was not {YES}: nothing was changed")
 
 
-def of_plans(
-    plans: Iterable[HostPlan], change: ChangeOptions, *, force: bool, local: Collection[str] = ()
-) -> Iterator[str]:
-    """What is rebooted, whose work is ended, and what is lost for good. A host whose work keeps it from being changed
-    (neither ``--drain`` nor ``--force``) is refused later, and nothing happens to it; a ``local`` one is not rebooted.
-    """
-    said: dict[str, list[str]] = {}
-    for each in plans:
-        if each.plan.refusals or (each.busy and not (change.drain or force)):
-            continue
-        if each.plan.reboot and not change.no_reboot and each.host not in local:
-            said.setdefault(f"reboots {{}}: {_plain(each.plan.reboot)}", []).append(each.host)
-        if each.busy and force and not change.drain:
-            more = [f"{len(each.busy) - _NAMED} more"] if len(each.busy) > _NAMED else []
-            users = ", ".join([*map(_plain, each.busy[:_NAMED]), *more])
-            said.setdefault(f"ends work on {{}}: {users}", []).append(each.host)
-        if each.losses:
-            what = ", ".join(map(_plain, each.losses))
-            said.setdefault(f"takes away from {{}}, for good: {what}", []).append(each.host)
-    return _folded(said)
-
-
 def of_decisions(decisions: Mapping[str, Decision]) -> Iterator[str]:
     """What a rebuild does beyond repair, and where a new operating system may follow."""
     said: dict[str, list[str]] = {}
@@ -125,19 +111,10 @@ def of_decisions(decisions: Mapping[str, Decision]) -> Iterator[str]:
             said.setdefault(_WAYS[decision.way], []).append(host)
         if "reinstall" in decision.escalation:
             said.setdefault(f"if that does not help, {_WAYS['reinstall']}", []).append(host)
-    return _folded(said)
+    return folded(said)
 
 
 def reinstalled(decisions: Mapping[str, Decision]) -> list[str]:
     """The hosts whose disks a rebuild overwrites, or may overwrite."""
     ways = {host: (each.way, *each.escalation) for host, each in decisions.items() if not each.refusal}
     return [host for host, each in ways.items() if "reinstall" in each]
-
-
-def _folded(said: Mapping[str, list[str]]) -> Iterator[str]:
-    return (sentence.replace("{}", counted(hosts), 1) for sentence, hosts in said.items())
-
-
-def _plain(text: str) -> str:
-    """A host's text in one line, in which no host's name is filled in."""
-    return one_line(text).replace("{}", "{ }")

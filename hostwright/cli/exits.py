@@ -15,23 +15,24 @@ from typing import TypeVar
 from rich.text import Text
 
 from hostwright.apply.executors.signals import hearing
-from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED, Interrupted
+from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted
 from hostwright.cli import console
 from hostwright.cli.door import streams
 from hostwright.cli.door.libraries import lacking
 from hostwright.cli.door.unforeseen import sentence_of
 from hostwright.cli.views.shared import show_errors
 from hostwright.common.errors import BAD_INPUT, FAILED, INTERRUPTED, NOBODY_READS, HostwrightError
+from hostwright.common.interruption import message_of, on_interrupt
 from hostwright.common.text import printable
 
 T = TypeVar("T")
+PRINTING = "stopped while the results were printed"
 
 
 def run(verb: Callable[[], int]) -> int:
     """Do what a verb does; return its exit status."""
     streams.prepare()  # also for those who come by `invoke`
     errors = console.make_console(stderr=True)
-    LEFT.set(NOTHING_CHANGED)
     try:
         with _terminable():
             status = verb()
@@ -48,7 +49,7 @@ def run(verb: Callable[[], int]) -> int:
                 show_errors(stop.results.errors)
             if errors.is_terminal:
                 errors.print()  # behind what the terminal shows of Ctrl-C, or a question
-            errors.print(Text(LEFT.get()))
+            errors.print(Text(message_of(stop) or NOTHING_CHANGED))
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
         errors.print(Text(printable(sentence_of(error)), style="bold red"))
@@ -77,7 +78,8 @@ def shown(work: Callable[[], T], show: Callable[[T], None]) -> T:
             with _heard_no_more(presses=1):
                 show(ended)
         raise
-    show(ended)
+    with on_interrupt(PRINTING):
+        show(ended)
     return ended
 
 

@@ -8,17 +8,14 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from hostwright import transport
-from hostwright.cli.arguments import STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
 from hostwright.cli.door.completion import names
-from hostwright.cli.door.unforeseen import FLEET, TYPED
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError, Mistakes
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.vault import Vault, password_of
+from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Members
@@ -28,32 +25,16 @@ from hostwright.inventory.reading.ansible import vault_password_files
 from hostwright.plan.roles.role import Role, discover
 from hostwright.plan.roles.site import Site
 
-if TYPE_CHECKING:
-    from hostwright.prove.model import Level
 
-
-def open_fleet(
-    selection: Selection,
-    connection: ConnectionOptions | None = None,
-    *,
-    force: bool = False,
-    mistakes: Mistakes | None = None,
-) -> Fleet:
+def open_fleet(request: Request, *, mistakes: Mistakes | None = None) -> Fleet:
     """The inventory that was named, with the variables of the command line; its notes are printed.
 
     With ``mistakes``, those in its files are collected there, and nothing is printed.
     """
-    named = tuple(filter(None, selection.inventory or (os.environ.get(names.INVENTORY_VARIABLE, ""),)))
-    accept_new = connection is not None and connection.accept_new
-    policy = transport.Options(host_keys="accept-new" if accept_new else "strict")
-    vault = Vault(_vault_passwords)
+    named = tuple(filter(None, request.inventory or (os.environ.get(names.INVENTORY_VARIABLE, ""),)))
     places = [expanded(name) for name in named] or None
-    settings = _settings(selection)
-    fleet = Fleet.load(
-        places, settings=settings, options=policy, force=force, vault=vault, tell=warn, mistakes=mistakes
-    )
-    fleet.strict = STRICT.get()
-    FLEET.set(fleet)
+    vault = Vault(lambda: _vault_passwords(request))
+    fleet = Fleet.load(places, request, vault=vault, tell=warn, mistakes=mistakes)
     names.remember(fleet.sources, fleet.inventory)
     for note in fleet.inventory.notes if mistakes is None else ():
         warn(note)
@@ -71,27 +52,27 @@ def roles_here() -> tuple[Role, ...]:
 
 def refuse_strangers(fleet: Fleet) -> None:
     """With ``--strict``, for a verb that names no hosts: raise ``InputErrors`` for every host of the inventory."""
-    if fleet.strict and fleet.inventory.hosts:
+    if fleet.request.strict and fleet.inventory.hosts:
         fleet.members("all")
 
 
-def refuse_unnamed(fleet: Fleet, selection: Selection) -> None:
+def refuse_unnamed(fleet: Fleet, request: Request) -> None:
     """Raise ``InputError`` where no hosts are named; that the inventory has none is said first."""
-    if not selection.hosts:
+    if not request.hosts:
         fleet.select("all", usable=False)
         raise InputError("name the hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
 
 
-def members_of(fleet: Fleet, selection: Selection, *, outside: bool = False) -> Members:
+def members_of(fleet: Fleet, request: Request, *, outside: bool = False) -> Members:
     """The hosts that were named, narrowed to ``--roles``, and without those that get no stack in this site unless
     ``outside``, for verbs that are not about stacks."""
-    refuse_unnamed(fleet, selection)
-    roles = _roles(fleet, selection.roles)
-    pattern = selection.hosts if outside else _inside(fleet, selection.hosts)
+    refuse_unnamed(fleet, request)
+    roles = _roles(fleet, request.roles)
+    pattern = request.hosts if outside else _inside(fleet, request.hosts)
     members = fleet.members(pattern, roles)
     for note in members.notes:
         warn(note)
-    if "!" in selection.roles:
+    if "!" in request.roles:
         _tell_needed(members)
     return members
 
@@ -151,28 +132,17 @@ def _inside(fleet: Fleet, pattern: str) -> str:
     return f"{pattern},!{fold(outside)}"
 
 
-def ask_password(connection: ConnectionOptions) -> Secret | None:
+def ask_password(request: Request) -> Secret | None:
     """The sudo password, where ``--ask-become-pass`` was given."""
-    if not connection.ask_become_pass:
+    if not request.ask_become_pass:
         return None
     without = "set ansible_become_password (encrypted with Ansible Vault), or allow sudo without a password"
     return _typed("sudo password: ", "--ask-become-pass", without)
 
 
-def level_of(text: str) -> Level | None:
-    """The level of proofs that ``--prove`` names; ``None`` where it was not given. Raises ``InputError``."""
-    if not text:
-        return None
-    from hostwright.prove.model import LEVELS  # most runs prove nothing
-
-    found = next((level for level in LEVELS if level == text), None)
-    if found is None:
-        raise InputError(f"found {text!r:.40}, expected {' or '.join(LEVELS)}", "--prove")
-    return found
-
-
-def hosts_at_once(text: str) -> int:
+def hosts_at_once(request: Request) -> int:
     """How many hosts at a time; 0 where the option was not given. Raises ``InputError``."""
+    text = request.at_once
     if not text:
         return 0
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) < 10**6:
@@ -180,14 +150,13 @@ def hosts_at_once(text: str) -> int:
     return int(text)
 
 
-def _vault_passwords() -> Iterator[Secret]:
+def _vault_passwords(request: Request) -> Iterator[Secret]:
     """Ansible Vault's, where the call, Ansible's environment variable or the site's ``ansible.cfg`` names its place."""
-    given = VAULT.get(VaultOptions())
-    if file := given.password_file or os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE", ""):
+    if file := request.vault_password_file or os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE", ""):
         yield password_of(file)
-    elif not given.ask:
+    elif not request.ask_vault_password:
         yield from map(password_of, map(str, dict.fromkeys(_configured_passwords())))
-    if given.ask:
+    if request.ask_vault_password:
         without = "name a file or a program with --vault-password-file"
         yield _typed("vault password: ", "--ask-vault-password", without)
 
@@ -210,14 +179,4 @@ def _typed(prompt: str, option: str, without: str) -> Secret:
         except (getpass.GetPassWarning, EOFError) as error:
             what = "no password was typed" if isinstance(error, EOFError) else "there is no terminal to type it on"
             raise InputError(f"{what}: {without}", option) from error
-    TYPED.set((*TYPED.get(), password))
     return password
-
-
-def _settings(selection: Selection) -> dict[str, str]:
-    """``--var KEY=VALUE`` as a mapping."""
-    pairs = [pair.lstrip().partition("=") for pair in selection.var]
-    for key, sign, _ in pairs:
-        if not sign or not key:
-            raise InputError(f"expected KEY=VALUE, found {key!r}", "--var")
-    return {key: value for key, _, value in pairs}

@@ -19,7 +19,7 @@ from invoke import Argument, Collection, Exit, ParseError, Program, Task
 from invoke.parser import Parser
 
 from hostwright import __version__
-from hostwright.cli.arguments import PROGRAM, SITE
+from hostwright.cli.arguments import CALL, Call
 from hostwright.cli.door import helping, streams
 from hostwright.cli.door.completion import completing
 from hostwright.cli.door.libraries import Lacking, lacking
@@ -62,8 +62,7 @@ class Hostwright(Program):
         from hostwright.plan.roles.site import VARIABLE
 
         named = _named(self.argv[1:])
-        PROGRAM.set(self.binary)
-        SITE.set(named)
+        CALL.set(Call(self.binary, named))
         if named:
             os.environ[VARIABLE] = named
         self._only_read = _is_question(self.argv[1:])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, Protocol, Self, overload
 
 from hostwright import inventory as inventories
 from hostwright import transport
@@ -18,6 +18,7 @@ from hostwright.common.canonical import Same
 from hostwright.common.errors import Examination, Finding, InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.vault import Vault
+from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.common.templates import STANDARD
 from hostwright.inventory import Binder, Host, Inventory
@@ -138,6 +139,9 @@ class Member:
         return RootShell(session, password or self.host.become_password, self.host.sudo)
 
 
+REQUEST = Request()  #: all hosts at once, whatever fails; no work is drained, and hosts may reboot
+
+
 @dataclass(frozen=True, slots=True)
 class _Ordered:
     """The roles of hosts that name the same ones, in order."""
@@ -172,22 +176,76 @@ class Members(Sequence[Member]):
         return {member.name: member for member in self.chosen}
 
 
-class Roster:
-    """An inventory with the stacks and roles that its hosts use.
+class Knowledge(Protocol):
+    """Answers what a roster cannot. ``hostwright.fleet`` has the one that knows everything."""
 
-    ``settings`` are variables that win over all others (``--var``), ``force`` means that running work may be disturbed.
-    """
+    def check_variables(self, host: Host) -> None:
+        """Raise ``InputError`` for further variables of a host that cannot be used."""
+        ...
+
+    def check_failures(self, roster: Roster) -> None:
+        """Raise ``InputError`` for known failures of its roles that cannot be used."""
+        ...
+
+    def named_sets(self, roster: Roster, pattern: str) -> Mapping[str, Iterable[str]]:
+        """The hosts that ``@failed`` and the like in a pattern stand for, by name."""
+        ...
+
+    def explain(self, roster: Roster, output: str) -> Finding | None:
+        """The known problem that the output of something that failed names."""
+        ...
+
+    def examine(
+        self, member: Member, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
+    ) -> Examination | None:
+        """Ask a host on which something failed for the signs of known problems, and for the journals of these systemd
+        units; ``clean`` masks secrets in what it says. Never an error."""
+        ...
+
+    def retry_rules(self, roster: Roster) -> tuple[RetryRule, ...]:
+        """Which failures of a step are retried on the host, and which are not whatever else its output says."""
+        ...
+
+
+class NoKnowledge:
+    """Knows nothing: for a roster that only reads and plans."""
+
+    def check_variables(self, *_: Any) -> None:
+        """Every variable is as good as any."""
+
+    def check_failures(self, *_: Any) -> None:
+        """No failure is known."""
+
+    def named_sets(self, *_: Any) -> Mapping[str, Iterable[str]]:
+        """No run and no audit is known."""
+        return {}
+
+    def explain(self, *_: Any) -> Finding | None:
+        """No problem is known."""
+        return None
+
+    def examine(self, *_: Any, **__: Any) -> Examination | None:
+        """The host is not asked."""
+        return None
+
+    def retry_rules(self, *_: Any) -> tuple[RetryRule, ...]:
+        """Nothing is retried."""
+        return ()
+
+
+class Roster:
+    """An inventory with the stacks and roles that its hosts use, as a request reads it."""
+
+    knowledge: Knowledge = NoKnowledge()  #: of its variables, runs and failures, by rooms above this one
 
     def __init__(
         self,
         sources: Sequence[Path],
         inventory: Inventory,
         roles: tuple[Role, ...],
-        options: transport.Options,
+        request: Request,
         *,
         site: Site,
-        settings: Mapping[str, str] | None = None,
-        force: bool = False,
         vault: Vault | None = None,
     ):
         self.site = site
@@ -196,10 +254,8 @@ class Roster:
         self.path = inventories.identity_of(sources)  #: what identifies the inventory in records
         self.inventory = inventory
         self.roles = roles
-        self.options = options
-        self.settings = settings or {}
-        self.force = force
-        self.strict = False  #: whether variables that only look like a role's are mistakes, not notes
+        self.request = request
+        self.options = transport.Options(host_keys="accept-new" if request.accept_new else "strict")
         self._stacks: dict[str, Stack] = {}
         self.memory = Memory()  #: what is judged of its hosts
 
@@ -207,21 +263,20 @@ class Roster:
     def load(
         cls,
         path: Path | Sequence[Path] | None = None,
+        request: Request = REQUEST,
         *,
         site: Site | None = None,
-        settings: Mapping[str, str] | None = None,
-        options: transport.Options | None = None,
-        force: bool = False,
         vault: Vault | None = None,
         tell: Callable[[str], None] = lambda _: None,
         mistakes: Mistakes | None = None,
     ) -> Self:
         """Read the inventory of a site, or those at ``path``; ``tell`` hears of a program that is slow to answer.
 
-        Without ``site``, it is the one that the working directory is in (``Site.find``, ``Site.of``). ``settings`` are
-        variables that win over all others (``--var``). ``force`` means that running work may be disturbed or ended.
-        ``vault`` opens what is encrypted with Ansible Vault. Raises ``InputError`` with every mistake in every file;
-        with ``mistakes``, they are collected there, and what cannot be read is left out.
+        Without ``site``, it is the one that the working directory is in (``Site.find``, ``Site.of``). ``request`` has
+        the variables that win over all others (``var``), and whether unknown host keys are accepted; it is also the
+        request of each run on these hosts that is given no other. ``vault`` opens what is encrypted with Ansible Vault.
+        Raises ``InputError`` with every mistake in every file; with ``mistakes``, they are collected there, and what
+        cannot be read is left out.
         """
         named = (Path(path),) if isinstance(path, (str, Path)) else tuple(path or ())
         sources = tuple(source for place in named for source in inventories.sources_of(place))
@@ -231,13 +286,24 @@ class Roster:
         found = Mistakes() if mistakes is None else mistakes
         inventory, roles = Inventory({}, {}), tuple[Role, ...]()
         with found:
-            inventory = read(extra=settings or {}, vault=vault, tell=tell)
+            inventory = read(extra=request.variables(), vault=vault, tell=tell)
         with found:
             roles = discover(*chosen.role_packages)
         if mistakes is None:
             found.refuse()
-        sources, ways = sources or (chosen.inventory,), options or transport.Options()
-        return cls(sources, inventory, roles, ways, site=chosen, settings=settings, force=force, vault=vault)
+        return cls(sources or (chosen.inventory,), inventory, roles, request, site=chosen, vault=vault)
+
+    def request_of(self, members: Members, request: Request | None = None) -> Request:
+        """The request of a run on these hosts. What it says about reading the inventory is as it was read."""
+        own = self.request
+        return replace(
+            request or own,
+            hosts=members.pattern,
+            roles=",".join(members.roles),
+            var=own.var,
+            accept_new=own.accept_new,
+            force=own.force,
+        )
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -321,7 +387,7 @@ class Roster:
             file = place / "hosts.yml" if place.is_dir() else place
             sample = "all: {hosts: {gpu01: {ansible_host: 192.0.2.11}}}"
             raise InputError(f"the inventory has no hosts yet; write them to {file}, such as `{sample}`")
-        return inventories.select(self.inventory, pattern, self._named_sets(pattern), usable=usable)
+        return inventories.select(self.inventory, pattern, self.knowledge.named_sets(self, pattern), usable=usable)
 
     def _chosen(self, names: Sequence[str]) -> frozenset[str]:
         known = [role.name for role in self.roles]
@@ -348,7 +414,7 @@ class Roster:
         role reads. Raises ``InputErrors``."""
         check_stack_variable(host, self._stacks, self.stack_dirs)
         stack = self.stack(self.stack_name(host))
-        slips = [*enabled_is_gone(host, self.roles), *(self.binder.strangers(host) if self.strict else ())]
+        slips = [*enabled_is_gone(host, self.roles), *(self.binder.strangers(host) if self.request.strict else ())]
         if slips:
             raise InputErrors(slips)
         named = (stack.name, named_roles(host, stack), chosen)
@@ -356,9 +422,9 @@ class Roster:
         self._files_read(ordered.of_host)
         variables = self.binder.bind([role.name for role in ordered.of_host], host)
         if check:
-            self._check(host)
+            self.knowledge.check_variables(host)
         return Member(
-            host, stack, ordered.planned, variables, self.options, self.force, ordered.every, self.templates,
+            host, stack, ordered.planned, variables, self.options, self.request.force, ordered.every, self.templates,
             ordered.of_host, self.memory, self._packages(stack) if mirrored(variables) else None,
         )  # fmt: skip
 
@@ -384,31 +450,3 @@ class Roster:
                     for error in unread
                 ]
             )
-
-    def explain(self, output: str) -> Finding | None:  # noqa: ARG002 - for those who know failures
-        """The known problem that the output of something that failed names."""
-        return None
-
-    def examine(
-        self,
-        member: Member,  # noqa: ARG002 - for those who know failures
-        shell: RootShell,  # noqa: ARG002
-        units: Sequence[str] = (),  # noqa: ARG002
-        clean: Callable[[str], str] = str,  # noqa: ARG002
-    ) -> Examination | None:
-        """Ask a host on which something failed for the signs of known problems, and for the journals of these units."""
-        return None
-
-    def retry_rules(self) -> tuple[RetryRule, ...]:
-        """Which failures of a step are retried, for those who know failures."""
-        return ()
-
-    def _named_sets(self, pattern: str) -> Mapping[str, Iterable[str]]:  # noqa: ARG002 - for who knows runs
-        """What ``@failed`` and the like in a pattern stand for, by name."""
-        return {}
-
-    def _check_failures(self) -> None:
-        """Raise ``InputError`` for known failures that cannot be used, for those who know failures."""
-
-    def _check(self, host: Host) -> None:
-        """Raise ``InputError`` for further variables of a host that cannot be used."""

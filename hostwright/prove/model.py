@@ -30,6 +30,7 @@ GPU = "GPU-"  #: how the device of a measurement that was made on a GPU begins: 
 
 Level = Literal["quick", "full"]
 LEVELS: tuple[Level, ...] = get_args(Level)
+
 Better = Literal["more", "less", ""]  #: which values are good; empty: the value is not compared
 Severity = Literal["failed", "outlier", "note"]
 #: no GPU: all that it measures needs one, and the host has none; never a pass · not run: the sentence says why

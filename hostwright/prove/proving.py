@@ -16,7 +16,6 @@ from hostwright.apply.events import HostEnded
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, on_each, result_of
 from hostwright.common.errors import (
@@ -118,7 +117,7 @@ def prove(
     what was measured until then."""
     check_names(members, options)
     began, clock = datetime.now(UTC), time.monotonic()
-    given = RunOptions.of(roster, members).recorded(
+    given = roster.request_of(members).recorded(
         quick=options.level == "quick", proofs=list(options.names), baseline=options.baseline
     )
     with recorded(

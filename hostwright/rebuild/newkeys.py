@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from hostwright.apply.rollout.rollout import LEFT, Interrupted, Results, on_each
+from hostwright.apply.rollout.rollout import Interrupted, Results, on_each
 from hostwright.common.errors import HostError, InputError, Mistakes
+from hostwright.common.interruption import on_interrupt
 from hostwright.plan.member import Member, Members
 from hostwright.rebuild.install.sources import Confirmed, Sources, confirm, read_console_command
 from hostwright.transport.identity.hostkeys import KnownHost
@@ -116,10 +117,12 @@ def _one_by_one(
         except KeyboardInterrupt:
             stop = Interrupted(Results((), tuple(errors)))
             stop.ended = KeyResults(tuple(told), tuple(errors))
+            if told:
+                stop.add_note(LEFT_SETTLED)
             raise stop from None
         else:
-            LEFT.set(LEFT_SETTLED)
-            tell(told[-1])
+            with on_interrupt(LEFT_SETTLED):
+                tell(told[-1])
     return KeyResults(tuple(told), tuple(errors))
 
 

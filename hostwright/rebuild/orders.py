@@ -10,7 +10,6 @@ from typing import Any
 from hostwright.apply.disturb import usage
 from hostwright.apply.events import HostEnded
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import Interrupted, Results, on_each, result_of
 from hostwright.common.errors import (
@@ -122,7 +121,7 @@ def power(
         recording = None
         if order.name != "status":  # who switched a host off is what everybody asks afterwards
             more = {"order": order.name, "boot": order.boot.source, "image": order.boot.image}
-            options = RunOptions.of(roster, members).recorded(**more)
+            options = roster.request_of(members).recorded(**more)
             recording = stack.enter_context(
                 recorded(
                     "power", roster, members, connections,

@@ -14,10 +14,9 @@ from hostwright.apply.events import Emit, Event, HostEnded, Note
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.applying import LEFT_RUNNING, THE_SAME, Accept, Work, handout_for, stop_gently
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.options import ChangeOptions, RunOptions
+from hostwright.apply.rollout.limits import read_limits
 from hostwright.apply.rollout.recording import Audience, recorded
 from hostwright.apply.rollout.rollout import (
-    LEFT,
     NOTHING_CHANGED,
     Interrupted,
     Results,
@@ -27,10 +26,11 @@ from hostwright.apply.rollout.rollout import (
 )
 from hostwright.common.durations import Clock
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, HostError, HostwrightError, Locked
+from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
+from hostwright.common.request import Request
 from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Members, Roster
-from hostwright.prove.model import Level
 from hostwright.prove.proving import ProofsPass
 from hostwright.rebuild.bmc import Controller, Opener
 from hostwright.rebuild.host.carrying import HostRebuild
@@ -79,11 +79,11 @@ class Rebuilt:
 
 
 def decide(
-    roster: Roster, members: Members, start: Start | None, connections: Connections, change: ChangeOptions
+    roster: Roster, members: Members, start: Start | None, connections: Connections, request: Request
 ) -> Decisions:
     """Look at all hosts and say which way each would take; nothing is changed, and nothing is recorded."""
     with SeedServers() as servers:
-        run = _Run(roster, members, connections, change, Run(""), _nobody_hears, threading.Event(), servers)
+        run = _Run(roster, members, connections, request, Run(""), _nobody_hears, threading.Event(), servers)
         return run.decide(run.rebuilds(start))
 
 
@@ -94,17 +94,17 @@ def rebuild(
     connections: Connections,
     audience: Audience,
     *,
-    change: ChangeOptions,
+    request: Request,
     decided: Callable[[Decisions], None],
-    prove: Level | None = None,
 ) -> Rebuilt:
     """Bring hosts back, each on the way that is decided for it; ``decided`` is told before any host is changed.
 
-    With ``prove``, work comes back to a host only after its proofs of that level have passed.
+    With ``request.prove``, work comes back to a host only after its proofs of that level have passed.
     """
-    limits = change.rollout.limits(len(members))
+    limits, prove = read_limits(request, len(members)), request.prove
     accept = ProofsPass.of(roster, members, prove, connections, audience) if prove else None
-    options = RunOptions.of(roster, members, change).recorded(**{"from": start or "", "prove": prove})
+    request = roster.request_of(members, request)
+    options = request.recorded(**{"from": start or ""})
     stopping = threading.Event()
     with ExitStack() as stack:
         servers = stack.enter_context(SeedServers())
@@ -116,14 +116,13 @@ def rebuild(
         )  # fmt: skip
         handout = stack.enter_context(handout_for(recording.run.id, members, recording.emit))
         run = _Run(
-            roster, members, connections, change, recording.run, recording.emit, stopping, servers, accept, handout
+            roster, members, connections, request, recording.run, recording.emit, stopping, servers, accept, handout
         )
         rebuilds = run.rebuilds(start)
         decisions = run.decide(rebuilds)
         decided(decisions)
-        LEFT.set(LEFT_RUNNING % THE_SAME)
         try:
-            with recording.view():
+            with on_interrupt(LEFT_RUNNING % THE_SAME), recording.view():
                 results = roll_out(
                     tuple(decisions.of),
                     lambda name: run.carry_out(rebuilds[name], decisions.of[name]),
@@ -156,7 +155,7 @@ class _Run:
     roster: Roster
     members: Members
     connections: Connections
-    change: ChangeOptions
+    request: Request
     run: Run
     emit: Emit
     stopping: threading.Event
@@ -187,7 +186,9 @@ class _Run:
     def tools(self, member: Member) -> Tools:
         """What the rebuild of one host needs."""
         roster, connections = self.roster, self.connections
-        change = dataclasses.replace(self.change, yes=True)  # a rebuild is asked for from any state, whatever was there
+        request = dataclasses.replace(
+            self.request, yes=True
+        )  # a rebuild is asked for from any state, whatever was there
         by_name, accept = self.members.by_name, self.accept
         work = Work(
             roster,
@@ -196,7 +197,7 @@ class _Run:
             self.run,
             self.emit,
             self.stopping,
-            change,
+            request,
             accept=accept,
             handout=self.handout,
         )

@@ -97,7 +97,10 @@ class Checks:
         """A check's result, with the known problem that the output of its commands names."""
         output = row.pop("output")
         del row["number"]
-        return Check(**row, finding=None if row["passed"] else self._roster.explain(f"{output}\n{row['why']}"))
+        return Check(
+            **row,
+            finding=None if row["passed"] else self._roster.knowledge.explain(self._roster, f"{output}\n{row['why']}"),
+        )
 
     def _order(self, number: int, order: dict[str, Any]) -> int | None:
         """The exit status of a host's process; ``None`` where the pytest ended before it."""
@@ -128,7 +131,7 @@ class Checks:
         os.close(answers)
         self._orders: IO[str] = os.fdopen(self_orders, "w", encoding="utf-8")
         passwords = [password.reveal() for password in self._roster.vault.known]
-        self._orders.write(json.dumps({"settings": dict(self._roster.settings), "vault": passwords}) + "\n")
+        self._orders.write(json.dumps({"var": self._roster.request.var, "vault": passwords}) + "\n")
         self._orders.flush()
         self._reader = threading.Thread(target=self._read, args=(self_answers,), name="checks", daemon=True)
         self._reader.start()

@@ -8,7 +8,6 @@ from dataclasses import replace
 from hostwright.apply.events import Explained, HostEnded
 from hostwright.apply.host.explaining import units_named
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, on_each, result_of
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, Examination, HostError, HostwrightError, Stopped
@@ -23,7 +22,7 @@ LEADS_ON = "; `invoke runs.show --run {run}` shows what was seen"
 def verify(roster: Roster, members: Members, connections: Connections, audience: Audience) -> RunResults[Verdict]:
     """Look at each host, whose plan must be empty, and carry out the checks of its layers."""
     by_name = members.by_name
-    options = RunOptions.of(roster, members).recorded()
+    options = roster.request_of(members).recorded()
     roles = dict.fromkeys(role for member in members for role in member.roles)
     with (
         recorded(
@@ -77,7 +76,7 @@ def _examined(
     try:
         with guarded(member.name), connections.connect(member) as shell:
             units = units_named("\n".join(check.why for check in verdict.failed_checks))
-            found = roster.examine(member, shell, units, recording.journal.redactor.text)
+            found = roster.knowledge.examine(member, shell, units, recording.journal.redactor.text)
     except Stopped:
         raise
     except HostwrightError as error:

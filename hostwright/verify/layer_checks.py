@@ -26,6 +26,7 @@ from testinfra.host import Host as TestinfraHost
 
 from hostwright.common.errors import HostError, described
 from hostwright.common.input.vault import Vault
+from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.member import Member, Roster
@@ -150,8 +151,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     option = session.config.getoption
     opening = opening_of(option("--hw-orders"))
     vault = Vault(lambda: map(Secret, opening["vault"]))
-    site, settings = Site(Path(option("--hw-site"))), opening["settings"]
-    roster = Roster.load([*map(Path, option("--hw-inventory") or ())], site=site, settings=settings, vault=vault)
+    site, request = Site(Path(option("--hw-site"))), Request(var=tuple(opening["var"]))
+    roster = Roster.load([*map(Path, option("--hw-inventory") or ())], request, site=site, vault=vault)
 
     session.config.stash[INVENTORY] = str(roster.path)
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from invoke import Collection
 
-from hostwright.cli.verb import HOST, OF_ONE, Given, verb
+from hostwright.cli.verb import OF_ONE, Request, verb
 
 
-@verb(*OF_ONE, HOST.told("the host that has the registry"))
-def trust(given: Given) -> int:
+@verb(*OF_ONE, host="the host that has the registry")
+def trust(request: Request) -> int:
     """Read the authority of a registry from its host, and write it to the inventory for all hosts that pull from it.
 
     hostwright registry.trust gpu01
     """
     from hostwright.standard.roles.registry import trusting
 
-    return trusting.trust(given.selection, given.connection, as_json=given.json)
+    return trusting.trust(request)
 
 
 namespace = Collection("registry", trust)

@@ -8,11 +8,9 @@ from pathlib import Path
 from rich.text import Text
 
 from hostwright.cli.verb import (
-    LEFT,
-    ConnectionOptions,
     Connections,
     Fleet,
-    Selection,
+    Request,
     ask_password,
     console,
     definitions,
@@ -20,7 +18,7 @@ from hostwright.cli.verb import (
     open_fleet,
     print_document,
 )
-from hostwright.roles import InputError, printable, sh, write_whole
+from hostwright.roles import InputError, on_interrupt, printable, sh, write_whole
 from hostwright.standard.roles.base.states.certificate import AUTHORITY
 from hostwright.standard.roles.registry import STATE, Registry
 from hostwright.standard.roles.registry.authority import authority_of
@@ -32,10 +30,10 @@ _HEAD = (
 )
 
 
-def trust(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
+def trust(request: Request) -> int:
     """``registry.trust``. The hosts get it at their next provision."""
-    fleet = open_fleet(selection, connection)
-    hosts = fleet.select(selection.hosts) if selection.hosts else []
+    fleet = open_fleet(request)
+    hosts = fleet.select(request.hosts) if request.hosts else []
     if len(hosts) != 1:
         raise InputError("name the one host that has the registry, such as --host reg01", "--host")
     member = fleet.member(hosts[0])
@@ -47,7 +45,7 @@ def trust(selection: Selection, connection: ConnectionOptions, *, as_json: bool 
         sentence = f"has a certificate of yours ({v.certificate}): write the authority that signed it to {VARIABLE}"
         raise InputError(f"the registry on {member.name} {sentence}", "--host")
     path = _place(fleet)
-    with Connections(ask_password(connection)).connect(member) as shell:
+    with Connections(ask_password(request)).connect(member) as shell:
         failure = f"the registry's authority cannot be read (invoke provision --hosts {member.name} makes it)"
         text = shell.run(sh("cat -- %s", f"{STATE}/{AUTHORITY}"), timeout_s=30, failure=failure).stdout.decode("ascii")
     try:
@@ -55,27 +53,28 @@ def trust(selection: Selection, connection: ConnectionOptions, *, as_json: bool 
     except ValueError as error:
         raise InputError(f"{STATE}/{AUTHORITY}: {error}", member.name) from error
     _write(path, text)
-    _refuse_overruled(fleet)
-    if as_json:
-        print_document(
-            "authority",
-            {
-                "host": member.name,
-                "registry": v.at,
-                "file": str(path),
-                "fingerprint": authority.fingerprint,
-                "until": authority.ends,
-            },
-        )
+    with on_interrupt(f"interrupted. {path} was written"):
+        _refuse_overruled(fleet)
+        if request.json:
+            print_document(
+                "authority",
+                {
+                    "host": member.name,
+                    "registry": v.at,
+                    "file": str(path),
+                    "fingerprint": authority.fingerprint,
+                    "until": authority.ends,
+                },
+            )
+            return 0
+        out = console.make_console()
+        for line in (
+            f"{path}: the authority of {v.at} on {member.name}, until {authority.ends:%Y-%m-%d}",
+            f"  SHA-256 {authority.fingerprint}",
+            "hosts with the role registry get it with `invoke provision --hosts all --roles registry`",
+        ):
+            out.print(Text(printable(line)))
         return 0
-    out = console.make_console()
-    for line in (
-        f"{path}: the authority of {v.at} on {member.name}, until {authority.ends:%Y-%m-%d}",
-        f"  SHA-256 {authority.fingerprint}",
-        "hosts with the role registry get it with `invoke provision --hosts all --roles registry`",
-    ):
-        out.print(Text(printable(line)))
-    return 0
 
 
 def _place(fleet: Fleet) -> Path:
@@ -91,7 +90,6 @@ def _place(fleet: Fleet) -> Path:
 
 def _write(path: Path, text: str) -> None:
     lines = "".join(f"      {line}\n" for line in text.strip().splitlines())
-    LEFT.set(f"interrupted. {path} was written")
     try:
         write_whole(path, f"{_HEAD}all:\n  vars:\n    {VARIABLE}: |\n{lines}".encode(), mode=0o644)
     except OSError as error:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from invoke import Collection
 
-from hostwright.cli.verb import FORCE, HOST, LISTED, OF_ONE, YES, Given, verb
+from hostwright.cli.verb import LISTED, OF_ONE, Request, verb
 
-_HOST = HOST.told("the host (default: the one that serves the model, or the only one with the role serving)")
+_HOST = "the host (default: the one that serves the model, or the only one with the role serving)"
 _NAME = "the model's name"
 _ONLY_WRITE = "do not provision; `invoke provision --roles workspaces,serving` does the rest"
 
 
 @verb(
     *OF_ONE,
-    _HOST,
+    host=_HOST,
     model="the directory that tf.saved_model.save wrote, or the one above it whose versions are numbers",
     name="the model's name (default: the directory's)",
     version="the version's number (default: the directory's, else one more than the newest)",
@@ -29,7 +29,7 @@ _ONLY_WRITE = "do not provision; `invoke provision --roles workspaces,serving` d
     no_provision=_ONLY_WRITE,
 )
 def up(
-    given: Given,
+    request: Request,
     model: str = "",
     name: str = "",
     version: int = 0,
@@ -51,27 +51,25 @@ def up(
     from hostwright.standard.roles.serving.verbs import changing
 
     return changing.up(
-        given.selection,
-        given.connection,
+        request,
         changing.Wish(model, name, version, signature),
         {
             "user": user, "gpus": gpus, "share": share, "cpus": cpus, "memory": memory, "port": port, "image": image,
             "pull": pull,
         },
         provision=not no_provision,
-        as_json=given.json,
     )  # fmt: skip
 
 
 @verb(
     *OF_ONE,
-    _HOST,
-    FORCE.told("also where it takes or gives other tensors than the live one"),
+    host=_HOST,
+    force="also where it takes or gives other tensors than the live one",
     name=_NAME,
     version="the version that shall be live; it must be served already",
     no_provision=_ONLY_WRITE,
 )
-def switch(given: Given, name: str = "", version: int = 0, no_provision: bool = False) -> int:
+def switch(request: Request, name: str = "", version: int = 0, no_provision: bool = False) -> int:
     """Make another version of a model the live one, without a lost request.
 
     hostwright serve.switch gpu01 --name flowers --version 2
@@ -79,25 +77,22 @@ def switch(given: Given, name: str = "", version: int = 0, no_provision: bool = 
     from hostwright.standard.roles.serving.verbs import changing
 
     return changing.switch(
-        given.selection,
-        given.connection,
+        request,
         name,
         version,
-        force=given.force,
         provision=not no_provision,
-        as_json=given.json,
     )
 
 
 @verb(
     *OF_ONE,
-    _HOST,
-    YES,
+    "yes",
+    host=_HOST,
     name=_NAME,
     version="only this version, which must not be the live one (default: the model with its server)",
     no_provision=_ONLY_WRITE,
 )
-def down(given: Given, name: str = "", version: int = 0, no_provision: bool = False) -> int:
+def down(request: Request, name: str = "", version: int = 0, no_provision: bool = False) -> int:
     """Take a model, or one of its versions, off its host.
 
     hostwright serve.down gpu01 --name flowers
@@ -105,25 +100,22 @@ def down(given: Given, name: str = "", version: int = 0, no_provision: bool = Fa
     from hostwright.standard.roles.serving.verbs import changing
 
     return changing.down(
-        given.selection,
-        given.connection,
+        request,
         name,
         version,
         provision=not no_provision,
-        yes=given.yes,
-        as_json=given.json,
     )
 
 
 @verb(*LISTED, called="list")
-def list_(given: Given) -> int:
+def list_(request: Request) -> int:
     """Show the models of hosts: their versions, which of them is live, and where it answers.
 
     hostwright serve.list
     """
     from hostwright.standard.roles.serving.verbs import looking
 
-    return looking.show_list(given.selection, given.connection, as_json=given.json)
+    return looking.show_list(request)
 
 
 namespace = Collection("serve", up, list_, switch, down)

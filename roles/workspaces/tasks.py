@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from invoke import Collection
 
-from hostwright.cli.verb import CONNECTED, FORCE, HOST, LISTED, OF_ONE, READ, YES, Given, verb
+from hostwright.cli.verb import CONNECTED, LISTED, OF_ONE, READ, Request, verb
 
-_QUIET = (HOST, *READ, *CONNECTED)  #: of verbs that print what the workspace prints
-_FORCE = FORCE.told("end the work of whoever is in the workspace")
+_QUIET = ("host", *READ, *CONNECTED)  #: of verbs that print what the workspace prints
+_FORCE = "end the work of whoever is in the workspace"
 _NAME = "the workspace's name"
 _ONLY_WRITE = "only write the inventory; `invoke provision --roles workspaces` does the rest"
 
 
 @verb(
     *OF_ONE,
-    _FORCE,
+    force=_FORCE,
     user="whose it is: a name of workspaces_users",
     name="its name (default: USER-KIND)",
     kind="jupyter (the default), ssh, tensorboard or batch",
@@ -38,7 +38,7 @@ _ONLY_WRITE = "only write the inventory; `invoke provision --roles workspaces` d
     no_provision=_ONLY_WRITE,
 )
 def up(
-    given: Given,
+    request: Request,
     user: str = "",
     name: str = "",
     kind: str = "",
@@ -77,18 +77,15 @@ def up(
         raise InputError("say whose workspace it is (--user), or which one (--name)", "--user")
     taken = [each for each in without.split(",") if each.strip()]
     return changing.change(
-        given.selection,
-        given.connection,
+        request,
         name or f"{user}-{kind or changing.DEFAULT_KIND}",
         lambda before: changing.changed_entry(before, options, taken),
         provision=not no_provision,
-        force=given.force,
-        as_json=given.json,
     )
 
 
-@verb(*OF_ONE, _FORCE, YES, name=_NAME, no_provision=_ONLY_WRITE)
-def down(given: Given, name: str = "", no_provision: bool = False) -> int:
+@verb(*OF_ONE, "yes", force=_FORCE, name=_NAME, no_provision=_ONLY_WRITE)
+def down(request: Request, name: str = "", no_provision: bool = False) -> int:
     """Take a workspace out of inventory/workspaces.yml and off its host; its files stay.
 
     hostwright workspace.down gpu01 --name alice-jupyter
@@ -96,52 +93,54 @@ def down(given: Given, name: str = "", no_provision: bool = False) -> int:
     from hostwright.standard.roles.workspaces.verbs import changing
 
     return changing.change(
-        given.selection,
-        given.connection,
+        request,
         name,
         None,
         provision=not no_provision,
-        force=given.force,
-        yes=given.yes,
-        as_json=given.json,
     )
 
 
 @verb(*LISTED, called="list")
-def list_(given: Given) -> int:
+def list_(request: Request) -> int:
     """Show the workspaces of hosts: whose, with which GPUs and port, and whether they run.
 
     hostwright workspace.list
     """
     from hostwright.standard.roles.workspaces.verbs import looking
 
-    return looking.show_list(given.selection, given.connection, as_json=given.json)
+    return looking.show_list(
+        request,
+    )
 
 
 @verb(*_QUIET, name=_NAME, lines="how many")
-def logs(given: Given, name: str = "", lines: int = 100) -> int:
+def logs(request: Request, name: str = "", lines: int = 100) -> int:
     """Show the last lines that a workspace printed; of a batch run also how it ended.
 
     hostwright workspace.logs gpu01 --name alice-jupyter
     """
     from hostwright.standard.roles.workspaces.verbs import looking
 
-    return looking.run_in(given.selection, given.connection, name, lambda space: looking.logs_script(space, lines))
+    return looking.run_in(request, name, lambda space: looking.logs_script(space, lines))
 
 
 @verb(*OF_ONE, name=_NAME, token="print its token, too")  # noqa: S106 - a help text
-def url(given: Given, name: str = "", token: bool = False) -> int:
+def url(request: Request, name: str = "", token: bool = False) -> int:
     """Print how to reach a workspace: the SSH tunnel, and what to open behind it.
 
     hostwright workspace.url gpu01 --name alice-jupyter
     """
     from hostwright.standard.roles.workspaces.verbs import looking
 
-    return looking.show_url(given.selection, given.connection, name, token=token, as_json=given.json)
+    return looking.show_url(
+        request,
+        name,
+        token=token,
+    )
 
 
 @verb(*_QUIET, called="exec", name=_NAME, command="what its shell shall run")
-def exec_(given: Given, name: str = "", command: str = "") -> int:
+def exec_(request: Request, name: str = "", command: str = "") -> int:
     """Run a command in a workspace, as its user, and end with its status.
 
     hostwright workspace.exec gpu01 --name alice-jupyter --command nvidia-smi
@@ -149,8 +148,7 @@ def exec_(given: Given, name: str = "", command: str = "") -> int:
     from hostwright.standard.roles.workspaces.verbs import looking
 
     return looking.run_in(
-        given.selection,
-        given.connection,
+        request,
         name,
         lambda space: looking.exec_script(space, command),
         looking.LEFT_BY_COMMAND,
@@ -158,21 +156,21 @@ def exec_(given: Given, name: str = "", command: str = "") -> int:
 
 
 @verb(
-    HOST,
+    "host",
     *READ,
     name=_NAME,
     format="compose, compose-runtime (version 2.4), slurm or kubernetes",
     nodes="of a batch run for slurm or kubernetes: on how many hosts it trains together",
     storage="for kubernetes: the size of the claim that holds its files",
 )
-def export(given: Given, name: str = "", format: str = "compose", nodes: int = 1, storage: str = "50Gi") -> int:
+def export(request: Request, name: str = "", format: str = "compose", nodes: int = 1, storage: str = "50Gi") -> int:
     """Print a workspace as a Compose file, a Slurm script or Kubernetes manifests; no host is asked.
 
     hostwright workspace.export gpu01 --name alice-jupyter --format slurm
     """
     from hostwright.standard.roles.workspaces.verbs import exporting
 
-    return exporting.export(given.selection, name, format, nodes=nodes, storage=storage)
+    return exporting.export(request, name, format, nodes=nodes, storage=storage)
 
 
 namespace = Collection("workspace", up, down, list_, logs, url, exec_, export)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.common.errors import HostwrightError
+from hostwright.common.request import Request
 from hostwright.fleet import Fleet, Member
 from hostwright.stack.stack import Stack
 from hostwright.stack.stackfile import stack_names
@@ -49,7 +50,7 @@ def trials_of(lab: Lab, words: Sequence[str], inventory: str) -> list[Trial]:
     given = [(words[at], words[at + 1]) for at in range(1, len(words) - 1)]
     settings = dict(value.split("=", 1) for option, value in given if option == "--var")
     options = dict(given)
-    fleet = Fleet.load(Path(inventory), settings=settings)
+    fleet = Fleet.load(Path(inventory), Request(var=tuple(f"{name}={value}" for name, value in settings.items())))
     hosts, roles = options.get("--hosts", "all"), options.get("--roles", "")
     distros = {name: str(record.options["distro"]) for name, record in read_records(lab).items()}
     members = fleet.members(hosts, [role for role in roles.split(",") if role])

@@ -21,9 +21,9 @@ import pytest
 from hostwright.apply.locking import hostlocks, operatorlock, runlock
 from hostwright.apply.locking.runlock import HostLock
 from hostwright.apply.rollout.connections import Connections
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import locks as verbs
 from hostwright.common.errors import AS_DESIRED, FAILED, HostError, Locked
+from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host import locks
@@ -220,7 +220,8 @@ def test_sudo_with_a_password_and_a_terminal_of_its_own(lab: Lab, guest: Guest) 
 
 def verb(lab: Lab, capsys: pytest.CaptureFixture[str], name: str, **given: Any) -> tuple[int, str]:
     """A verb's exit status, and all that it printed."""
-    status = getattr(verbs, name)(Selection("gpu01", (str(lab.inventory.parent),)), ConnectionOptions(), **given)
+    own = {option: given.pop(option) for option in ("reason", "lasts") if option in given}
+    status = getattr(verbs, name)(Request("gpu01", inventory=(str(lab.inventory.parent),), **given), **own)
     printed = capsys.readouterr()
     return status, printed.out + printed.err
 
@@ -235,7 +236,7 @@ def test_an_operator_locks_a_host_and_unlocks_it(
     for name, given in (("lock", {"reason": "mine"}), ("unlock", {})):
         status, said = verb(lab, capsys, name, **given)
         assert (status, "RMA 4712" in said, "--force" in said) == (FAILED, True, True)
-    status, said = verb(lab, capsys, "locks", as_json=True)
+    status, said = verb(lab, capsys, "locks", json=True)
     (host,) = json.loads(said)["hosts"]
     assert (status, host["lock"]["reason"], host["run"]) == (AS_DESIRED, "RMA 4712", None)
     assert verb(lab, capsys, "unlock", force=True)[0] == AS_DESIRED

@@ -135,7 +135,7 @@ def test_a_saved_plan_is_applied_or_refused_when_the_facts_moved(
     on(gpu01, "rm /etc/apt/apt.conf.d/52hostwright")
     refused = provisioned("provision", "--hosts", "gpu01", "--plan", str(saved))
     assert refused.returncode == 1
-    assert "the host changed since this plan was saved" in refused.stderr
+    assert "the host changed since this plan was made" in refused.stderr
     assert on(gpu01, "ls /etc/profile.d").find("cuda.sh") < 0
 
     provisioned("plan", "--hosts", "gpu01", "--out", str(saved))
@@ -175,7 +175,7 @@ def test_a_stale_plan_value_is_refused_by_the_engine(provisioned: FrontDoor, mem
         try:
             host.apply(green)
         except Refused as error:
-            assert "the host changed since this plan was saved" in error.sentence
+            assert "the host changed since this plan was made" in error.sentence
         else:
             raise AssertionError("a stale plan was applied")
     provisioned.json("provision", "--hosts", "gpu01", status=0)

@@ -62,7 +62,7 @@ def stand_in() -> None:
     Checks.of = looking.checks  # type: ignore[method-assign]
     Checks._start = Checks._stop = lambda *_, **__: None  # type: ignore[method-assign]
     auditing.audit_host = auditor.audit_host = looking.audited
-    fleet.Fleet.examine = lambda *_, **__: changing.examination()  # type: ignore[method-assign]
+    fleet._Knowledge.examine = lambda *_, **__: changing.examination()  # type: ignore[method-assign]
     HostProve.prove = looking.proved  # type: ignore[method-assign]
     HostRebuild.diagnose, HostRebuild.carry_out = changing.decided, changing.rebuilt  # type: ignore[method-assign]
     following._Following.to_the_end = looking.followed  # type: ignore[method-assign]

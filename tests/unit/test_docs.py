@@ -17,11 +17,12 @@ import pytest
 from invoke import Program
 from invoke.parser import Parser
 
-from hostwright.apply.host.variables import read_apply_variables
+from hostwright.apply.disturb.draining import read_hooks
 from hostwright.audit.failures.catalogue import catalogue
 from hostwright.audit.judging.look import Look
 from hostwright.cli.verbs.init import init
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.fleet import Fleet
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.model import Answer, Facts, Reboot
@@ -138,7 +139,7 @@ def test_sample_hooks_are_understood(tmp_path: Path):
         (folder / "group_vars").mkdir(parents=True)
         (folder / "hosts.yml").write_text(f"{folder.name}: {{hosts: {{gpu01: {{}}}}}}")
         (folder / "group_vars" / f"{folder.name}.yml").write_text(block.text)
-        hooks = read_apply_variables(Fleet.load(folder).members("gpu01")[0].host).hooks
+        hooks = read_hooks(Fleet.load(folder).members("gpu01")[0].host)
         assert hooks is not None
         assert "$HOSTWRIGHT_HOST" in hooks.drain
         assert "$HOSTWRIGHT_HOST" in hooks.undrain
@@ -147,7 +148,7 @@ def test_sample_hooks_are_understood(tmp_path: Path):
 def test_the_variable_that_is_misspelt_on_purpose_is_refused(tmp_path: Path):
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
     with pytest.raises(InputError, match="keep_repository"):
-        Fleet.load(tmp_path, settings={"cuda_keep_repositry": "false"}).members("gpu01")
+        Fleet.load(tmp_path, Request(var=("cuda_keep_repositry=false",))).members("gpu01")
 
 
 def test_a_variable_that_is_misspelt_in_an_inventory_is_noted_and_refused_where_that_is_asked_for(tmp_path: Path):
@@ -155,9 +156,8 @@ def test_a_variable_that_is_misspelt_in_an_inventory_is_noted_and_refused_where_
     fleet = Fleet.load(tmp_path)
     (note,) = fleet.members("gpu01").notes
     assert "did you mean 'cuda_keep_repository'?" in note
-    fleet.strict = True
     with pytest.raises(InputError, match="keep_repository"):
-        fleet.members("gpu01")
+        Fleet.load(tmp_path, Request(strict=True)).members("gpu01")
 
 
 @pytest.mark.parametrize("folder", ["inventory", "hostwright/cli/skeleton/inventory"])

@@ -14,15 +14,18 @@ from typing import Any
 import pytest
 
 from hostwright import fleet as api
+from hostwright.apply.delivery.sources.settings import read_file_settings
+from hostwright.apply.disturb.draining import read_hooks
+from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.apply.events import Event, HostEnded
-from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.locking import locallocks
 from hostwright.apply.notifying import settle
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.places import state_root
 from hostwright.common.quoting import sh
-from hostwright.fleet import Audience, ChangeOptions, Fleet, RolloutOptions
+from hostwright.common.request import Request
+from hostwright.fleet import Audience, Fleet
 from hostwright.plan.host.locks import OperatorLock
 from hostwright.rebuild.orders import Order
 from hostwright.rebuild.ways.means import Means, read_means
@@ -66,8 +69,8 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
 def test_a_host_without_variables_has_defaults(tmp_path: Path) -> None:
     member = fleet(tmp_path).members("gpu02")[0]
     assert read_means(member.host) == Means(None, None, None, "", None)
-    usual = read_apply_variables(member.host)
-    assert (usual.files.way, usual.hooks, usual.reboot_timeout_s) == ("pull", None, 1800)
+    assert (read_file_settings(member.host).way, read_hooks(member.host)) == ("pull", None)
+    assert read_reboot_timeout(member.host) == 1800
 
 
 def test_mistakes_are_collected_without_repetition() -> None:
@@ -123,9 +126,9 @@ def test_a_run_is_recorded_emits_events_and_selects_locked_hosts(silent: Fleet) 
     lock = OperatorLock("ada@desk", "RMA", "gpu05", now, now + timedelta(hours=1))
     locallocks.put(state_root(), silent.path, lock, now=now)
     heard: list[Event] = []
-    change = ChangeOptions(drain=True, rollout=RolloutOptions(max_fail="10%"))
+    change = Request(drain=True, max_fail="10%")
     members = silent.members("gpu05", ["base"])
-    ended = silent.provision(members, change=change, audience=Audience.of(heard.append))
+    ended = silent.provision(members, change, audience=Audience.of(heard.append))
     (error,) = ended.results.errors
     assert (ended.status, "set aside on this machine, locked by ada@desk" in error.sentence) == (3, True)
     assert [(event.host, event.result) for event in heard if isinstance(event, HostEnded)] == [("gpu05", "locked")]
@@ -164,7 +167,7 @@ def test_removal_touches_no_host_whose_records_could_not_be_read(silent: Fleet) 
 def test_bad_options_are_refused_before_a_run_begins(silent: Fleet) -> None:
     members = silent.members("all")
     with pytest.raises(InputError, match="--canary"):
-        silent.provision(members, change=ChangeOptions(rollout=RolloutOptions(canary="some")))
+        silent.provision(members, Request(canary="some"))
     with pytest.raises(InputError, match="no BMC"):
         silent.power(members, Order("cycle"))
     assert Runs(state_root()).list() == []

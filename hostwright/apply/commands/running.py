@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict
 from datetime import UTC, datetime
 
 from hostwright.apply.commands.remote import CommandResult, Lifeline, RemoteCommand, run_command
@@ -14,11 +13,11 @@ from hostwright.apply.journal import records
 from hostwright.apply.locking.operatorlock import probe_locks
 from hostwright.apply.locking.runlock import HostLock
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR
-from hostwright.apply.rollout.options import RolloutOptions, RunOptions
+from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, read_limits
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import Results, roll_out
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, Locked, Stopped
+from hostwright.common.request import Request
 from hostwright.common.text import short
 from hostwright.plan.host import locks
 from hostwright.plan.member import Member, Members, Roster
@@ -42,15 +41,15 @@ def run_on_hosts(
     connections: Connections,
     audience: Audience,
     *,
-    rollout: RolloutOptions,
+    request: Request,
 ) -> RunResults[CommandResult]:
     """Run a command on each host; a run of its own in the journal, with the end of each output.
 
     Ctrl-C ends the commands that are running on hosts, and no further host begins. Status 0 where all ended with 0.
     """
-    limits = rollout.limits(len(members))
-    more = {"command": command.text, "root": command.root, "timeout_s": command.limit_s, **asdict(rollout)}
-    options = RunOptions.of(roster, members).recorded(**more)
+    limits = read_limits(request, len(members))
+    more = {"command": command.text, "root": command.root, "timeout_s": command.limit_s}
+    options = roster.request_of(members, request).recorded(**more)
     with (
         recorded(
             VERB, roster, members, connections, audience=audience, options=options, left=LEFT_ENDED, record=LEADS_ON
@@ -81,7 +80,7 @@ class _Commands:
         self, roster: Roster, members: Members, command: RemoteCommand, connections: Connections, recording: Recording
     ):
         self._members, self._command, self._connections = members.by_name, command, connections
-        self._recording, self._force = recording, roster.force
+        self._recording, self._force = recording, roster.request.force
         self._cap_bytes = max(LEAST_BYTES, min(MOST_BYTES, ALL_BYTES // max(1, len(members))))
         self._lock = threading.Lock()
         self._lines: set[Lifeline] = set()

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hostwright.apply.rollout.options import RunOptions, Spread
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.plan.member import Members, Roster
 
 if TYPE_CHECKING:
@@ -20,17 +20,30 @@ PACKAGES = ("dask", "distributed")
 PROVE = "proofs are run from this machine: provision without --prove, then run `invoke prove`"
 
 
+def cluster_of(request: Request) -> str:
+    """The address of the scheduler of the cluster that works on hosts; empty for this machine.
+
+    Raises ``InputError``.
+    """
+    executor, scheduler = request.executor, request.scheduler
+    if executor != "dask":
+        if scheduler and not executor:
+            raise InputError("it is the scheduler of a Dask cluster: give --executor dask as well", "--scheduler")
+        return ""
+    if not scheduler:
+        raise InputError("name the cluster's scheduler: --scheduler tls://HOST:8786", "--executor dask")
+    return scheduler
+
+
 @contextmanager
-def hired(
-    roster: Roster, members: Members, spread: Spread, password: Secret | None, *, proves: bool = False
-) -> Iterator[Hire | None]:
+def hired(roster: Roster, members: Members, request: Request, password: Secret | None) -> Iterator[Hire | None]:
     """Who works on these hosts; ``None``: this machine. Raises ``InputError`` for a cluster that cannot, before any
     host is touched."""
-    address = spread.cluster
+    address = cluster_of(request)
     if not address:
         yield None
         return
-    if proves:
+    if request.prove:
         raise InputError(PROVE, "--prove")
     with _needing_dask():
         from hostwright.apply.executors.cluster.cluster import crew_of
@@ -39,14 +52,14 @@ def hired(
         yield partial(crew_of, cluster)
 
 
-def take_over_left(run: RunSummary, roster: Roster, given: RunOptions) -> None:
+def take_over_left(run: RunSummary, roster: Roster, given: Request) -> None:
     """Where a run was given to a cluster and its machine died: the workers let go of its hosts, and what they recorded
     goes into its journal. Raises ``InputError`` where they cannot be asked."""
     from hostwright.apply.journal.redaction import secrets_in
 
     if not is_left(run):
         return
-    address = given.change.spread.cluster or ("" if given.executor else str(run.header.options.get("scheduler", "")))
+    address = cluster_of(given) or ("" if given.executor else str(run.header.options.get("scheduler", "")))
     if not address:
         return
     with _needing_dask():

@@ -151,6 +151,8 @@ class HostApply:
     def apply(self, expected: Plan | None = None) -> Outcome:
         """Bring the host to its stack. ``expected`` is a plan that was shown before: when it is stale, nothing changes.
 
+        Before its first step the host is planned once under its lock, and without ``expected`` once more before that.
+
         Raises ``HostError``: ``Refused`` and ``Locked`` before anything is touched, ``StepFailed``, ``SeveralFailed``,
         ``NotConverged`` and ``Stopped`` afterwards; ``Refused`` as well for what is refused alone.
         """
@@ -192,6 +194,11 @@ class HostApply:
             return Examination((), f"it could not be asked for known problems: {sentence}")
 
     def _whole(self, expected: Plan | None) -> Outcome:
+        if expected is not None and not expected.empty and not expected.refusals:
+            self._lock_host()  # the plan was made before: it is made once more, while nobody else can change the host
+            plan = self.plan()
+            self._refuse_stale(plan, expected)
+            return self._rounds(plan)
         plan = self.plan()
         self._refuse_stale(plan, expected)
         if plan.empty and not self._desired.removes:
@@ -390,9 +397,11 @@ class HostApply:
             self._emit(events.Note(self.name, lost.sentence))
 
     def _refuse_stale(self, plan: Plan, expected: Plan | None) -> None:
-        as_saved = self._settings.as_saved
-        if expected is not None and as_saved(plan) != as_saved(expected):
-            raise Refused(plan.host, "the host changed since this plan was saved; run `plan` again")
+        if expected is None:
+            return
+        now, then = map(self._settings.as_saved, (plan, expected))
+        if now != then and not (self._attached and _is_part(now, then)):
+            raise Refused(plan.host, "the host changed since this plan was made; nothing was done: plan again")
 
     def _reboot(self, plan: Plan) -> Plan:
         """Reboot once for all states that want it; return the plan after it, in which the reason must be gone."""
@@ -415,6 +424,13 @@ class HostApply:
         if after.reboot == reason:
             raise NotConverged(self.name, f"it was rebooted, and the reason for the reboot remains: {reason}")
         return after
+
+
+def _is_part(plan: Plan, whole: Plan) -> bool:
+    """Whether a plan is what jobs of an earlier run, which were followed to their end, have left of another."""
+    changes = {role.role: role.changes for role in whole.roles}
+    left = all(change in changes.get(role.role, ()) for role in plan.roles for change in role.changes)
+    return left and not plan.refusals and plan.reboot in ("", whole.reboot)
 
 
 def _names(plan: Plan) -> str:

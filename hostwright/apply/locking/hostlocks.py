@@ -11,8 +11,9 @@ from typing import Any
 
 from hostwright.apply.locking import locallocks, operatorlock
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import LEFT, Results, on_each
+from hostwright.apply.rollout.rollout import Results, on_each
 from hostwright.common.errors import InputError, Unreachable
+from hostwright.common.interruption import on_interrupt
 from hostwright.common.operator import operator
 from hostwright.common.places import state_root
 from hostwright.common.text import printable
@@ -77,20 +78,19 @@ def put_locks(
     """Lock hosts in the operator's name, for ``reason`` and for as long as ``lasts``; ``force`` replaces another
     operator's lock. Of a host that could not be locked, the error stands in the results."""
     now = datetime.now(UTC).replace(microsecond=0)
-    LEFT.set(LEFT_UNKNOWN)
 
     def put(shell: RootShell) -> HostLocks:
         wanted = OperatorLock(operator(), reason, shell.host, now, now + lasts)
         return _changed(shell.host, operatorlock.put_lock(shell, wanted, force=force), wanted)
 
-    return _each(members, connections, put, lambda _: (None, None))
+    with on_interrupt(LEFT_UNKNOWN):
+        return _each(members, connections, put, lambda _: (None, None))
 
 
 def take_locks_off(
     members: Members, connections: Connections, inventory: Path, *, force: bool = False
 ) -> Results[HostLocks]:
     """Take the locks off hosts, and off this machine; ``force`` takes another operator's lock off as well."""
-    LEFT.set(LEFT_UNKNOWN)
 
     def kept(name: str) -> Aside:
         now = datetime.now(UTC)
@@ -99,7 +99,8 @@ def take_locks_off(
     def off(shell: RootShell) -> HostLocks:
         return _changed(shell.host, operatorlock.take_lock_off(shell, operator(), force=force), None)
 
-    return _each(members, connections, off, kept)
+    with on_interrupt(LEFT_UNKNOWN):
+        return _each(members, connections, off, kept)
 
 
 def read_reason(text: str) -> str:

@@ -13,25 +13,29 @@ from typing import Protocol
 
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.delivery.sources.settings import FileSettings, read_file_settings
+from hostwright.apply.disturb.draining import read_hooks
+from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.apply.events import Emit, HostEnded, Note
 from hostwright.apply.executors.crew import Crew
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.host.scheduling.durations import Durations
 from hostwright.apply.host.scheduling.pastruns import PastRuns
-from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.consent import Ask, consent
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
-from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RunOptions
+from hostwright.apply.rollout.limits import read_limits
 from hostwright.apply.rollout.recording import Audience, RunResults, recorded
-from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED, Interrupted, Results, roll_out
-from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Acceptance, Locked, worst
+from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, roll_out
+from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Acceptance, HostError, Locked, worst
+from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
+from hostwright.common.request import Request
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder
 from hostwright.plan.host.release import Run
-from hostwright.plan.member import Member, Members, Roster
+from hostwright.plan.member import REQUEST, Member, Members, Roster
 from hostwright.plan.model import Plan
 from hostwright.stack import stackstore
 from hostwright.stack.stack import Artifact, Stack
@@ -59,7 +63,7 @@ class Work:
     run: Run
     emit: Emit
     stopping: threading.Event
-    change: ChangeOptions = UNBOUNDED
+    request: Request = REQUEST
     goal: Goal = AS_WANTED
     saved: Mapping[str, Plan] = field(default_factory=dict)
     as_saved: Callable[[Plan], Plan] = lambda plan: plan  #: a plan as the file with ``saved`` would hold it
@@ -69,17 +73,21 @@ class Work:
     handout: Handout | None = None  #: of the run's files to its hosts
     clean: Callable[[str], str] = str  #: masks secrets in what a host printed
     keep: Callable[[Stack], str] = stackstore.keep  #: keeps the stack of a verified host; see ``Settings.keep``
+    unplanned: Mapping[str, HostError] = field(default_factory=dict)  #: of hosts for which nobody could be asked
     owner: str = ""  #: in whose name hosts are locked; empty: in that of who runs this process
     ended: frozenset[str] | None = None  #: see ``Settings.ended``
     past: PastRuns = field(default_factory=lambda: PastRuns(state_root()))  #: how long steps took before
 
     def __call__(self, name: str) -> Outcome:
-        """One host, from its connection to its end. Raises ``Locked`` for one that is set aside on this machine."""
-        self.refuse_set_aside(name)
+        """One host, from its connection to its end. Raises ``HostError`` likewise."""
+        self.refuse(name)
         return self.apply(name)
 
-    def refuse_set_aside(self, name: str) -> None:
-        """Raise ``Locked`` for a host that is set aside on this machine."""
+    def refuse(self, name: str) -> None:
+        """Raise ``Locked`` for a host that is set aside on this machine, and its error for one that nobody could agree
+        to, since it could not be planned."""
+        if name in self.unplanned:
+            raise self.unplanned[name]
         if refused := locallocks.refusal(state_root(), self.roster.path, name, datetime.now(UTC)):
             raise Locked(name, refused)
 
@@ -105,30 +113,30 @@ class Work:
 
     def settings(self, member: Member) -> Settings:
         """What applying needs to know, from the options and the inventory."""
-        variables = read_apply_variables(member.host)
         return Settings(
             run=self.run,
             emit=self.emit,
             locate=self.locate,
             holder=locks.holder(self.run.id, member.name, datetime.now(UTC), self.owner),
-            reboot_timeout_s=variables.reboot_timeout_s,
-            allow_reboot=not self.change.no_reboot,
+            reboot_timeout_s=read_reboot_timeout(member.host),
+            allow_reboot=not self.request.no_reboot,
             local=member.host.local,
-            files=variables.files,
+            files=read_file_settings(member.host),
             private=self.files.keys(),
             handout=self.handout,
-            hooks=variables.hooks,
-            drain=self.change.drain,
-            force=self.roster.force,
-            yes=self.change.yes,
+            hooks=read_hooks(member.host),
+            drain=self.request.drain,
+            undrain=not self.request.keep_drained,
+            force=self.request.force,
+            yes=self.request.yes,
             depart=self.goal.departs(member),
             keep=self.keep,
-            explain=self.roster.explain,
+            explain=partial(self.roster.knowledge.explain, self.roster),
             clean=self.clean,
-            examine=lambda shell, units: self.roster.examine(member, shell, units, self.clean),
+            examine=lambda shell, units: self.roster.knowledge.examine(member, shell, units, self.clean),
             again=again(self.verb, self.run.id),
             durations=lambda: self.durations(member.stack),
-            retry_rules=self.roster.retry_rules,
+            retry_rules=partial(self.roster.knowledge.retry_rules, self.roster),
             as_saved=self.as_saved,
             stopping=self.stopping.is_set,
             ended=self.ended,
@@ -157,10 +165,10 @@ def apply_goal(
     connections: Connections,
     audience: Audience,
     *,
-    change: ChangeOptions = UNBOUNDED,
+    request: Request,
     goal: Goal = AS_WANTED,
     saved: Mapping[str, Plan] | None = None,
-    options: Mapping[str, object] | None = None,
+    ask: Ask | None = None,
     files: Mapping[str, Path] | None = None,
     accept: Accept | None = None,
     hire: Hire | None = None,
@@ -168,22 +176,23 @@ def apply_goal(
     """Bring hosts to a goal, as one run of ``verb``.
 
     A host whose goal raises a ``HostError`` is not touched, and counts as failed. ``saved`` are plans that were shown
-    before: a host whose saved plan is stale is not touched. ``options`` are those of the verb alone, for the journal,
-    ``files`` those of artifacts that no stack has. ``accept`` is asked of each host that is as desired: where it
-    raises ``NotAccepted``, the host has failed. ``hire`` gives the crew that works on them, by default this machine.
+    before: a host whose saved plan is stale is not touched. ``ask`` is asked once, before the run begins; then each
+    host is changed as it was planned for that, or refused. ``files`` are those of artifacts that no stack has.
+    ``accept`` is asked of each host that is as desired: where it raises ``NotAccepted``, the host has failed. ``hire``
+    gives the crew that works on them, by default this machine.
     Raises ``InputError`` for limits that cannot be read, and ``Interrupted`` with these results after a second Ctrl-C;
     errors of hosts are in the results.
     """
-    limits = change.rollout.limits(len(members), most=len(members) if hire else None)
-    given = RunOptions.of(roster, members, change).recorded(**(options or {}))
+    limits = read_limits(request, len(members), most=len(members) if hire else None)
+    request = roster.request_of(members, request)
+    agreed = consent(members, connections, request, goal, saved=saved or {}, removes=verb == "remove", ask=ask)
     with (
         recorded(
-            verb, roster, members, connections, audience=audience, options=given, left=NOTHING_CHANGED
+            verb, roster, members, connections, audience=audience, options=request.recorded(), left=NOTHING_CHANGED
         ) as recording,
         handout_for(recording.run.id, members, recording.emit) as handout,
     ):
         then = again(verb, recording.record)
-        LEFT.set(LEFT_RUNNING % then)
         stopping = threading.Event()
         work = Work(
             roster,
@@ -192,18 +201,19 @@ def apply_goal(
             recording.run,
             recording.emit,
             stopping,
-            change,
+            agreed.request,
             goal,
-            saved or {},
+            agreed.plans,
             recording.journal.redactor.plan,
             files or {},
             accept,
             verb,
             handout,
             recording.journal.redactor.text,
+            unplanned=agreed.errors,
         )
         try:
-            with hire(work) if hire else nullcontext() as crew:
+            with on_interrupt(LEFT_RUNNING % then), hire(work) if hire else nullcontext() as crew:
                 results = roll_out(
                     tuple(members.by_name),
                     work,

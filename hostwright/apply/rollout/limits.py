@@ -14,6 +14,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.common.text import count
 
 MAX_PARALLEL = 192  #: our estimate: with more, this machine's cores are the limit, not the hosts; each takes 0.6 MB
@@ -47,7 +48,7 @@ class Limits:
     max_fail: int
 
 
-def read_limits(hosts: int, *, canary: str, batch: str, max_fail: str, most: int | None = None) -> Limits:
+def read_limits(request: Request, hosts: int, most: int | None = None) -> Limits:
     """The limits of a run of so many hosts, from ``--canary``, ``--batch`` and ``--max-fail``. At most ``most`` are
     worked on at once, by default as many as this machine can (``window``).
 
@@ -55,14 +56,14 @@ def read_limits(hosts: int, *, canary: str, batch: str, max_fail: str, most: int
     run's hosts such as ``10%``. Shares of ``canary`` and ``batch`` are rounded up, so that they are at least one host;
     a share of ``max_fail`` is rounded down. Raises ``InputError`` that names the option.
 
-    >>> read_limits(42, canary="1", batch="10%", max_fail="5%")
+    >>> read_limits(Request(canary="1", batch="10%", max_fail="5%"), 42)
     Limits(canary=1, batch=5, max_fail=2)
     """
-    first = _amount("--canary", canary, hosts)
-    at_once = _amount("--batch", batch, hosts)
-    failures = _amount("--max-fail", max_fail, hosts)
+    first = _amount("--canary", request.canary, hosts)
+    at_once = _amount("--batch", request.batch, hosts)
+    failures = _amount("--max-fail", request.max_fail, hosts)
     if at_once == 0 and hosts:
-        raise InputError(f"found {batch!r}, expected at least 1 host at once, such as 5 or 10%", "--batch")
+        raise InputError(f"found {request.batch!r}, expected at least 1 host at once, such as 5 or 10%", "--batch")
     widest = max(1, window(hosts) if most is None else most)
     return Limits(
         canary=0 if first is None else min(ceil(first), hosts),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from hostwright.apply.events import Emit, Event
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import LEFT, Results
+from hostwright.apply.rollout.rollout import Results
 from hostwright.apply.rollout.silence import Silence
 from hostwright.common.input.passwordcommand import get_all
+from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
 from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Roster
@@ -116,8 +117,8 @@ def recorded(
 ) -> Iterator[Recording]:
     """Record a run from its beginning to however it ends, and show it as it happens.
 
-    ``left`` is what an operator is told who ends it with Ctrl-C (``LEFT``), and ``record`` how that goes on where the
-    run is recorded; ``{run}`` in it stands for the run's id.
+    ``left`` is the message for Ctrl-C (``on_interrupt``), and ``record`` how that goes on where the run is recorded;
+    ``{run}`` in it stands for the run's id.
     Where ``shown`` is false, nothing is shown but within the recording's ``view``.
 
     A journal that cannot be written is a warning: no fleet shall stay broken because a disk here is full.
@@ -149,7 +150,7 @@ def recorded(
         notifier = Notifier(audience.notify, header, journal.redactor, audience.warn, roster.site.root)
         after.callback(lambda: notifier.end(journal.ending))
         kept = header.run if journal.kept else ""
-        LEFT.set(left + (record.format(run=kept) if kept else ""))
+        message = left + (record.format(run=kept) if kept else "")
 
         def tell(event: Event) -> None:
             journal(event)
@@ -158,5 +159,5 @@ def recorded(
                 show(event)
 
         run = Run(header.run, header.operator, header.began, header.commit)
-        with view() if shown else nullcontext(), Silence(tell) as silence:
+        with on_interrupt(message), view() if shown else nullcontext(), Silence(tell) as silence:
             yield Recording(run, silence, silence, journal, kept, view)

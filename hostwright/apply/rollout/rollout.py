@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -35,8 +34,6 @@ CUT_OFF = "cut off before its end; a job that runs on it continues, and the next
 UNENDED = "not done when the operator stopped"  #: a host that was only looked at, or asked for one thing
 
 NOTHING_CHANGED = "stopped; nothing was changed"
-#: what whoever ends this call with Ctrl-C must be told; whatever begins to change something says so here before
-LEFT: ContextVar[str] = ContextVar("left", default=NOTHING_CHANGED)
 BROKEN_OFF = "an error of Hostwright itself ended the run"
 
 

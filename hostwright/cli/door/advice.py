@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, signature
+from typing import Any
 
 from invoke import Collection
 
-from hostwright.cli.arguments import CALL, PROGRAM, SITE
+from hostwright.cli.arguments import current
 from hostwright.common.quoting import sh
+from hostwright.common.request import OPTIONS, Request
 
 _COMMAND = re.compile(r"(?<![\w./-])(?:invoke|hostwright) (?P<verb>[a-z]+(?:\.[a-z]+)?)(?![\w.]*[\w-])")
 _OPTION = re.compile(r" --(?P<name>[a-z]+(?:-[a-z]+)*)")
@@ -33,7 +35,8 @@ _OF_ITS_OWN = {"hosts", "host", "resume"}
 def insertions(text: str) -> Iterator[tuple[int, int, str]]:
     """What is to be put into a text, from its beginning: from where, to where, and what comes there."""
     for command in _commands(text):
-        program = PROGRAM.get() + (sh(" --site %s", SITE.get()) if SITE.get() else "")
+        call = current()
+        program = call.program + (sh(" --site %s", call.site) if call.site else "")
         yield command.start, command.verb - 1, program
         if more := "".join(_missing(command.options, command.named)):
             yield command.end, command.end, more
@@ -97,7 +100,7 @@ def _read(text: str, end: int, options: Mapping[str, bool]) -> tuple[int, Mappin
 
 def _missing(options: Mapping[str, bool], named: Set[str]) -> Iterator[str]:
     """The options of this call that a command wants and does not name."""
-    for name, value in CALL.get({}).items():
+    for name, value in _repeated(current().request).items():
         one = name == "hosts" and "hosts" not in options and _ONE_HOST.fullmatch(str(value)) and value != "all"
         option = "host" if one else name
         if option not in options or option in named:
@@ -109,6 +112,19 @@ def _missing(options: Mapping[str, bool], named: Set[str]) -> Iterator[str]:
             continue
         for each in (value,) if isinstance(value, str) else value:
             yield sh(f" --{option} %s", each)
+
+
+def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
+    """The options of a request that commands repeat. A variable that is named like a secret is not shown."""
+    called: dict[str, Any] = {name: getattr(request, name) for name, each in OPTIONS.items() if each.repeated}
+    if request.var:
+        from hostwright.inventory.draft import named_like_a_secret
+
+        pairs = dict(pair.partition("=")[::2] for pair in request.var)
+        called["stack"] = pairs.get("hostwright_stack") or pairs.get("stack")  # for verbs that take it as an option
+        called["var"] = tuple(pair for pair in request.var if not named_like_a_secret(pair.partition("=")[0]))
+    kept = {name: tuple(filter(None, value)) if isinstance(value, tuple) else value for name, value in called.items()}
+    return {name.replace("_", "-"): value for name, value in kept.items() if value}
 
 
 _known: list[Collection] = []

@@ -8,6 +8,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from invoke import Collection, Task
@@ -115,7 +116,7 @@ def _place(task: Task[Any]) -> tuple[int, str, int]:
 def _title(task: Task[Any]) -> str:
     module = _module(task)
     if module.startswith(_OF_ROLES):
-        return f"Of the role {module.removeprefix(_OF_ROLES)}"
+        return f"Of the role {Path(_body(task).__code__.co_filename).parent.name}"
     return str(getattr(sys.modules.get(module), "TITLE", "More")) if module.startswith(_OURS) else _SITE
 
 

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hostwright import __version__
+from hostwright.cli.arguments import current
 from hostwright.cli.door import streams
 from hostwright.cli.door.libraries import lacking
 from hostwright.common import places, userpaths
 from hostwright.common.errors import InputError
 from hostwright.common.places import PRIVATE_FILE, make_folder, state_root, write_whole
 
-if TYPE_CHECKING:
-    from hostwright.common.secret import Secret
-    from hostwright.fleet import Fleet
-
-#: the fleet of this call and the passwords that were typed, whose secrets no report may hold
-FLEET: ContextVar[Fleet] = ContextVar("FLEET")
-TYPED: ContextVar[tuple[Secret, ...]] = ContextVar("TYPED", default=())
 REPORTS = "reports"  #: the folder of reports in the state directory
 HIDDEN = "***"
 #: options whose values are never written down: what people set with them may be a secret
@@ -114,11 +107,11 @@ def shown_words(words: Sequence[str]) -> list[str]:
 
 
 def _without_secrets(text: str) -> str:
-    """A text without the inventory's secrets, passwords and values of ``--var``."""
-    from hostwright.apply.journal.redaction import Redactor, secrets_in
+    """A text without any secret that this process holds, and without the values of ``--var``."""
+    from hostwright.apply.journal.redaction import Redactor
+    from hostwright.common.input.passwordcommand import at_hand
     from hostwright.common.secret import Secret
 
-    fleet, secrets = FLEET.get(None), set(TYPED.get())
-    if fleet is not None:
-        secrets |= secrets_in(fleet.inventory.hosts.values()) | {Secret(value) for value in fleet.settings.values()}
-    return Redactor(secrets).text(text)
+    held = {each for each in gc.get_objects() if isinstance(each, Secret) and at_hand(each)}
+    given = {Secret(pair.partition("=")[2]) for pair in current().request.var}
+    return Redactor(held | given).text(text)

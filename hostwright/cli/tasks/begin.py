@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from hostwright.cli.tasks.options import Given, verb
+from hostwright.cli.tasks.options import verb
+from hostwright.common.request import Request
 
 TITLE = "Begin"
 
 
 @verb(directory="the directory; created if missing, and no existing file is overwritten")
-def init(_: Given, directory: str) -> int:
+def init(_: Request, directory: str) -> int:
     """Create a site: a directory for your hosts and for your own stacks, roles and checks.
 
     hostwright init ~/fleet
@@ -19,7 +20,7 @@ def init(_: Given, directory: str) -> int:
 
 
 @verb(shell="bash, zsh or fish")  # noqa: S604 - the name of a shell, none is started
-def completion(_: Given, shell: str) -> int:
+def completion(_: Request, shell: str) -> int:
     """Print what a shell needs to complete verbs, options, hosts, groups, roles, stacks and runs.
 
     hostwright completion zsh

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from hostwright.cli.tasks.options import FORCE, HOSTS, JSON, REACHED, READ, Given, verb
+from hostwright.cli.tasks.options import REACHED, READ, verb
+from hostwright.common.request import Request
 
 TITLE = "Keep"
 
 
 @verb(
     *READ,
-    JSON,
+    "json",
     stack="download only the files of this stack (default: those of all hosts' stacks)",
     from_="copy files from this directory first, and download only the missing ones",
     export="also copy all files into this directory, for a machine without a network",
@@ -23,7 +24,7 @@ TITLE = "Keep"
     keyring="the file of keys that have signed the archive (default: those of the distribution in /usr/share/keyrings)",
 )
 def mirror(
-    given: Given,
+    request: Request,
     stack: str = "",
     from_: str = "",
     export: str = "",
@@ -48,30 +49,36 @@ def mirror(
 
     where = stacks.FilePlaces(from_, export, import_)
     packages = stacks.PackageWords(systems, sources, keyring, renew)
-    return stacks.mirror(given.selection, where, stack=stack, pythons=pythons, packages=packages, as_json=given.json)
+    return stacks.mirror(
+        request,
+        where,
+        stack=stack,
+        pythons=pythons,
+        packages=packages,
+    )
 
 
-@verb(JSON, called="list", default=True, limit="how many of the latest runs to show; 0 shows all")
-def runs_list(given: Given, limit: int = 20) -> int:
+@verb("json", called="list", default=True, limit="how many of the latest runs to show; 0 shows all")
+def runs_list(request: Request) -> int:
     """Show the latest runs: who, when, on which hosts, with what result.
 
     hostwright runs
     """
     from hostwright.cli.verbs import runs
 
-    return runs.runs(limit=limit, as_json=given.json)
+    return runs.runs(request)
 
 
 @verb(
-    JSON,
-    HOSTS.told("show only these hosts: gpu01,gpu[03-09]"),
+    "json",
     called="show",
     run="the run's id, or the beginning of it (default: the latest run)",
     details="show each host with every plan, step, retry and failed check",
     steps="show all that, and the output of each step",
     html="write a self-contained HTML page with the timeline of hosts and layers to this file (- for standard output)",
+    hosts="show only these hosts: gpu01,gpu[03-09]",
 )
-def runs_show(given: Given, run: str = "last", details: bool = False, steps: bool = False, html: str = "") -> int:
+def runs_show(request: Request, run: str = "last", steps: bool = False, html: str = "") -> int:
     """Show a run: what was done on its hosts, what failed and why, and how it ended.
 
     hostwright runs.show
@@ -80,16 +87,21 @@ def runs_show(given: Given, run: str = "last", details: bool = False, steps: boo
     """
     from hostwright.cli.verbs import runs
 
-    return runs.runs_show(run=run, hosts=given.hosts, details=details, steps=steps, html=html, as_json=given.json)
+    return runs.runs_show(
+        request,
+        run=run,
+        steps=steps,
+        html=html,
+    )
 
 
 @verb(
     *REACHED,
-    HOSTS.told("hosts on which to follow it, for a run that was started on another machine"),
     called="follow",
     run="the run's id, or the beginning of it (default: the one in progress on this machine)",
+    hosts="hosts on which to follow it, for a run that was started on another machine",
 )
-def runs_follow(given: Given, run: str = "") -> int:
+def runs_follow(request: Request, run: str = "") -> int:
     """Follow a run that somebody started, here or on another machine, until it ends. Changes nothing.
 
     hostwright runs.follow
@@ -97,17 +109,20 @@ def runs_follow(given: Given, run: str = "") -> int:
     """
     from hostwright.cli.verbs import runs
 
-    return runs.runs_follow(given.selection, given.connection, run=run, as_json=given.json)
+    return runs.runs_follow(
+        request,
+        run=run,
+    )
 
 
 @verb(
     *REACHED,
-    FORCE.told("replace somebody else's lock"),
     reason="why, as shown to other operators: RMA, burn-in, do not touch",
     for_="how long the lock lasts: 90m, 12h, 3d, 2w (default: 8h)",
     list="only show existing locks",
+    force="replace somebody else's lock",
 )
-def lock(given: Given, reason: str = "", for_: str = "", list: bool = False) -> int:
+def lock(request: Request, reason: str = "", for_: str = "", list: bool = False) -> int:
     """Lock hosts: nobody can change them for a while; read-only commands still work.
 
     hostwright lock gpu01 --reason RMA --for 3d
@@ -115,18 +130,24 @@ def lock(given: Given, reason: str = "", for_: str = "", list: bool = False) -> 
     from hostwright.cli.verbs import locks
 
     if list:
-        return locks.locks(given.selection, given.connection, as_json=given.json)
+        return locks.locks(
+            request,
+        )
     return locks.lock(
-        given.selection, given.connection, reason=reason, lasts=for_, force=given.force, as_json=given.json
+        request,
+        reason=reason,
+        lasts=for_,
     )
 
 
-@verb(*REACHED, FORCE.told("remove somebody else's lock"))
-def unlock(given: Given) -> int:
+@verb(*REACHED, force="remove somebody else's lock")
+def unlock(request: Request) -> int:
     """Remove the lock from hosts.
 
     hostwright unlock gpu01
     """
     from hostwright.cli.verbs import locks
 
-    return locks.unlock(given.selection, given.connection, force=given.force, as_json=given.json)
+    return locks.unlock(
+        request,
+    )

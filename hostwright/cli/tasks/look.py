@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from hostwright.cli.tasks.options import (
-    ALL_HOSTS,
-    HOSTS,
-    JSON,
-    NAMED,
-    NO_SUDO,
-    NOTIFIED,
-    PROVE,
-    READ,
-    ROLES,
-    SINCE,
-    VAR,
-    WANTED,
-    Given,
-    verb,
-)
+from hostwright.cli.tasks.options import NAMED, READ, WANTED, verb
+from hostwright.common.request import Request
 
 TITLE = "Look (changes nothing)"
 
@@ -27,7 +13,7 @@ TITLE = "Look (changes nothing)"
     out="save the plan to this file, for `invoke provision --plan FILE`",
     summary="only name what would change in each layer: no values, no diffs",
 )
-def plan(given: Given, out: str = "", summary: bool = False) -> int:
+def plan(request: Request, out: str = "", summary: bool = False) -> int:
     """Show what would change on hosts: have → want, with a diff of each file. Changes nothing.
 
     hostwright plan gpu01 gpu02
@@ -35,28 +21,28 @@ def plan(given: Given, out: str = "", summary: bool = False) -> int:
     """
     from hostwright.cli.verbs import changes
 
-    return changes.plan(given.selection, given.connection, out=out, summary=summary, as_json=given.json)
+    return changes.plan(request, out=out, summary=summary)
 
 
 @verb(
     *WANTED,
-    NOTIFIED,
-    PROVE.told("then run the proofs of this level: quick or full"),
+    "notify",
     details="show each host and layer by itself, and every change of hosts on which no layer is as desired",
+    prove="then run the proofs of this level: quick or full",
 )
-def verify(given: Given, details: bool = False) -> int:
+def verify(request: Request) -> int:
     """Confirm that nothing differs from the stack, then test every layer of hosts with testinfra.
 
     hostwright verify gpu01
     """
     from hostwright.cli.verbs import verify as verifying
 
-    return verifying.verify(given.selection, given.connection, prove=given.prove, details=details, as_json=given.json)
+    return verifying.verify(request)
 
 
 @verb(
     *WANTED,
-    NOTIFIED,
+    "notify",
     quick="only the quick proofs: a few minutes, without burn-in",
     proofs="only these proofs or layers, with commas between them",
     baseline="hold hosts to what is measured now: a later loss is a finding",
@@ -66,14 +52,12 @@ def verify(given: Given, details: bool = False) -> int:
     details="show every figure, and on what device it was measured",
 )
 def prove(
-    given: Given,
+    request: Request,
     quick: bool = False,
     proofs: str = "",
     baseline: bool = False,
     html: str = "",
     prometheus: str = "",
-    at_once: str = "",
-    details: bool = False,
 ) -> int:
     """Prove by measuring that hosts do their work, each against its twins and its own past. Changes nothing.
 
@@ -84,19 +68,15 @@ def prove(
     from hostwright.prove.proving import ProveOptions
 
     return verifying.prove(
-        given.selection,
-        given.connection,
-        ProveOptions("quick" if quick else "full", verifying.named(proofs), baseline, hosts_at_once(at_once)),
+        request,
+        ProveOptions("quick" if quick else "full", verifying.named(proofs), baseline, hosts_at_once(request)),
         verifying.ProofOutputs(prometheus, html),
-        details=details,
-        as_json=given.json,
     )
 
 
 @verb(
     *WANTED,
-    NO_SUDO,
-    HOSTS.told("which hosts (default: the whole inventory)"),
+    "no_sudo",
     called="fleet",
     default=True,
     csv="write a CSV report to this file (- for standard output)",
@@ -108,9 +88,10 @@ def prove(
     offline="do not connect: compare the facts of the last audit with the current stack",
     at_once="how many hosts to audit at a time (default: as many connections as this machine can open)",
     details="show every value and every GPU, not only those that differ",
+    hosts="which hosts (default: the whole inventory)",
 )
 def audit_fleet(
-    given: Given,
+    request: Request,
     csv: str = "",
     junit: str = "",
     prometheus: str = "",
@@ -118,8 +99,6 @@ def audit_fleet(
     cyclonedx: str = "",
     watch: str = "",
     offline: bool = False,
-    at_once: str = "",
-    details: bool = False,
 ) -> int:
     """Show which hosts are not on their stack, since when, and their known problems. Changes nothing.
 
@@ -132,45 +111,44 @@ def audit_fleet(
     from hostwright.cli.views.reports import Outputs
 
     return audit.audit(
-        given.selection,
-        given.connection,
+        request,
         Outputs(csv, junit, prometheus, html, cyclonedx),
-        AuditOptions(sudo=not given.no_sudo, offline=offline, at_once=hosts_at_once(at_once)),
+        AuditOptions(sudo=not request.no_sudo, offline=offline, at_once=hosts_at_once(request)),
         every=watch,
-        details=details,
-        as_json=given.json,
     )
 
 
-@verb(*NAMED, SINCE, called="history", details="show every change in full, not only those of each layer together")
-def audit_history(given: Given, details: bool = False) -> int:
+@verb(
+    *NAMED,
+    "since",
+    called="history",
+    details="show every change in full, not only those of each layer together",
+)
+def audit_history(request: Request) -> int:
     """Show the audit history of hosts, a line for each audit and layer in which something changed.
 
     hostwright audit.history gpu01 --since 30d
     """
     from hostwright.cli.verbs import history
 
-    return history.history(given.selection, since=given.since, details=details, as_json=given.json)
+    return history.history(request)
 
 
 @verb(
-    *NAMED,
-    HOSTS.told("which hosts (default: all)"),
-    SINCE.told("how far back: 7d, 12h (default: 7d)").when_silent("7d"),
-    called="diff",
+    *NAMED, "since=7d", called="diff", hosts="which hosts (default: all)", since="how far back: 7d, 12h (default: 7d)"
 )
-def audit_diff(given: Given) -> int:
+def audit_diff(request: Request) -> int:
     """Show what changed across the fleet between an earlier audit and the latest one.
 
     hostwright audit.diff --since 24h
     """
     from hostwright.cli.verbs import history
 
-    return history.diff(given.selection, since=given.since, as_json=given.json)
+    return history.diff(request)
 
 
-@verb(*WANTED, NO_SUDO, explain="print what is known about one known problem, by its name; no host is contacted")
-def doctor(given: Given, explain: str = "") -> int:
+@verb(*WANTED, "no_sudo", explain="print what is known about one known problem, by its name; no host is contacted")
+def doctor(request: Request, explain: str = "") -> int:
     """Show known problems of hosts: symptom, cause, fix. Changes nothing.
 
     hostwright doctor gpu01
@@ -181,23 +159,22 @@ def doctor(given: Given, explain: str = "") -> int:
 
     if explain:
         return audit.explain(explain)
+    return audit.doctor(request, AuditOptions(sudo=not request.no_sudo))
 
-    return audit.doctor(given.selection, given.connection, AuditOptions(sudo=not given.no_sudo), as_json=given.json)
 
-
-@verb(*NAMED, VAR, ROLES, called="vars", why="show file and line of every definition, the one in effect first")
-def variables(given: Given, why: bool = False) -> int:
+@verb(*NAMED, "var", "roles", called="vars", why="show file and line of every definition, the one in effect first")
+def variables(request: Request, why: bool = False) -> int:
     """Show the variables of each role for hosts.
 
     hostwright vars gpu01 --roles base --why
     """
     from hostwright.cli.verbs import inventory
 
-    return inventory.variables(given.selection, why=why, as_json=given.json)
+    return inventory.variables(request, why=why)
 
 
-@verb(ALL_HOSTS, *READ, JSON)
-def hosts(given: Given) -> int:
+@verb("hosts=all", *READ, "json")
+def hosts(request: Request) -> int:
     """Show the hosts that a selection matches, with address, stack and groups, and what keeps any from being used.
 
     hostwright hosts
@@ -205,22 +182,22 @@ def hosts(given: Given) -> int:
     """
     from hostwright.cli.verbs import inventory
 
-    return inventory.hosts(given.selection, as_json=given.json)
+    return inventory.hosts(request)
 
 
-@verb(*READ, JSON)
-def stacks(given: Given) -> int:
+@verb(*READ, "json")
+def stacks(request: Request) -> int:
     """Show the available stacks: what each pins, for which distributions, and what was tried where.
 
     hostwright stacks
     """
     from hostwright.cli.verbs import stacks as pinned
 
-    return pinned.stacks(given.selection, as_json=given.json)
+    return pinned.stacks(request)
 
 
-@verb(*READ, JSON, checks_settings=True)
-def check(given: Given) -> int:
+@verb(*READ, "json", checks_settings=True)
+def check(request: Request) -> int:
     """Check all that this site holds, for CI and pre-commit: inventory, stacks, roles, templates, hostwright.toml.
 
     Asks no host.
@@ -229,14 +206,14 @@ def check(given: Given) -> int:
     """
     from hostwright.cli.verbs import inventory
 
-    return inventory.check(given.selection, as_json=given.json)
+    return inventory.check(request)
 
 
 @verb(
     schema="the schema's name (default: list all of them)",
     write="write those of the files of this site into .schemas/, where the files that `init` made look for them",
 )
-def schema(_: Given, schema: str = "", write: bool = False) -> int:
+def schema(_: Request, schema: str = "", write: bool = False) -> int:
     """Print the JSON Schema of a file that you write, or of what a verb prints with --json, for editors and programs.
 
     hostwright schema

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 
-from hostwright.cli.tasks.options import ACCEPT_NEW, FORCE, GRADUAL, NOTIFIED, REACHED, READ, Given, verb
+from hostwright.cli.tasks.options import GRADUAL, REACHED, READ, verb
+from hostwright.common.request import Request
 
 
 @verb(
     *REACHED,
     *GRADUAL,
-    NOTIFIED,
-    FORCE.told("with --root: also on hosts that somebody has locked"),
+    "notify",
     root="run the command as root; without it, it cannot become root",
     timeout="end the command on a host that takes longer: 30s, 10m (default: 60s)",
+    force="with --root: also on hosts that somebody has locked",
 )
-def run(given: Given, root: bool = False, timeout: str = "") -> int:
+def run(request: Request, root: bool = False, timeout: str = "") -> int:
     """Run one command on hosts, as in `run --hosts gpu01 -- uptime -p`; equal outputs are shown once.
 
     Without --root it runs as the login user and cannot become root: sudo and other setuid programs give it nothing, and
@@ -29,19 +30,15 @@ def run(given: Given, root: bool = False, timeout: str = "") -> int:
     from hostwright.cli.verbs.reaching import run as running
 
     return running.run(
-        given.selection,
-        given.connection,
-        given.change(),
+        request,
         typed_command(),
         root=root,
         timeout=timeout,
-        force=given.force,
-        as_json=given.json,
     )
 
 
-@verb(*READ, ACCEPT_NEW, host="the host, as the inventory names it")
-def ssh(given: Given, host: str) -> int:
+@verb(*READ, "accept_new", host="the host, as the inventory names it")
+def ssh(request: Request, host: str) -> int:
     """Log in to a host with this machine's ssh, as Hostwright does: `ssh gpu01`, or `ssh gpu01 -- COMMAND`.
 
     Address, port, user, key, jump hosts and known_hosts are those of the inventory; a host whose key is not known is
@@ -52,7 +49,7 @@ def ssh(given: Given, host: str) -> int:
     """
     from hostwright.cli.verbs.reaching import ssh as logging_in
 
-    return logging_in.ssh(given.selection, given.connection, host, typed_command())
+    return logging_in.ssh(request, host, typed_command())
 
 
 def typed_command() -> tuple[str, ...]:

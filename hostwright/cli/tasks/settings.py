@@ -33,16 +33,13 @@ from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import nearest, suggestion
 from hostwright.common.input.ownership import fault_of, in_named_site
 from hostwright.common.places import SITE_FILE, STATE_VARIABLE
+from hostwright.common.request import OPTIONS, Option
 from hostwright.common.userpaths import expanded
 from hostwright.plan.roles.site import Site
 
 FILE, TABLE, SITE, PREFIX = SITE_FILE, "options", "site", "HOSTWRIGHT_"
 OF_SITE = ("hosts", "state")  #: what stands below [site], each a text
 TYPED = frozenset({"hosts", "host"})  #: commands that Hostwright starts find HOSTWRIGHT_HOST in their environment
-PATHS = frozenset({"inventory", "vault-password-file"})
-AGREED = frozenset({"yes", "force"})  #: not in the file
-#: that may be set although no verbs share them
-OF_ONE_VERB = frozenset({"at-once", "details", "executor", "limit", "no-reboot", "scheduler"})
 ALIKE = 0.8  #: how similar a variable must be to an option's to count as a misspelling
 MOST_PARTS = 64  #: our choice, of a key with dots: a line of prose has fewer
 LARGEST = 64 * 1024  #: characters of the file: a hundred times what all options take
@@ -50,7 +47,10 @@ _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _LINE = re.compile(r" ?\(at line (\d+), column \d+\)$")
 _KINDS = {bool: "true or false", int: "a whole number", str: "text", list: "a list of texts"}
 
-_known: dict[str, type] = {}  #: what may be set, and the kind of its value
+#: what may be set, by the option's name
+_KNOWN: Mapping[str, Option] = {
+    name.replace("_", "-"): each for name, each in OPTIONS.items() if each.settable != "never"
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,9 @@ class Setting:
     origin: str
 
 
-def declare(name: str, default: object, *, shared: bool) -> None:
-    """Make an option of a verb known by its name; ``shared`` says that several verbs have it."""
-    option = name.rstrip("_").replace("_", "-")
-    if option not in TYPED and (shared or option in OF_ONE_VERB):
-        _known[option] = list if default is None else type(default)
-
-
 def in_file() -> Mapping[str, type]:
     """The options that the site's file may set, with the kind of their values."""
-    return {name: kind for name, kind in _known.items() if name not in AGREED}
+    return {name: each.kind for name, each in _KNOWN.items() if each.settable == "everywhere"}
 
 
 def current() -> Mapping[str, Setting]:
@@ -92,11 +85,11 @@ def readable(mistakes: Mistakes) -> Mapping[str, Setting]:
                 settings[name] = Setting(_in_site(name, _checked(name, value, origin), origin), origin)
     with mistakes:
         of_site()
-    for name, kind in _known.items():
+    for name, option in _KNOWN.items():
         variable = variable_of(name)
         if text := os.environ.get(variable, ""):
             with mistakes:
-                settings[name] = Setting(_parsed(kind, text, variable), variable)
+                settings[name] = Setting(_parsed(option.kind, text, variable), variable)
     return settings
 
 
@@ -140,7 +133,7 @@ def misspelt() -> Iterator[str]:
     """A sentence for each environment variable that is almost an option's."""
     for name in sorted(name for name in os.environ if name.startswith(PREFIX)):
         option = name.removeprefix(PREFIX).lower().replace("_", "-")
-        meant = nearest(option, _known, ALIKE) if option not in _known.keys() | TYPED else None
+        meant = nearest(option, _KNOWN, ALIKE) if option not in _KNOWN.keys() | TYPED else None
         if meant:
             yield f"{name} is not read; did you mean {variable_of(meant)}?"
     if os.environ.get(f"{PREFIX}HOSTS"):
@@ -275,12 +268,12 @@ def _checked(name: str, value: Any, origin: str) -> Any:
             f"[{SITE}] hosts",
             origin,
         )
-    if name in AGREED:
+    if name in _KNOWN and _KNOWN[name].settable == "environment":
         raise InputError(f"{name}: is agreed to in each call (--{name}), and not here for all of them", origin)
-    if name not in _known:
+    if name not in _KNOWN:
         shown = suggestion(name, sorted(in_file()))
         raise InputError(f"{name[:40]}: is no option that can be set; {shown}", origin)
-    kind = _known[name]
+    kind = _KNOWN[name].kind
     if kind is str and isinstance(value, int) and not isinstance(value, bool):
         return str(value)  # canary = 1
     if kind is list and isinstance(value, str):
@@ -292,7 +285,7 @@ def _checked(name: str, value: Any, origin: str) -> Any:
 
 def _in_site(name: str, value: Any, origin: str) -> Any:
     """The value of the file with paths from its folder, whatever the working directory is; others are as they are."""
-    if name not in PATHS:
+    if not _KNOWN[name].is_path:
         return value
     if isinstance(value, list):
         return [_in_site(name, each, origin) for each in value]

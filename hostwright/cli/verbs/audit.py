@@ -13,7 +13,6 @@ from rich.text import Text
 from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet, roles_here
 from hostwright.cli.views.progress import audit_audience, watch
@@ -21,29 +20,21 @@ from hostwright.cli.views.reports import Outputs
 from hostwright.cli.views.shared import print_document, show_led, show_next
 from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, InputError
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.request import Request
 
 EVERY_HOST = "all"
 
 
-def audit(
-    selection: Selection,
-    connection: ConnectionOptions,
-    outputs: Outputs,
-    options: AuditOptions,
-    *,
-    every: str = "",
-    details: bool = False,
-    as_json: bool = False,
-) -> int:
+def audit(request: Request, outputs: Outputs, options: AuditOptions, *, every: str = "") -> int:
     """``invoke audit``; again and again, ``every`` so often, where that is given."""
     from hostwright.audit.reports.table import next_hosts, show_audit
 
-    outputs.check(as_json=as_json, watched=bool(every))
-    auditor = _auditor(selection, connection, options)
+    outputs.check(as_json=request.json, watched=bool(every))
+    auditor = _auditor(request, options)
 
     def table(look: AuditResult, *, first: bool = False) -> Group:
         known = [host for host in look.audit.hosts if host.status != "new"]  # another has little to show in detail
-        every = details or len(auditor.members) == len(known) == 1
+        every = request.details or len(auditor.members) == len(known) == 1
         return show_audit(look.audit, look.ages, details=every, columns=console.make_console().width, first=first)
 
     def once() -> tuple[int, RenderableType]:
@@ -55,7 +46,7 @@ def audit(
         return watch(every, once)
 
     def show(look: AuditResult) -> None:
-        if as_json:
+        if request.json:
             print_document("audit", asdict(look.audit))
         elif not outputs.on_stdout:
             out = console.make_console()
@@ -65,14 +56,14 @@ def audit(
     return _write(outputs, auditor, shown(auditor.audit, show))
 
 
-def doctor(selection: Selection, connection: ConnectionOptions, options: AuditOptions, *, as_json: bool = False) -> int:
+def doctor(request: Request, options: AuditOptions) -> int:
     """``invoke doctor``."""
     from hostwright.audit.reports.diagnosis import next_verbs, show_diagnosis
 
-    auditor = _auditor(selection, connection, options)
+    auditor = _auditor(request, options)
 
     def show(look: AuditResult) -> None:
-        if as_json:
+        if request.json:
             print_document("doctor", {"hosts": [_diagnosis(host) for host in look.audit.hosts]})
             return
         out = console.make_console()
@@ -127,10 +118,10 @@ def _write(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
     return exit_status(look.audit)
 
 
-def _auditor(selection: Selection, connection: ConnectionOptions, options: AuditOptions) -> Auditor:
-    fleet = open_fleet(selection, connection)
-    members = members_of(fleet, replace(selection, hosts=selection.hosts or EVERY_HOST))
-    return fleet.auditor(members, options, password=ask_password(connection), audience=audit_audience())
+def _auditor(request: Request, options: AuditOptions) -> Auditor:
+    fleet = open_fleet(request)
+    members = members_of(fleet, replace(request, hosts=request.hosts or EVERY_HOST))
+    return fleet.auditor(members, options, password=ask_password(request), audience=audit_audience())
 
 
 def _diagnosis(host: HostAudit) -> dict[str, Any]:

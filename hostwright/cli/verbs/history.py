@@ -7,36 +7,36 @@ from datetime import datetime, timedelta
 
 from hostwright.audit.auditing import now
 from hostwright.cli import console
-from hostwright.cli.arguments import Selection
 from hostwright.cli.opening import members_of, open_fleet
 from hostwright.cli.views.history import changes, timelines
 from hostwright.cli.views.shared import print_document
 from hostwright.common import durations
 from hostwright.common.errors import AS_DESIRED, InputError
+from hostwright.common.request import Request
 
 
-def history(selection: Selection, *, since: str = "", details: bool = False, as_json: bool = False) -> int:
+def history(request: Request) -> int:
     """``invoke audit.history``; ``since`` is how far back, such as 7d; ``details``: a line for each change."""
-    fleet = open_fleet(selection)
-    earliest = _since(since)
-    histories = fleet.history(members_of(fleet, selection), earliest)
-    if as_json:
+    fleet = open_fleet(request)
+    earliest = _since(request.since)
+    histories = fleet.history(members_of(fleet, request), earliest)
+    if request.json:
         print_document("history", {"hosts": [asdict(host_history) for host_history in histories]})
         return AS_DESIRED
     out = console.make_console()
-    for shown in timelines(histories, details=details):
+    for shown in timelines(histories, details=request.details):
         out.print(shown)
     return AS_DESIRED
 
 
-def diff(selection: Selection, *, since: str, as_json: bool = False) -> int:
+def diff(request: Request) -> int:
     """``invoke audit.diff``; of all hosts where none are named."""
-    fleet = open_fleet(selection)
-    earliest = _since(since)
+    fleet = open_fleet(request)
+    earliest = _since(request.since)
     if earliest is None:
         raise InputError("give how far back to look: --since 7d", "--since")
-    difference = fleet.changes(earliest, members_of(fleet, selection) if selection.hosts else None)
-    if as_json:
+    difference = fleet.changes(earliest, members_of(fleet, request) if request.hosts else None)
+    if request.json:
         print_document("diff", asdict(difference))
     else:
         console.make_console().print(changes(difference))

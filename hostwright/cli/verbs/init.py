@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from hostwright import __version__
-from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
 from hostwright.cli.door.reference import schemas
 from hostwright.cli.opening import roles_here
 from hostwright.common.errors import AS_DESIRED, InputError
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import refused, write_whole
 from hostwright.common.userpaths import place_for
 from hostwright.plan.roles.role import Role, discover
@@ -41,11 +41,12 @@ def init(directory: str) -> int:
     with as_file(files("hostwright.cli") / "skeleton") as skeleton:
         sources = {root / _name(path.relative_to(skeleton)): path for path in sorted(skeleton.rglob("*")) if _is(path)}
         _refuse(root, [target for target in (*sources, root / FOLDER) if target.exists() or target.is_symlink()])
-        LEFT.set(f"interrupted: {root} is not whole; remove what is there and run `hostwright init` again")
+        unfinished = f"interrupted: {root} is not whole; remove what is there and run `hostwright init` again"
         try:
-            for target, source in sources.items():
-                _write(target, source)
-            write_schemas(root, discover())
+            with on_interrupt(unfinished):
+                for target, source in sources.items():
+                    _write(target, source)
+                write_schemas(root, discover())
         except OSError as error:
             sentence = f"the site cannot be written: {refused(error, 'name another directory')}"
             raise InputError(sentence, str(error.filename or root)) from error

@@ -12,12 +12,12 @@ from rich.text import Text
 
 from hostwright.apply.journal.redaction import MIN_INLINE, Redactor, secrets_in
 from hostwright.cli import console
-from hostwright.cli.arguments import Selection
 from hostwright.cli.console import Hanging
 from hostwright.cli.opening import members_of, open_fleet, outside_of, refuse_unnamed
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import print_document, warn
 from hostwright.common.errors import AS_DESIRED, BAD_INPUT, FAILED, InputErrors, Mistakes
+from hostwright.common.request import Request
 from hostwright.common.secret import MASK, Secret
 from hostwright.common.text import count, printable
 from hostwright.fleet import Fleet, Member
@@ -33,24 +33,24 @@ _REMARKS = 20  #: so many mistakes of hosts are shown
 _REDACTOR = Redactor(())  #: of passwords in addresses; every other secret is a ``Secret``
 
 
-def variables(selection: Selection, *, why: bool = False, as_json: bool = False) -> int:
+def variables(request: Request, *, why: bool = False) -> int:
     """``invoke vars``; ``why``: with file and line of every definition."""
-    fleet = open_fleet(selection)
-    members = members_of(fleet, selection, outside=True)
-    if as_json:
+    fleet = open_fleet(request)
+    members = members_of(fleet, request, outside=True)
+    if request.json:
         rows: list[dict[str, object]]
         rows = [
             {"host": member.name, "role": role.name, "variables": asdict(member.variables[role.name])}
             for member in members
             for role in member.roles
         ]
-        if not selection.roles:
+        if not request.roles:
             rows += [{"host": member.name, "role": "", "variables": _others(fleet, member)} for member in members]
         print_document("vars", {"variables": rows})
         return AS_DESIRED
     alike: dict[tuple[str, ...], list[str]] = {}
     for member in members:
-        told = _variables(fleet, member, why=why, others=not selection.roles)
+        told = _variables(fleet, member, why=why, others=not request.roles)
         alike.setdefault((f"stack {member.stack.name}", *told), []).append(member.name)
     out = console.make_console()
     for (stack, *lines), names in alike.items():
@@ -117,16 +117,16 @@ _Dumper.add_representer(tuple, lambda dumper, value: dumper.represent_list(value
 _Dumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str(str(value)))
 
 
-def hosts(selection: Selection, *, as_json: bool = False) -> int:
+def hosts(request: Request) -> int:
     """``invoke hosts``: what the inventory says, also of hosts that cannot be used; ``--strict`` refuses them."""
-    fleet = open_fleet(selection)
-    refuse_unnamed(fleet, selection)
-    if fleet.strict:
-        fleet.members(selection.hosts)
-    chosen = fleet.select(selection.hosts, usable=False)
+    fleet = open_fleet(request)
+    refuse_unnamed(fleet, request)
+    if request.strict:
+        fleet.members(request.hosts)
+    chosen = fleet.select(request.hosts, usable=False)
     outside = outside_of(fleet, chosen)
     rows = [(host, fleet.stack_name(host)) for host in chosen]
-    if as_json:
+    if request.json:
         secrets = [secret.reveal() for secret in secrets_in(chosen)]
         print_document("hosts", {"hosts": [_listed(fleet, host, stack, secrets, outside) for host, stack in rows]})
     else:
@@ -188,12 +188,12 @@ def _remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
         warn(note)
 
 
-def check(selection: Selection, *, as_json: bool = False) -> int:
+def check(request: Request) -> int:
     """``invoke check``: 2 for mistakes, else 1 where something could not be looked at."""
     mistakes = Mistakes()
     settings.readable(mistakes)
-    checked = open_fleet(selection, mistakes=mistakes).check(mistakes)
-    if as_json:
+    checked = open_fleet(request, mistakes=mistakes).check(mistakes)
+    if request.json:
         print_document("check", asdict(checked))
     else:
         _show_check(checked)

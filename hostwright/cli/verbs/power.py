@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import agree, refuse_unasked
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.power import show_powered
 from hostwright.cli.views.progress import run_audience
+from hostwright.common.request import Request
 from hostwright.inventory.patterns import counted
 from hostwright.rebuild.orders import DISTURBING, Boot, Order, read_bmcs
 
 
-def power(
-    order: str,
-    selection: Selection,
-    connection: ConnectionOptions,
-    *,
-    force: bool = False,
-    yes: bool = False,
-    boot: str = "",
-    image: str = "",
-    as_json: bool = False,
-) -> int:
+def power(request: Request, order: str, *, boot: str = "", image: str = "") -> int:
     """``invoke power ORDER``: power hosts on or off, restart them, or show their state."""
-    wanted = Order(order, Boot(boot, image), force)
+    wanted = Order(order, Boot(boot, image), request.force)
     wanted.check()
-    fleet = open_fleet(selection, connection, force=force)
-    members = members_of(fleet, selection, outside=True)
+    fleet = open_fleet(request)
+    members = members_of(fleet, request, outside=True)
     password = None
     if order in DISTURBING:
         what = f"`power {order}` ends all that runs on hosts"
-        refuse_unasked(what, yes=yes, as_json=as_json)
+        refuse_unasked(what, yes=request.yes, as_json=request.json)
         read_bmcs(members)  # mistakes are reported before anybody types a password
-        password = ask_password(connection)
+        password = ask_password(request)
         done = "powers off" if order == "off" else "power-cycles"
-        agree(what, [f"{done} {counted(member.name for member in members)}"], len(members), yes=yes, as_json=as_json)
+        agree(
+            what,
+            [f"{done} {counted(member.name for member in members)}"],
+            len(members),
+            yes=request.yes,
+            as_json=request.json,
+        )
     ended = shown(
-        lambda: fleet.power(members, wanted, password=password, audience=run_audience(as_json=as_json)),
-        lambda ended: show_powered(ended.results, as_json=as_json),
+        lambda: fleet.power(members, wanted, password=password, audience=run_audience(request)),
+        lambda ended: show_powered(ended.results, as_json=request.json),
     )
     return ended.status

@@ -6,18 +6,18 @@ import time
 from datetime import UTC, datetime
 from typing import cast
 
-from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.apply.rollout.limits import read_limits
 from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import ask, can_ask, of_decisions, refuse_unasked, reinstalled
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet, refuse_strangers
+from hostwright.cli.opening import ask_password, members_of, open_fleet, refuse_strangers
 from hostwright.cli.verbs.runs import check_timeline, drawn
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt
 from hostwright.cli.views.rebuilding.times import times_table
 from hostwright.cli.views.shared import print_document
 from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, InputError
+from hostwright.common.request import Request
 from hostwright.inventory.patterns import counted
 from hostwright.plan.host.locks import read_duration
 from hostwright.rebuild import report
@@ -27,65 +27,51 @@ from hostwright.rebuild.run import Decisions
 _WIPES = "this rebuild may install a new operating system, which overwrites disks"
 
 
-def rebuild(
-    selection: Selection,
-    connection: ConnectionOptions,
-    change: ChangeOptions,
-    *,
-    force: bool = False,
-    check: bool = False,
-    start: str = "",
-    prove: str = "",
-    timeline: str = "",
-    as_json: bool = False,
-) -> int:
-    """``invoke rebuild``; ``start`` is the way to begin with, whatever is found, ``prove`` the level of proofs,
-    ``timeline`` a file for the page of the run."""
-    check_timeline(timeline, check=check)
-    first, level = _start(start), level_of(prove)
-    if first == "reinstall" and not check:
-        refuse_unasked(_WIPES, yes=change.yes, as_json=as_json)
-    fleet = open_fleet(selection, connection, force=force)
-    members = members_of(fleet, selection)
-    change.rollout.limits(len(members))  # mistakes are reported before anybody types a password
-    password = ask_password(connection)
-    if check:
+def rebuild(request: Request, *, start: str = "") -> int:
+    """``invoke rebuild``; ``start`` is the way to begin with, whatever is found."""
+    check_timeline(request)
+    first = _start(start)
+    if first == "reinstall" and not request.check:
+        refuse_unasked(_WIPES, yes=request.yes, as_json=request.json)
+    fleet = open_fleet(request)
+    members = members_of(fleet, request)
+    read_limits(request, len(members))  # mistakes are reported before anybody types a password
+    password = ask_password(request)
+    if request.check:
         decisions = shown(
-            lambda: fleet.decide(members, first, change=change, password=password),
-            lambda decisions: show_decisions(members, decisions, start=first, as_json=as_json),
+            lambda: fleet.decide(members, first, request, password=password),
+            lambda decisions: show_decisions(members, decisions, start=first, as_json=request.json),
         )
         return _status(decisions)
 
     def decided(decisions: Decisions) -> None:
-        if not as_json:
+        if not request.json:
             announce(decisions)
         if wiped := reinstalled(decisions.of):
-            refuse_unasked(f"{_WIPES} ({counted(wiped)})", yes=change.yes, as_json=as_json)
-        if not change.yes and can_ask(as_json=as_json):
+            refuse_unasked(f"{_WIPES} ({counted(wiped)})", yes=request.yes, as_json=request.json)
+        if not request.yes and can_ask(as_json=request.json):
             ask(of_decisions(decisions.of), len(decisions.of))
 
-    with drawn(timeline, run_audience(as_json=as_json)) as audience:
+    with drawn(request.timeline, run_audience(request)) as audience:
         began_s = time.monotonic()
         rebuilt = shown(
-            lambda: fleet.rebuild(
-                members, first, change=change, password=password, audience=audience, decided=decided, prove=level
-            ),
-            lambda rebuilt: show_rebuilt(members, rebuilt, took_s=time.monotonic() - began_s, as_json=as_json),
+            lambda: fleet.rebuild(members, first, request, password=password, audience=audience, decided=decided),
+            lambda rebuilt: show_rebuilt(members, rebuilt, took_s=time.monotonic() - began_s, as_json=request.json),
         )
     return rebuilt.status
 
 
-def rebuild_report(selection: Selection, *, since: str = "", as_json: bool = False) -> int:
+def rebuild_report(request: Request) -> int:
     """``invoke rebuild --report``: the rebuilds that this machine remembers, by phase."""
-    fleet = open_fleet(selection)
-    earliest = datetime.now(UTC) - read_duration(since, "--since") if since else None
+    fleet = open_fleet(request)
+    earliest = datetime.now(UTC) - read_duration(request.since, "--since") if request.since else None
     rebuilds = fleet.rebuilds(earliest)
-    if not selection.hosts:
+    if not request.hosts:
         refuse_strangers(fleet)
     else:
-        wanted = members_of(fleet, selection).by_name
+        wanted = members_of(fleet, request).by_name
         rebuilds = tuple(record for record in rebuilds if record.host in wanted)
-    if as_json:
+    if request.json:
         print_document("times", report.document(rebuilds))
     else:
         console.make_console().print(times_table(rebuilds))

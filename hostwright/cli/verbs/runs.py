@@ -12,7 +12,6 @@ from rich.text import Text
 from hostwright.apply.journal.reading import LAST, Runs, RunSummary, short_ids, summary_of
 from hostwright.apply.journal.runs import RecordedRun
 from hostwright.apply.journal.selecting import sets_in
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.console import Hanging, make_console
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.changing.recorded import show_in_short
@@ -23,6 +22,7 @@ from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, InputError
 from hostwright.common.places import state_root
 from hostwright.common.quoting import sh
+from hostwright.common.request import Request
 from hostwright.common.text import printable
 from hostwright.common.userpaths import STDOUT
 from hostwright.inventory import Host, Inventory, select
@@ -37,15 +37,14 @@ if TYPE_CHECKING:
     from hostwright.plan.member import Member
 
 TIMELINE = "--timeline"
-SHOWN = 20  #: runs listed unless told otherwise; 0 is all
 NOBODY = "nobody works there"  #: said of a host without a run
 
 
-def runs(*, limit: int = SHOWN, as_json: bool = False) -> int:
-    """``invoke runs``; a ``limit`` of 0 lists all."""
+def runs(request: Request) -> int:
+    """``invoke runs``; a limit of 0 lists all."""
     recorded = Runs(state_root()).list()
-    shown = recorded[: limit or None]
-    if as_json:
+    shown = recorded[: request.limit or None]
+    if request.json:
         print_document("runs", {"runs": [asdict(run_summary) for run_summary in shown]})
         return AS_DESIRED
     out = make_console()
@@ -58,39 +57,32 @@ def runs(*, limit: int = SHOWN, as_json: bool = False) -> int:
     return AS_DESIRED
 
 
-def runs_show(
-    *,
-    run: str = LAST,
-    hosts: str = "",
-    details: bool = False,
-    steps: bool = False,
-    html: str = "",
-    as_json: bool = False,
-) -> int:
+def runs_show(request: Request, *, run: str = LAST, steps: bool = False, html: str = "") -> int:
     """``invoke runs.show``; ``html`` is the file of the page, ``-`` for standard output."""
-    check_files({"html": html} if html else {}, as_json=as_json)
+    check_files({"html": html} if html else {}, as_json=request.json)
     archive = Runs(state_root())
     summary = archive.find(run or LAST)
-    recorded = _narrowed(archive.load(summary.run), hosts)
+    recorded = _narrowed(archive.load(summary.run), request.hosts)
     if html:
         from hostwright.audit.reports.run.page import render_run
 
         put(html, render_run(summary, recorded), "html")
-    if as_json:
+    if request.json:
         document = {**asdict(summary), "hosts": [asdict(host) for host in recorded.hosts]}
         print_document("run", {**document, "said": recorded.said, "damaged": recorded.damaged})
-    elif not html and (details or steps):
+    elif not html and (request.details or steps):
         show_run(make_console(), summary, recorded, outputs=steps)
     elif not html:
         show_in_short(make_console(), summary, recorded)
     return AS_DESIRED
 
 
-def check_timeline(file: str, *, check: bool = False) -> None:
+def check_timeline(request: Request) -> None:
     """Raise ``InputError`` where the page of a run cannot be written to this file in the end; nothing for no file."""
+    file = request.timeline
     if not file:
         return
-    if check:
+    if request.check:
         raise InputError("--check changes nothing, so there would be nothing to draw: leave one of them out", TIMELINE)
     if file == STDOUT:
         raise InputError("what the run does goes to standard output; name a file", TIMELINE)
@@ -99,10 +91,7 @@ def check_timeline(file: str, *, check: bool = False) -> None:
 
 @contextmanager
 def drawn(file: str, audience: Audience) -> Iterator[Audience]:
-    """The audience for a run, whose page is written to the file once the context ends, however the run did.
-
-    Of several runs, where an operator was asked in between, it is that of the first.
-    """
+    """The audience for a run, whose page is written to the file once the context ends, however the run did."""
     begun: list[str] = []
 
     @contextmanager
@@ -130,30 +119,30 @@ def _draw(file: str, run: str) -> None:
         warn(f"{error}; the page of the run can still be made: {sh('hostwright runs.show --run %s --html FILE', run)}")
 
 
-def runs_follow(selection: Selection, connection: ConnectionOptions, *, run: str = "", as_json: bool = False) -> int:
+def runs_follow(request: Request, *, run: str = "") -> int:
     """``invoke runs.follow``; the exit status is that of the run, or 1 where a job on a host was seen to fail."""
     from hostwright.apply.journal.following import find
 
     try:
-        if selection.hosts and not run:
-            return _follow_on_hosts(selection, connection, as_json=as_json)
-        return _follow_here(find(Runs(state_root()), run), as_json=as_json)
+        if request.hosts and not run:
+            return _follow_on_hosts(request)
+        return _follow_here(find(Runs(state_root()), run), request)
     except KeyboardInterrupt:
         make_console(stderr=True).print(Text("not followed any more; the run itself goes on"))
         return INTERRUPTED
 
 
-def _follow_here(summary: RunSummary, *, as_json: bool) -> int:
+def _follow_here(summary: RunSummary, request: Request) -> int:
     """Follow a run by its record on this machine."""
     from hostwright.apply.journal.following import records
 
     out = make_console()
     for record in records(summary.folder):
-        if not as_json:
+        if not request.json:
             out.print(record_line(record), soft_wrap=True)
     ended = summary_of(summary.folder)
-    if as_json:
-        runs_show(run=summary.run, as_json=True)
+    if request.json:
+        runs_show(replace(request, hosts=""), run=summary.run)
     elif ended.status is None:
         sentence = f"{summary.run} was cut off: its process is gone, and nothing says how it ended. Its jobs may go on"
         hosts, inventory = ",".join(summary.header.hosts), summary.header.inventory
@@ -162,12 +151,12 @@ def _follow_here(summary: RunSummary, *, as_json: bool) -> int:
     return FAILED if ended.status is None else ended.status
 
 
-def _follow_on_hosts(selection: Selection, connection: ConnectionOptions, *, as_json: bool) -> int:
+def _follow_on_hosts(request: Request) -> int:
     """Follow on the hosts themselves what works on them."""
-    fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection, outside=True)
-    audience = run_audience(as_json=as_json)
-    return show_followed(fleet.follow(members, password=ask_password(connection), audience=audience), as_json=as_json)
+    fleet = open_fleet(request)
+    members = members_of(fleet, request, outside=True)
+    audience = run_audience(request)
+    return show_followed(fleet.follow(members, password=ask_password(request), audience=audience), as_json=request.json)
 
 
 def show_followed(results: Results[Followed], *, as_json: bool) -> int:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from hostwright.apply.rollout.rollout import LEFT
 from hostwright.cli import console
-from hostwright.cli.arguments import Selection
 from hostwright.cli.live.transfers import make_progress, summary
 from hostwright.cli.opening import open_fleet, refuse_strangers
 from hostwright.cli.views.shared import print_document
 from hostwright.cli.views.stacks import show_stacks
 from hostwright.common.errors import AS_DESIRED, BAD_INPUT, InputError
+from hostwright.common.interruption import on_interrupt
 from hostwright.common.quoting import sh
+from hostwright.common.request import Request
 from hostwright.common.text import printable, shown_bytes
 from hostwright.common.userpaths import expanded, place_for
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from hostwright.stack.store.sources import FileSource
 
 
-def stacks(selection: Selection, *, as_json: bool = False) -> int:
+def stacks(request: Request) -> int:
     """``invoke stacks``; a stack that cannot be used is bad input."""
-    fleet = open_fleet(selection)
+    fleet = open_fleet(request)
     refuse_strangers(fleet)
     listed = fleet.stacks()
-    show_stacks(listed, as_json=as_json)
+    show_stacks(listed, as_json=request.json)
     return BAD_INPUT if any(stack.problem for stack in listed) else AS_DESIRED
 
 
@@ -96,24 +96,18 @@ def _file(name: str, option: str) -> Path | None:
 
 
 def mirror(
-    selection: Selection,
-    where: FilePlaces,
-    *,
-    stack: str,
-    pythons: str = "",
-    packages: PackageWords | None = None,
-    as_json: bool = False,
+    request: Request, where: FilePlaces, *, stack: str, pythons: str = "", packages: PackageWords | None = None
 ) -> int:
     """``invoke mirror``."""
     source, to = where.files(), place_for(where.export, "--export", "files of stacks") if where.export else None
     wanted, search = _pythons(pythons), (packages or PackageWords()).search()
-    fleet = open_fleet(selection)
+    fleet = open_fleet(request)
     refuse_strangers(fleet)
-    out = console.make_console(stderr=as_json)
-    LEFT.set("stopped; what was downloaded is kept, and the same command again goes on from there")
-    with make_progress(out) as progress:
+    out = console.make_console(stderr=request.json)
+    kept = "stopped; what was downloaded is kept, and the same command again goes on from there"
+    with on_interrupt(kept), make_progress(out) as progress:
         done = fleet.mirror(stack, source, to, pythons=wanted, search=search, progress=progress)
-    if as_json:
+    if request.json:
         print_document("mirror", {"files": [asdict(file) for file in done]})
     elif done:
         out.print(summary(done))

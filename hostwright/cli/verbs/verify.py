@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from hostwright.cli import console
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, level_of, members_of, open_fleet
+from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import check_files, put
 from hostwright.cli.views.shared import print_document, show_led, show_next
 from hostwright.cli.views.verdicts import conclude, show_verdicts
 from hostwright.common.errors import led, worst
+from hostwright.common.request import Request
 from hostwright.common.userpaths import STDOUT
 
 if TYPE_CHECKING:
@@ -24,34 +24,24 @@ if TYPE_CHECKING:
     from hostwright.verify.verdict import Verdict
 
 
-def verify(
-    selection: Selection,
-    connection: ConnectionOptions,
-    *,
-    prove: str = "",
-    details: bool = False,
-    as_json: bool = False,
-) -> int:
+def verify(request: Request) -> int:
     """``invoke verify``; then, where ``prove`` names a level, the proofs of that level."""
-    level = level_of(prove)
-    fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
-    if level is not None:
-        return _verify_and_prove(fleet, members, connection, level, details=details, as_json=as_json)
-    password = ask_password(connection)
+    fleet = open_fleet(request)
+    members = members_of(fleet, request)
+    if request.prove:
+        return _verify_and_prove(fleet, members, request, request.prove)
+    password = ask_password(request)
     began_s = time.monotonic()
     ended = shown(
-        lambda: fleet.verify(members, password=password, audience=run_audience(as_json=as_json)),
+        lambda: fleet.verify(members, password=password, audience=run_audience(request)),
         lambda ended: show_verdicts(
-            members, ended.results, details=details, took_s=time.monotonic() - began_s, as_json=as_json
+            members, ended.results, details=request.details, took_s=time.monotonic() - began_s, as_json=request.json
         ),
     )
     return ended.status
 
 
-def _verify_and_prove(
-    fleet: Fleet, members: Members, connection: ConnectionOptions, level: Level, *, details: bool, as_json: bool
-) -> int:
+def _verify_and_prove(fleet: Fleet, members: Members, request: Request, level: Level) -> int:
     """Two runs, one after the other, of the same hosts; what is wrong with a layer keeps its own proofs from running.
     The exit status is the worse one."""
     from hostwright.prove.proving import ProveOptions, check_names
@@ -60,17 +50,19 @@ def _verify_and_prove(
 
     options = ProveOptions(level)
     check_names(members, options)  # before any host is asked
-    password, audience = ask_password(connection), run_audience(as_json=as_json)
+    password, audience = ask_password(request), run_audience(request)
     began_s, verified_s = time.monotonic(), 0.0
 
     def show_first(ended: RunResults[Verdict]) -> None:
         nonlocal verified_s
         verified_s = time.monotonic() - began_s
-        if not as_json:
-            show_verdicts(members, ended.results, details=details, then_proofs=True, took_s=verified_s, as_json=False)
+        if not request.json:
+            show_verdicts(
+                members, ended.results, details=request.details, then_proofs=True, took_s=verified_s, as_json=False
+            )
 
     def show(proved: Proved) -> None:
-        if as_json:
+        if request.json:
             show_verdicts(members, ended.results, proofs=document(proved.fleet), as_json=True)
         else:
             out = console.make_console()
@@ -96,29 +88,21 @@ class ProofOutputs:
         return {name: file for name, file in asdict(self).items() if file}
 
 
-def prove(
-    selection: Selection,
-    connection: ConnectionOptions,
-    options: ProveOptions,
-    outputs: ProofOutputs,
-    *,
-    details: bool = False,
-    as_json: bool = False,
-) -> int:
+def prove(request: Request, options: ProveOptions, outputs: ProofOutputs) -> int:
     """``invoke prove``."""
     from hostwright.prove.reports.document import document
     from hostwright.prove.reports.table import show_proofs
 
-    check_files(outputs.files, as_json=as_json)
-    fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
-    quiet = as_json or STDOUT in outputs.files.values()
+    check_files(outputs.files, as_json=request.json)
+    fleet = open_fleet(request)
+    members = members_of(fleet, request)
+    quiet = request.json or STDOUT in outputs.files.values()
 
     def show(proved: Proved) -> None:
-        if as_json:
+        if request.json:
             print_document("prove", document(proved.fleet))
         elif not quiet:
-            out, every = console.make_console(), details or len(members) == 1
+            out, every = console.make_console(), request.details or len(members) == 1
             out.print(console.with_sums(show_proofs(proved.fleet, details=every, columns=out.width)))
             if failed := _failed(proved):
                 show_next(out, "doctor", failed, members)
@@ -126,7 +110,7 @@ def prove(
             for then in dict.fromkeys(filter(None, leads.values())):
                 show_led(out, then[0], [host for host in leads if leads[host] == then], members, then[1])
 
-    password, audience = ask_password(connection), run_audience(as_json=quiet)
+    password, audience = ask_password(request), run_audience(request, quiet=quiet)
     proved = shown(lambda: fleet.prove(members, options, password=password, audience=audience), show)
     for name, file in outputs.files.items():
         put(file, _render(name, proved), name)

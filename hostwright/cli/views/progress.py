@@ -19,12 +19,12 @@ from hostwright.apply.events import Emit, Event
 from hostwright.apply.rollout.recording import Audience
 from hostwright.audit.auditing import HostAudited
 from hostwright.cli import console
-from hostwright.cli.arguments import NOTIFY
 from hostwright.cli.live.plain import Plain
 from hostwright.cli.live.table import LiveTable
 from hostwright.cli.views.shared import warn
 from hostwright.common import durations
 from hostwright.common.errors import AS_DESIRED, InputError
+from hostwright.common.request import Request
 from hostwright.common.text import shown_limit
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold
@@ -33,18 +33,19 @@ NAMED = 5  #: hosts that are named when no more are left
 LEAST_S = 5.0  #: between the beginnings of two audits
 
 
-def run_audience(*, as_json: bool) -> Audience:
+def run_audience(request: Request, *, quiet: bool = False) -> Audience:
     """Whoever types a verb that is a run: a live table in a terminal, plain lines elsewhere; on standard error when
-    standard output is for JSON."""
+    standard output is for JSON, or ``quiet`` for something else."""
+    quiet = quiet or request.json
 
     def view(members: Sequence[Member], run: str) -> AbstractContextManager[Emit]:
-        out = console.make_console(stderr=as_json)
-        if as_json or not console.redraws(out):
+        out = console.make_console(stderr=quiet)
+        if quiet or not console.redraws(out):
             return Plain(out, run, len(members))
         headings = {role.name: role.short for member in members for role in member.roles}
         return LiveTable(out, {member.name: [role.name for role in member.roles] for member in members}, headings)
 
-    return Audience(view, warn, NOTIFY.get())
+    return Audience(view, warn, request.notify)
 
 
 def audit_audience() -> Audience:

@@ -17,7 +17,7 @@ from hostwright.audit.auditstore import AuditStore
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.reports.ages import Ages
-from hostwright.cli.arguments import CALL
+from hostwright.cli.arguments import current
 from hostwright.common.errors import InputError
 from hostwright.common.places import ANOTHER_FILE, PRIVATE_DIR, PRIVATE_FILE, plain_name, refused, write_whole
 from hostwright.common.quoting import sh
@@ -132,7 +132,7 @@ def _render(name: str, audit: FleetAudit, ages: Ages, memory: AuditStore, rules:
     if name == HTML:
         from hostwright.audit.reports.html.html import render_html
 
-        places = CALL.get({}).get("inventory", ())
+        places = current().request.inventory
         options = "".join(sh(" --inventory %s", place) for place in (places if isinstance(places, tuple) else ()))
         return render_html(audit, memory.trend(), ages, options, rules)
     module, _, function = RENDERERS[name].partition(".")

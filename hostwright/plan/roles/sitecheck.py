@@ -85,7 +85,7 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
     unread = [error for error in found.found if isinstance(error, ProgramFailed)]
     mistakes = [error for error in found.found if error not in closed and error not in unread]
     notes = [note for note in roster.inventory.notes if not note.startswith(tuple(map(str, left_out)))]
-    noted = (*notes, *(() if roster.strict else strangers_noted(hosts, roster.binder)))
+    noted = (*notes, *(() if roster.request.strict else strangers_noted(hosts, roster.binder)))
     root = roster.site.root
     return SiteCheck(
         SCHEMA,
@@ -131,7 +131,7 @@ def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
         for rule in (rule for role in every if role.role in names for rule in role.rules):
             _gather(found, never_applied(rule, every, sections))
     with found:
-        roster._check_failures()  # those of all roles together: each failure has one name
+        roster.knowledge.check_failures(roster)  # those of all roles together: each failure has one name
 
 
 def _no_roles(folder: Path, roles: Collection[Path]) -> Iterator[InputError]:

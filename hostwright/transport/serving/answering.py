@@ -37,7 +37,7 @@ TYPE = b"text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """A GET or HEAD: its path, the address that it comes from, and its headers, by their names in small letters.
 
     A header that stands there more than once has no value.
@@ -83,7 +83,7 @@ class Served(Protocol):
     def expects(self, peer: str, /) -> bool:
         """Whether there is something that this peer may fetch."""
 
-    def answer(self, request: Request, /) -> Reply:
+    def answer(self, request: HttpRequest, /) -> Reply:
         """What a request gets."""
 
     def failed(self, peer: str, reason: str, /) -> None:
@@ -242,7 +242,7 @@ class Handler(BaseRequestHandler):
             key = name.decode("ascii")
             headers[key] = "" if key in headers else value.decode("latin-1")
         return self.server.served.answer(
-            Request(_path(request.target.decode("ascii")), self.client_address[0], headers)
+            HttpRequest(_path(request.target.decode("ascii")), self.client_address[0], headers)
         )
 
     def _send(self, parser: h11.Connection, answer: Reply, *, body: bool) -> None:

@@ -10,14 +10,12 @@ from functools import cached_property
 from pathlib import Path
 
 from hostwright.cli.verb import (
-    ChangeOptions,
-    ConnectionOptions,
     Connections,
     Fleet,
     Member,
     Members,
     OnlyStates,
-    Selection,
+    Request,
     ask,
     ask_password,
     changes,
@@ -43,13 +41,10 @@ class _Push:
 
     fleet: Fleet
     members: Members
-    connection: ConnectionOptions
-    change: ChangeOptions
+    request: Request
     archive: Path
     loaded: ImagesLoaded
-    check: bool
     again: str  #: its options, as they are typed
-    as_json: bool
 
     def reach(self, members: Members, state: Resource, at: str = "") -> int:
         """Bring hosts to this state; the exit status."""
@@ -59,13 +54,9 @@ class _Push:
             OnlyStates(ROLE, (state,), {artifact.name: artifact}),
             self.fleet,
             members,
-            connection=self.connection,
-            change=self.change,
+            replace(self.request, own={"archive": str(self.archive), "images": list(names), "registry": at}),
             files={artifact.name: self.archive},
-            options={"archive": str(self.archive), "images": list(names), **({"registry": at} if at else {})},
-            check=self.check,
             again=self.again,
-            as_json=self.as_json,
         )
 
     def facts(self, member: Member, probes: tuple[Probe, ...]) -> Facts:
@@ -75,33 +66,23 @@ class _Push:
 
     @cached_property
     def _password(self) -> Secret | None:
-        return ask_password(self.connection)
+        return ask_password(self.request)
 
 
-def push(
-    selection: Selection,
-    connection: ConnectionOptions,
-    change: ChangeOptions,
-    archive: str,
-    *,
-    name: str = "",
-    registry: bool = False,
-    check: bool = False,
-    as_json: bool = False,
-) -> int:
+def push(request: Request, archive: str, *, name: str = "", registry: bool = False) -> int:
     """``images.push``. ``name`` has the names that the archive shall give, with commas."""
     if not archive:
         raise InputError("name the archive: --archive FILE, from `docker save -o FILE NAME:TAG`", "--archive")
     names = tuple(dict.fromkeys(map(_name, name.split(",")))) if name else ()
-    fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
+    fleet = open_fleet(request)
+    members = members_of(fleet, request)
     at = registry_of(members) if registry else ""
     path = expanded(archive)
     loaded = ImagesLoaded(artifact_of(path), path.name, names)
     again = (
         sh(" --archive %s", archive) + (sh(" --name %s", ",".join(names)) if names else "") + " --registry" * registry
     )
-    one = _Push(fleet, members, connection, change, path, loaded, check, again, as_json)
+    one = _Push(fleet, members, request, path, loaded, again)
     return _through(one, at) if at else one.reach(members, loaded)
 
 
@@ -139,7 +120,7 @@ def _through(one: _Push, at: str) -> int:
     printed = io.StringIO()
     for members, state in _stages(one, first, others, at):
         printed = io.StringIO()
-        with redirect_stdout(printed) if one.as_json else nullcontext():
+        with redirect_stdout(printed) if one.request.json else nullcontext():
             status = one.reach(members, state, at)
         if status == DIFFERS and others:
             warn(f"then {', '.join(member.name for member in others)} would fetch from {at} what they lack")

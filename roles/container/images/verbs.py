@@ -9,11 +9,10 @@ from datetime import UTC, datetime
 from rich.text import Text
 
 from hostwright.cli.verb import (
-    ConnectionOptions,
     Connections,
     Interrupted,
+    Request,
     Results,
-    Selection,
     ask,
     ask_password,
     console,
@@ -61,16 +60,14 @@ class _Looked:
     scans: dict[str, Scan] | None
 
 
-def audit(
-    selection: Selection, connection: ConnectionOptions, older: int, *, scan: bool = True, as_json: bool = False
-) -> int:
+def audit(request: Request, older: int, *, scan: bool = True) -> int:
     """``images.audit``: one look at each host; the same image on many hosts is one entry, and is scanned once. What is
     known when Ctrl-C ends it is shown."""
     if older < 0:
         raise InputError(f"expected a number of days, found {older}", "--older")
-    fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
-    password = ask_password(connection)
+    fleet = open_fleet(request)
+    members = members_of(fleet, request)
+    password = ask_password(request)
     connections = Connections(password)
     scanners: dict[str, str] = {}
 
@@ -107,7 +104,7 @@ def audit(
             stop.ended = _Looked(results, stop.ended)
             raise
 
-    looked = shown(work, lambda looked: _show(looked, older, scan=scan, as_json=as_json))
+    looked = shown(work, lambda looked: _show(looked, older, scan=scan, as_json=request.json))
     return 1 if looked.results.errors or any(failed(each) for each in (looked.scans or {}).values()) else 0
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hostwright.cli.verb import (
-    ChangeOptions,
-    ConnectionOptions,
     Connections,
     Fleet,
     OnlyStates,
-    Selection,
+    Request,
     agree,
     answered,
     ask_password,
@@ -30,7 +28,15 @@ from hostwright.standard.roles.serving.verbs.looking import signatures_differ
 from hostwright.standard.roles.workspaces.declared.entries import NOBODY, SERVING
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.verbs.changing import entry_of, say_what_stays, show_written
-from hostwright.standard.roles.workspaces.verbs.edit import alone, checked, declared_entry, edited, place, written
+from hostwright.standard.roles.workspaces.verbs.edit import (
+    alone,
+    checked,
+    declared_entry,
+    edited,
+    once_written,
+    place,
+    written,
+)
 from hostwright.standard.roles.workspaces.verbs.looking import declared_of
 
 ROLE, ROLES = "serving", "workspaces,serving"
@@ -57,22 +63,14 @@ class _Change:
     yes: bool = False  #: the operator agreed to what it does
 
 
-def up(
-    selection: Selection,
-    connection: ConnectionOptions,
-    wish: Wish,
-    options: Mapping[str, Any],
-    *,
-    provision: bool = True,
-    as_json: bool = False,
-) -> int:
+def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: bool = True) -> int:
     """``serve.up``. The model is read whole, and the inventory checked, before the host is asked anything."""
     if not wish.directory:
         raise InputError("name the model: --model DIR, the directory that tf.saved_model.save wrote", "--model")
     model = read_model(expanded(wish.directory), wish.version or None, wish.signature)
     name = wish.name or _name_of(model.folder)
-    fleet = open_fleet(selection, connection)
-    host, space = _host_of(fleet, selection, name, new=True)
+    fleet = open_fleet(request)
+    host, space = _host_of(fleet, request, name, new=True)
     version = _version_of(model, wish, declared_entry(fleet.path, host, name))
 
     def with_version() -> dict[str, Any]:
@@ -82,55 +80,37 @@ def up(
 
     _, after = edited(fleet.path, host, name, with_version())
     checked(fleet.path, host, after)
-    status = _bring(fleet, host, connection, selection, (name, version, model), as_json=as_json)
+    status = _bring(fleet, host, request, (name, version, model))
     if status:
         return status
     model_down = f"invoke serve.down --name {name}"
     first = space is None
     back = model_down if first else f"{model_down} --version {version}"
     change = _Change(host, name, f"version {version} of {name}", back)
-    return _write(fleet, change, with_version, selection, connection, provision=provision, as_json=as_json)
+    return _write(fleet, change, with_version, request, provision=provision)
 
 
-def switch(
-    selection: Selection,
-    connection: ConnectionOptions,
-    name: str,
-    version: int,
-    *,
-    force: bool = False,
-    provision: bool = True,
-    as_json: bool = False,
-) -> int:
+def switch(request: Request, name: str, version: int, *, provision: bool = True) -> int:
     """``serve.switch``. Only a version that the host serves already may become the live one."""
-    fleet = open_fleet(selection, connection)
-    host, space = _host_of(fleet, selection, name)
+    fleet = open_fleet(request)
+    host, space = _host_of(fleet, request, name)
     was_live = _known(fleet, host, name, version)["live"]
-    if space is not None and not force and was_live != version:
-        _comparable(fleet, host, connection, space, version)
+    if space is not None and not request.force and was_live != version:
+        _comparable(fleet, host, request, space, version)
     what, back = (
         f"version {version} of {name} as the live one",
         f"invoke serve.switch --name {name} --version {was_live}",
     )
+    change = _Change(host, name, what, back)
     return _write(
-        fleet, _Change(host, name, what, back), lambda: {**_known(fleet, host, name, version), "live": version},
-        selection, connection, provision=provision, as_json=as_json,
-    )  # fmt: skip
+        fleet, change, lambda: {**_known(fleet, host, name, version), "live": version}, request, provision=provision
+    )
 
 
-def down(
-    selection: Selection,
-    connection: ConnectionOptions,
-    name: str,
-    version: int,
-    *,
-    provision: bool = True,
-    yes: bool = False,
-    as_json: bool = False,
-) -> int:
+def down(request: Request, name: str, version: int, *, provision: bool = True) -> int:
     """``serve.down``: the model, or one version that is not the live one."""
-    fleet = open_fleet(selection, connection)
-    host, _ = _host_of(fleet, selection, name)
+    fleet = open_fleet(request)
+    host, _ = _host_of(fleet, request, name)
 
     def without() -> dict[str, Any] | None:
         if not version:
@@ -149,9 +129,9 @@ def down(
         without()  # a mistake is said before anybody is asked
         end = f"takes {what} off {host}"
         told = [f"{end}: clients that ask for it get errors"]
-        agree(f"`serve.down` {end}", told, 1, yes=yes, as_json=as_json)
+        agree(f"`serve.down` {end}", told, 1, yes=request.yes, as_json=request.json)
     change = _Change(host, name, what, yes=provision)
-    return _write(fleet, change, without, selection, connection, provision=provision, as_json=as_json)
+    return _write(fleet, change, without, request, provision=provision)
 
 
 def _name_of(folder: Path) -> str:
@@ -160,11 +140,11 @@ def _name_of(folder: Path) -> str:
     return (absolute.parent if called_like_a_version(absolute) else absolute).name.lower().replace("_", "-")
 
 
-def _host_of(fleet: Fleet, selection: Selection, name: str, *, new: bool = False) -> tuple[str, Workspace | None]:
+def _host_of(fleet: Fleet, request: Request, name: str, *, new: bool = False) -> tuple[str, Workspace | None]:
     """The host that is meant, and the model there. Raises ``InputError`` where that is not one."""
     if not name:
         raise InputError("name the model, such as --name mnist", "--name")
-    every = [host.name for host in fleet.select(selection.hosts or "all", usable=False)]
+    every = [host.name for host in fleet.select(request.hosts or "all", usable=False)]
     members = [member for host in every for member in fleet.members(host)]
     held = {
         member.name: space
@@ -174,7 +154,7 @@ def _host_of(fleet: Fleet, selection: Selection, name: str, *, new: bool = False
     }
     able = [member.name for member in members if ROLE in {role.name for role in member.roles}]
     chosen = list(held) or (able if new else [])
-    if selection.hosts and new and len(every) == 1:
+    if request.hosts and new and len(every) == 1:
         chosen = every
     if not chosen:
         if new:
@@ -241,18 +221,10 @@ def _known(fleet: Fleet, host: str, name: str, version: int) -> dict[str, Any]:
     return entry
 
 
-def _bring(
-    fleet: Fleet,
-    host: str,
-    connection: ConnectionOptions,
-    selection: Selection,
-    what: tuple[str, int, SavedModel],
-    *,
-    as_json: bool,
-) -> int:
+def _bring(fleet: Fleet, host: str, request: Request, what: tuple[str, int, SavedModel]) -> int:
     """Bring the files to the host, where it lacks them."""
     name, version, model = what
-    members = members_of(fleet, Selection(host, selection.inventory, selection.var))
+    members = members_of(fleet, replace(request, hosts=host))
     with tempfile.TemporaryDirectory(prefix="hostwright-model-") as folder:
         archive = Path(folder) / "model.tar"
         artifact = pack(model, name, version, archive)
@@ -261,32 +233,22 @@ def _bring(
             OnlyStates(ROLE, (ModelBrought(name, version, model.digest, artifact),), {artifact.name: artifact}),
             fleet,
             members,
-            connection=connection,
-            change=ChangeOptions(),
+            replace(request, own={"model": str(model.folder), "name": name, "version": version}),
             files={artifact.name: archive},
-            options={"model": str(model.folder), "name": name, "version": version},
-            as_json=as_json,
         )
 
 
-def _comparable(fleet: Fleet, host: str, connection: ConnectionOptions, space: Workspace, version: int) -> None:
+def _comparable(fleet: Fleet, host: str, request: Request, space: Workspace, version: int) -> None:
     """Raise ``InputError`` where clients of the live version would get errors from the new one."""
     (member,) = fleet.members(host)
-    with Connections(ask_password(connection)).connect(member) as shell:
+    with Connections(ask_password(request)).connect(member) as shell:
         problem = signatures_differ(shell, space, version)
     if problem:
         raise InputError(f"{problem}; with --force it becomes the live one all the same", "--version")
 
 
 def _write(
-    fleet: Fleet,
-    change: _Change,
-    entry: Callable[[], Mapping[str, Any] | None],
-    selection: Selection,
-    connection: ConnectionOptions,
-    *,
-    provision: bool,
-    as_json: bool,
+    fleet: Fleet, change: _Change, entry: Callable[[], Mapping[str, Any] | None], request: Request, *, provision: bool
 ) -> int:
     """Put the model's lines into the file, as they are to be by what the file says now; show them, and bring the host
     to them."""
@@ -295,12 +257,12 @@ def _write(
         before, after = edited(fleet.path, change.host, change.name, entry())
         checked(fleet.path, change.host, after)
         written(fleet.path, before, after)
-    show_written(file, before, after, quiet=as_json)
-    if not provision:
-        return AS_DESIRED
-    chosen = Selection(change.host, selection.inventory, selection.var, ROLES)
-    agreed = ChangeOptions(yes=answered(change.yes))
-    status = changes.provision(chosen, connection, agreed, as_json=as_json)
-    if status != AS_DESIRED:
-        say_what_stays(file, change.what, change.back, f"--hosts {change.host} --roles {ROLES}")
-    return status
+    with once_written(fleet.path):
+        show_written(file, before, after, quiet=request.json)
+        if not provision:
+            return AS_DESIRED
+        chosen = replace(request, hosts=change.host, roles=ROLES, force=False, yes=answered(change.yes))
+        status = changes.provision(chosen)
+        if status != AS_DESIRED:
+            say_what_stays(file, change.what, change.back, f"--hosts {change.host} --roles {ROLES}")
+        return status

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hostwright.cli.verb import ConnectionOptions, RootShell, Selection
+from hostwright.cli.verb import Request, RootShell
 from hostwright.resources import Facts
 from hostwright.roles import sh
 from hostwright.standard.roles.serving.states.look import LOOK, ServingFacts, read_look
@@ -41,17 +41,15 @@ COLUMNS: dict[str, Callable[[ListedModel], str]] = {
 }
 
 
-def show_list(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
+def show_list(request: Request) -> int:
     """``serve.list``: a line for each model of these hosts, declared or there."""
     return show_rows(
-        selection,
-        connection,
+        request,
         LOOK,
         lambda member, facts: rows_of(member.name, declared_of(member), read_look(facts)),
         COLUMNS,
         what="models",
         trouble=trouble_of,
-        as_json=as_json,
     )
 
 

@@ -5,22 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
-from hostwright.cli.verb import (
-    ChangeOptions,
-    ConnectionOptions,
-    Selection,
-    agree,
-    answered,
-    changes,
-    console,
-    open_fleet,
-    warn,
-)
+from hostwright.cli.verb import Request, agree, answered, changes, console, open_fleet, warn
 from hostwright.roles import AS_DESIRED, HostError, InputError, count, printable, short, suggestion
 from hostwright.standard.roles.workspaces.verbs.edit import (
     ROLE,
@@ -29,6 +20,7 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
     checked,
     declared_entry,
     edited,
+    once_written,
     place,
     written,
 )
@@ -132,25 +124,21 @@ def _number(text: str) -> Any:
 
 
 def change(
-    selection: Selection,
-    connection: ConnectionOptions,
+    request: Request,
     name: str,
     entry: Callable[[Mapping[str, Any] | None], Mapping[str, Any]] | None,
     *,
     provision: bool = True,
-    force: bool = False,
-    yes: bool = False,
-    as_json: bool = False,
 ) -> int:
     """Write a workspace of one host, or take it out with ``None``; then provision its host with the role.
 
     ``entry`` gets what the file says of it, ``None`` where it has none of that name, and returns what it shall say.
     Before one is taken out, that is agreed to, unless nothing is provisioned.
     """
-    fleet = open_fleet(selection, connection, force=force)
-    hosts = [host.name for host in fleet.select(selection.hosts, usable=False)] if selection.hosts else []
+    fleet = open_fleet(request)
+    hosts = [host.name for host in fleet.select(request.hosts, usable=False)] if request.hosts else []
     if len(hosts) != 1:
-        sentence = suggestion(selection.hosts, fleet.inventory.hosts) if selection.hosts else "such as --host gpu01"
+        sentence = suggestion(request.hosts, fleet.inventory.hosts) if request.hosts else "such as --host gpu01"
         raise InputError(f"name the one host of the workspace; {sentence}", "--host")
     (host,) = hosts
     if ROLE not in {role.name for role in fleet.members(host)[0].roles}:
@@ -160,40 +148,43 @@ def change(
         )
         raise InputError(sentence, "hostwright_roles")
     file = place(fleet.path)
-    agreed = ChangeOptions(yes=answered(False))
+    yes = answered(False)
     if entry is None and provision and declared_entry(fleet.path, host, name) is not None:
         what = f"takes {name} off {host}"
-        agree(f"`workspace.down` {what}", [f"{what}; its files stay"], 1, yes=yes, as_json=as_json)
-        agreed = ChangeOptions(yes=True)
+        agree(f"`workspace.down` {what}", [f"{what}; its files stay"], 1, yes=request.yes, as_json=request.json)
+        yes = True
     with alone(fleet.path):
         was = declared_entry(fleet.path, host, name)
         wanted = entry(was) if entry is not None else None
         before, after = edited(fleet.path, host, name, wanted)
         declared = checked(fleet.path, host, after).containers.get(name)
         written(fleet.path, before, after)
-    show_written(file, before, after, quiet=as_json)
-    if was is not None and wanted is not None and (fields := list(field_changes(was, wanted))):
-        sentence = f"{name} changes: {', '.join(fields)}; all else of it stays"
-        _say(sentence, quiet=as_json)
-    for sentence in declared.cautions(name) if declared else ():
-        warn(sentence)
-    if not provision:
-        return 0
-    chosen = Selection(host, selection.inventory, selection.var, ROLE)
-    status = changes.provision(chosen, connection, agreed, force=force, as_json=as_json)
-    if status != AS_DESIRED:
-        down = f"invoke workspace.down --host {host} --name {name}"
-        say_what_stays(file, name, down if entry is not None else "", f"--hosts {host} --roles {ROLE}")
-    elif wanted is not None and wanted.get("kind") == "ssh":
-        _say_host_key(chosen, connection, name, quiet=as_json)
-    elif wanted is None and was is not None and was.get("kind") == "ssh":
-        sentence = f"{name}: its SSH host key is gone, too; if it is made again, it has another one, of which ssh warns"
-        _say(sentence, quiet=as_json)
-    return status
+    with once_written(fleet.path):
+        show_written(file, before, after, quiet=request.json)
+        if was is not None and wanted is not None and (fields := list(field_changes(was, wanted))):
+            sentence = f"{name} changes: {', '.join(fields)}; all else of it stays"
+            _say(sentence, quiet=request.json)
+        for sentence in declared.cautions(name) if declared else ():
+            warn(sentence)
+        if not provision:
+            return 0
+        chosen = replace(request, hosts=host, roles=ROLE, yes=yes)
+        status = changes.provision(chosen)
+        if status != AS_DESIRED:
+            down = f"invoke workspace.down --host {host} --name {name}"
+            say_what_stays(file, name, down if entry is not None else "", f"--hosts {host} --roles {ROLE}")
+        elif wanted is not None and wanted.get("kind") == "ssh":
+            _say_host_key(chosen, name, quiet=request.json)
+        elif wanted is None and was is not None and was.get("kind") == "ssh":
+            sentence = (
+                f"{name}: its SSH host key is gone, too; if it is made again, it has another one, of which ssh warns"
+            )
+            _say(sentence, quiet=request.json)
+        return status
 
 
-def _say_host_key(selection: Selection, connection: ConnectionOptions, name: str, *, quiet: bool) -> None:
-    member, space = one_workspace(selection, connection, name)
+def _say_host_key(request: Request, name: str, *, quiet: bool) -> None:
+    member, space = one_workspace(request, name)
     try:
         for line in key_lines(space, host_key_of(member, space)):
             _say(line, quiet=quiet)

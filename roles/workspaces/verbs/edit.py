@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from hostwright.cli.verb import LEFT, Host, bind, definitions, load
-from hostwright.roles import InputError, Unquoted, parse_document, suggestion, write_whole
+from hostwright.cli.verb import Host, bind, definitions, load
+from hostwright.roles import InputError, Unquoted, on_interrupt, parse_document, suggestion, write_whole
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.verbs.giventext import GivenText
 
@@ -157,13 +157,19 @@ def alone(inventory: Path) -> Iterator[None]:
         os.close(folder)
 
 
+def once_written(inventory: Path) -> AbstractContextManager[None]:
+    """For what follows ``written``: Ctrl-C says that the file was written."""
+    return on_interrupt(
+        f"interrupted. {place(inventory)} was written; the next provision of its host brings it to that"
+    )
+
+
 def written(inventory: Path, before: str, after: str) -> None:
     """Put the text in its place, unless somebody changed the file meanwhile. Raises ``InputError``."""
     path = place(inventory)
     now = path.read_text("utf-8") if path.exists() else ""
     if now != before:
         raise InputError("somebody else changed it meanwhile: nothing was written; try again", str(path))
-    LEFT.set(f"interrupted. {path} was written; the next provision of its host brings it to that")
     try:
         write_whole(path, after.encode(), mode=path.stat().st_mode & 0o777 if path.exists() else 0o644)
     except OSError as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from rich.text import Text
 
-from hostwright.cli.verb import ConnectionOptions, Selection, console
+from hostwright.cli.verb import Request, console
 from hostwright.roles import InputError, printable, suggestion
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.compose import compose, compose_runtime
@@ -16,7 +16,7 @@ from hostwright.standard.roles.workspaces.export.slurm import slurm
 from hostwright.standard.roles.workspaces.verbs.looking import one_workspace
 
 
-def export(selection: Selection, name: str, form: str, *, nodes: int = 1, storage: str = "50Gi") -> int:
+def export(request: Request, name: str, form: str, *, nodes: int = 1, storage: str = "50Gi") -> int:
     """Print the workspace as ``compose``, ``compose-runtime``, ``slurm`` or ``kubernetes``. No host is asked."""
     forms: dict[str, Callable[[Workspace], str]] = {
         "compose": compose,
@@ -26,7 +26,7 @@ def export(selection: Selection, name: str, form: str, *, nodes: int = 1, storag
     }
     if form not in forms:
         raise InputError(f"no form {form!r}; {suggestion(form, forms)}", "--format")
-    _, space = one_workspace(selection, ConnectionOptions(), name)
+    _, space = one_workspace(request, name)
     if nodes != 1 and form.startswith("compose"):
         raise InputError("a Compose file is for one host", "--nodes")
     hosts_checked(space, nodes)

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 from rich.console import Group
 
 from hostwright.cli.verb import (
-    ConnectionOptions,
     Connections,
     Member,
+    Request,
     Results,
-    Selection,
     ask,
     ask_password,
     console,
@@ -40,8 +39,7 @@ _SHORT = 11  #: characters: what is no longer than this stays there, too, such a
 
 
 def show_rows(
-    selection: Selection,
-    connection: ConnectionOptions,
+    request: Request,
     probe: Probe,
     rows_of: Callable[[Member, Facts], Iterable[Row]],
     columns: Mapping[str, Callable[[Row], str]],
@@ -49,7 +47,6 @@ def show_rows(
     what: str,
     trouble: Callable[[Facts], str],
     total: Callable[[Sequence[Row]], str] = lambda _: "",
-    as_json: bool = False,
 ) -> int:
     """Ask each host once and print its rows in columns, or as JSON under ``what``, such as ``workspaces``.
 
@@ -57,9 +54,9 @@ def show_rows(
     errors, beside its rows. ``total`` says what all rows come to, in a line below several of them. Returns the exit
     status: 1 where a host could not be asked, or not all of it is known.
     """
-    fleet = open_fleet(selection, connection)
-    members = members_of(fleet, selection)
-    connections = Connections(ask_password(connection))
+    fleet = open_fleet(request)
+    members = members_of(fleet, request)
+    connections = Connections(ask_password(request))
 
     def look(name: str) -> tuple[tuple[Row, ...], HostError | None]:
         member = members.by_name[name]
@@ -73,7 +70,7 @@ def show_rows(
 
     def show(results: Results[tuple[tuple[Row, ...], HostError | None]]) -> None:
         rows = [row for rows, _ in results.values for row in rows]
-        if as_json:
+        if request.json:
             print_document(what, {what: [asdict(row) for row in rows], "errors": errors_json(errors_of(results))})
             return
         out = console.make_console()

@@ -6,18 +6,16 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.text import Text
 
 from hostwright.cli.verb import (
-    LEFT,
     NOTHING_CHANGED,
-    ConnectionOptions,
     Connections,
     Member,
+    Request,
     RootShell,
-    Selection,
     ask_password,
     console,
     members_of,
@@ -26,7 +24,18 @@ from hostwright.cli.verb import (
     warn,
 )
 from hostwright.resources import Facts
-from hostwright.roles import HostError, InputError, count, one_line, printable, sh, sh_file, short, suggestion
+from hostwright.roles import (
+    HostError,
+    InputError,
+    count,
+    on_interrupt,
+    one_line,
+    printable,
+    sh,
+    sh_file,
+    short,
+    suggestion,
+)
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE, Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.look import LOOK, PREFIX, WorkspaceFacts, read_look
@@ -66,18 +75,16 @@ COLUMNS: dict[str, Callable[[ListedWorkspace], str]] = {
 }
 
 
-def show_list(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
+def show_list(request: Request) -> int:
     """``workspace.list``: a line for each workspace of these hosts, declared or there."""
     return show_rows(
-        selection,
-        connection,
+        request,
         LOOK,
         lambda member, facts: rows_of(member.name, declared_of(member), read_look(facts)),
         COLUMNS,
         what="workspaces",
         trouble=trouble_of,
         total=total_of,
-        as_json=as_json,
     )
 
 
@@ -134,28 +141,21 @@ def declared_of(member: Member) -> tuple[Workspace, ...]:
     return workspaces_of(v.containers, v.users, v.directory, v.ports) if isinstance(v, Workspaces) else ()
 
 
-def run_in(
-    selection: Selection,
-    connection: ConnectionOptions,
-    name: str,
-    script: Callable[[Workspace], str],
-    left: str = NOTHING_CHANGED,
-) -> int:
+def run_in(request: Request, name: str, script: Callable[[Workspace], str], left: str = NOTHING_CHANGED) -> int:
     """Run a script about one workspace on its host and print what it prints; its exit status. Whoever ends it with
     Ctrl-C is told what it has ``left``."""
-    member, space = one_workspace(selection, connection, name)
-    LEFT.set(left)
-    with Connections(ask_password(connection)).connect(member) as shell:
+    member, space = one_workspace(request, name)
+    with on_interrupt(left), Connections(ask_password(request)).connect(member) as shell:
         output = shell.attempt(script(space), timeout_s=RUN_TIMEOUT_S)
     sys.stdout.write(printable(output.stdout.decode("utf-8", "replace")))
     sys.stderr.write(printable(output.stderr.decode("utf-8", "replace")))
     return output.status
 
 
-def one_workspace(selection: Selection, connection: ConnectionOptions, name: str) -> tuple[Member, Workspace]:
+def one_workspace(request: Request, name: str) -> tuple[Member, Workspace]:
     """The host and the workspace of this name. Raises ``InputError`` for one that is not declared, or on two hosts."""
-    fleet = open_fleet(selection, connection)
-    members = members_of(fleet, Selection(selection.hosts or "all", selection.inventory, selection.var, ROLE))
+    fleet = open_fleet(request)
+    members = members_of(fleet, replace(request, hosts=request.hosts or "all", roles=ROLE))
     pairs = [(member, space) for member in members for space in declared_of(member)]
     chosen = [pair for pair in pairs if pair[1].name == name]
     if not chosen:
@@ -230,13 +230,13 @@ def browser_lines(member: Member, space: Workspace, token: str) -> Iterator[str]
     yield f"https://{place}{space.path}" + (f"?token={token}" if token else "")
 
 
-def show_url(selection: Selection, connection: ConnectionOptions, name: str, *, token: bool, as_json: bool) -> int:
+def show_url(request: Request, name: str, *, token: bool) -> int:
     """``workspace.url``. The token is asked of the host, and printed only where it was asked for; of a box the host is
     asked for its key's fingerprint, without which the lines are printed all the same."""
-    member, space = one_workspace(selection, connection, name)
+    member, space = one_workspace(request, name)
     secret = ""
     if token and space.entry.kind in WITH_PAGE:
-        with Connections(ask_password(connection)).connect(member) as shell:
+        with Connections(ask_password(request)).connect(member) as shell:
             secret = _token(shell, space)
     lines = [*url_lines(member, space, secret), *browser_lines(member, space, secret)]
     if space.entry.kind == "ssh":
@@ -244,7 +244,7 @@ def show_url(selection: Selection, connection: ConnectionOptions, name: str, *, 
             lines += key_lines(space, host_key_of(member, space))
         except HostError as error:
             warn(f"the host key of {name} is not known now: {error}")
-    if as_json:
+    if request.json:
         print_document("url", {"host": member.name, "workspace": space.name, "lines": lines})
     else:
         out = console.make_console()

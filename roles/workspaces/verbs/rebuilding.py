@@ -13,13 +13,11 @@ from datetime import date
 from rich.text import Text
 
 from hostwright.cli.verb import (
-    ChangeOptions,
-    ConnectionOptions,
     Connections,
     Fleet,
     Member,
     Members,
-    Selection,
+    Request,
     agree,
     ask,
     ask_password,
@@ -30,13 +28,22 @@ from hostwright.cli.verb import (
     on_each,
     open_fleet,
     print_document,
+    read_limits,
     show_errors,
 )
 from hostwright.roles import HostError, InputError, InputErrors, Secret, printable
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.packages import Packages, differences, packages_script, read_packages
 from hostwright.standard.roles.workspaces.verbs.changing import show_written
-from hostwright.standard.roles.workspaces.verbs.edit import REFRESHED, ROLE, checked_date, dated, place, written
+from hostwright.standard.roles.workspaces.verbs.edit import (
+    REFRESHED,
+    ROLE,
+    checked_date,
+    dated,
+    once_written,
+    place,
+    written,
+)
 from hostwright.standard.roles.workspaces.verbs.looking import declared_of
 
 LOOK_TIMEOUT_S = 600.0  #: for the packages of all images of a host
@@ -77,19 +84,10 @@ class BoxChanges:
     changes: tuple[str, ...]
 
 
-def rebuild(
-    selection: Selection,
-    connection: ConnectionOptions,
-    change: ChangeOptions,
-    *,
-    again: bool = False,
-    force: bool = False,
-    check: bool = False,
-    as_json: bool = False,
-) -> int:
+def rebuild(request: Request, *, again: bool = False) -> int:
     """``images.rebuild``. Nothing is written before the file that results is found sound, and agreed to."""
-    fleet = open_fleet(selection, connection, force=force)
-    members = members_of(fleet, replace(selection, roles=ROLE))
+    fleet = open_fleet(request)
+    members = members_of(fleet, replace(request, roles=ROLE))
     boxed = with_boxes(members)
     today = date.today().isoformat()
     dates: list[str] = []
@@ -100,39 +98,37 @@ def rebuild(
 
     before, after = dated(fleet.path, new_date)
     checked_date(fleet.path, [member.name for member in boxed], after)
-    chosen = Selection(",".join(member.name for member in boxed), selection.inventory, selection.var, ROLE)
-    if check:
+    chosen = replace(request, hosts=",".join(member.name for member in boxed), roles=ROLE)
+    if request.check:
         return changes.plan(
             replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}")),
-            connection,
-            force=force,
             then="images.rebuild",
             more=" --again" * again,
-            as_json=as_json,
         )
-    change.rollout.limits(len(boxed))
+    read_limits(request, len(boxed))
     anew = f"makes the SSH boxes on {counted(member.name for member in boxed)} anew"
     told = [f"{anew}: what runs in them ends; files and host keys stay"]
-    agree(f"`images.rebuild` {anew}", told, len(boxed), yes=change.yes, as_json=as_json)
-    password = ask_password(connection)
+    agree(f"`images.rebuild` {anew}", told, len(boxed), yes=request.yes, as_json=request.json)
+    password = ask_password(request)
     was = _looked_at(boxed, password)
     written(fleet.path, before, after)
-    show_written(place(fleet.path), before, after, quiet=as_json)
-    if others := ", ".join(_others(fleet, boxed)):
-        _say(f"not in this run, and rebuilt at their next provision: {others}", quiet=as_json)
-    printed = io.StringIO()
-    with redirect_stdout(printed) if as_json else nullcontext():
-        status = changes.provision(chosen, connection, replace(change, yes=True), force=force, as_json=as_json)
-    now = _looked_at(boxed, password)
-    if as_json:
-        ended = {
-            name: value for name, value in json.loads(printed.getvalue()).items() if name not in ("kind", "schema")
-        }
-        print_document("boxes", {**ended, "boxes": [asdict(box) for box in box_changes(was, now)]})
-    else:
-        for line in lines(was, now):
-            _say(line)
-    return status
+    with once_written(fleet.path):
+        show_written(place(fleet.path), before, after, quiet=request.json)
+        if others := ", ".join(_others(fleet, boxed)):
+            _say(f"not in this run, and rebuilt at their next provision: {others}", quiet=request.json)
+        printed = io.StringIO()
+        with redirect_stdout(printed) if request.json else nullcontext():
+            status = changes.provision(replace(chosen, yes=True))
+        now = _looked_at(boxed, password)
+        if request.json:
+            ended = {
+                name: value for name, value in json.loads(printed.getvalue()).items() if name not in ("kind", "schema")
+            }
+            print_document("boxes", {**ended, "boxes": [asdict(box) for box in box_changes(was, now)]})
+        else:
+            for line in lines(was, now):
+                _say(line)
+        return status
 
 
 def with_boxes(members: Members) -> list[Member]:

@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hostwright.apply.events import Event
 from hostwright.apply.host.outcome import Outcome
-from hostwright.fleet import Audience, ChangeOptions, Fleet, RolloutOptions, RunResults, Spread
+from hostwright.common.request import Request
+from hostwright.fleet import Audience, Fleet, RunResults
 from hostwright.plan.roles.site import Site
 from tests.lab.cluster.hosts import WAIT_S, until
 from tests.places import PROJECT
@@ -25,7 +26,7 @@ class Run:
 
     root: Path
     scheduler: str
-    rollout: RolloutOptions = field(default_factory=RolloutOptions)
+    request: Request = field(default_factory=Request)
     hosts: str = "all"
     seen: list[Event] = field(default_factory=list)
     ended: RunResults[Outcome] | None = None
@@ -38,10 +39,8 @@ class Run:
     def _run(self) -> None:
         try:
             fleet = Fleet.load(site=Site(self.root))
-            change = ChangeOptions(rollout=self.rollout, spread=Spread("dask", self.scheduler))
-            self.ended = fleet.provision(
-                fleet.members(self.hosts), change=change, audience=Audience.of(self.seen.append)
-            )
+            request = replace(self.request, executor="dask", scheduler=self.scheduler)
+            self.ended = fleet.provision(fleet.members(self.hosts), request, audience=Audience.of(self.seen.append))
         except BaseException as error:  # noqa: BLE001 - looked at by the test
             self.error = error
 

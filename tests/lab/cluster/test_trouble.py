@@ -15,7 +15,8 @@ import pytest
 
 from hostwright import __version__
 from hostwright.common.errors import InputError
-from hostwright.fleet import ChangeOptions, Fleet, RolloutOptions, Spread
+from hostwright.common.request import Request
+from hostwright.fleet import Fleet
 from hostwright.plan.roles.site import Site
 from tests.lab.cluster import certificates
 from tests.lab.cluster.cluster import Cluster, cluster_of
@@ -48,7 +49,7 @@ def shimmed(folder: Path, program: str) -> dict[str, str]:
 def refused(hosts: Hosts, scheduler: str) -> str:
     fleet = Fleet.load(site=Site(hosts.root))
     with pytest.raises(InputError) as caught:
-        fleet.provision(fleet.members("all"), change=ChangeOptions(spread=Spread("dask", scheduler)))
+        fleet.provision(fleet.members("all"), Request(executor="dask", scheduler=scheduler))
     assert caught.value.exit_status == 2
     return str(caught.value)
 
@@ -163,7 +164,7 @@ def test_a_scheduler_with_tls_is_not_one_without(hosts: Hosts, state: Path, tmp_
 def test_the_rollouts_limits_are_those_of_any_run(hosts: Hosts, bare: Cluster, state: Path):
     hosts.inventory(slow_word="x; exit 3")
     bare.start_worker("w1")
-    run = Run(hosts.root, bare.address, rollout=RolloutOptions(canary="1"))
+    run = Run(hosts.root, bare.address, request=Request(canary="1"))
     ended = run.wait()
     assert ended.status == 1
     assert ended.results.stopped_because == "a canary failed: gpu1"
@@ -181,9 +182,9 @@ def test_what_was_shown_is_applied_or_nothing(hosts: Hosts, bare: Cluster, state
     saved = {planned.host: planned.plan for planned in fleet.plan(members).values}
     hosts.on("gpu2", "echo done >/mnt/done-second")
     hosts.go()
-    ended = fleet.provision(members, change=ChangeOptions(spread=Spread("dask", bare.address)), saved=saved)
+    ended = fleet.provision(members, Request(executor="dask", scheduler=bare.address), saved=saved)
     assert words(ended) == {
         "gpu1": "changed",
-        "gpu2": "the host changed since this plan was saved; run `plan` again",
+        "gpu2": "the host changed since this plan was made; nothing was done: plan again",
     }
     assert hosts.jobs("gpu2") == []

@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 from invoke import Context, Exit
 
-from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.consent import consent
+from hostwright.apply.rollout.goals import AS_WANTED
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.tasks import change, restore
 from hostwright.cli.verbs import changes, power, rebuild
+from hostwright.common.request import Request
 from hostwright.plan.model import Change, Plan, Planned, Reboot, Refusal, RolePlan, Step
 from hostwright.plan.planning import HostPlan
 from hostwright.rebuild.rebuild import Way
@@ -83,21 +86,26 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         return Results(made.plans, ())
 
     def changed(name: str) -> Callable[..., Any]:
-        def run(_self: Any, _members: Any, *_: Any, change: ChangeOptions | None = None, **__: Any) -> Any:
-            made.done.append((name, bool(change and change.yes)))
+        def run(_self: Any, members: Any, *given: Any, ask: Any = None, saved: Any = None, **__: Any) -> Any:
+            request = next((each for each in given if isinstance(each, Request)), Request())
+            agreed = consent(
+                members, Connections(), request, AS_WANTED, saved=saved or {}, removes=name == "remove", ask=ask
+            )
+            made.done.append((name, agreed.request.yes))
             return SimpleNamespace(results=Results((), ()), status=0, run="run")
 
         return run
 
-    def rebuilt(_self: Any, _members: Any, *_: Any, change: ChangeOptions, decided: Any, **__: Any) -> Any:
+    def rebuilt(_self: Any, _members: Any, _start: Any, request: Request, *, decided: Any, **__: Any) -> Any:
         decided(Decisions(made.decisions))
-        made.done.append(("rebuild", change.yes))
+        made.done.append(("rebuild", request.yes))
         return SimpleNamespace(status=0)
 
     fleet = "hostwright.fleet.Fleet"
     for name in ("provision", "remove", "rollback", "power"):
         monkeypatch.setattr(f"{fleet}.{name}", changed(name))
     monkeypatch.setattr(f"{fleet}.plan", plan)
+    monkeypatch.setattr("hostwright.apply.rollout.consent.plan_each", plan)
     monkeypatch.setattr(f"{fleet}.removal", lambda *_: goal)
     monkeypatch.setattr(f"{fleet}.rebuild", rebuilt)
     monkeypatch.setattr(f"{fleet}.decide", lambda *_, **__: Decisions(made.decisions))
@@ -175,7 +183,7 @@ def test_provision_asks_only_where_it_reboots_disturbs_or_loses_something(stage:
     stage.types("yes\n")
     assert stage.run(change.provision) == 0
     assert "reboots gpu[01-02] (2 hosts): the running kernel was removed Go on with 2 hosts?" in stage.screen
-    assert stage.done == [("provision", False)]
+    assert stage.done == [("provision", True)]  # of exactly these plans
     stage.types("no\n")
     assert stage.run(change.provision) == 1
     assert stage.done == []
@@ -187,7 +195,8 @@ def test_what_will_not_happen_is_not_asked(stage: Stage) -> None:
     assert stage.run(change.provision) == 0
     stage.plans = (planned(BOOT),)
     assert stage.run(change.provision, no_reboot=True) == 0
-    assert stage.done == [("provision", False)]
+    assert "Type yes" not in stage.screen
+    assert stage.done == [("provision", True)]
 
 
 def test_work_that_is_ended_by_force_and_what_is_lost_are_named(stage: Stage) -> None:
@@ -310,7 +319,7 @@ def test_ctrl_c_before_the_question_changes_nothing_either(stage: Stage) -> None
         raise KeyboardInterrupt
 
     stage.types("yes\n")
-    stage.patch.setattr("hostwright.fleet.Fleet.plan", interrupted)
+    stage.patch.setattr("hostwright.apply.rollout.consent.plan_each", interrupted)
     assert stage.run(change.provision) == 130
-    assert "stopped: nothing was changed" in stage.screen
+    assert "stopped; nothing was changed" in stage.screen
     assert stage.done == []

@@ -10,9 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from hostwright.cli.arguments import STRICT, Selection
 from hostwright.cli.verbs.init import init
 from hostwright.cli.verbs.inventory import check
+from hostwright.common.request import Request
 from hostwright.plan.roles.role import PARTS
 from hostwright.plan.roles.sitecheck import SCHEMA_FILE, json_schema
 from tests.places import PROJECT
@@ -84,8 +84,8 @@ class MadeSite:
         self.write("templates/motd/motd.j2", template)
         self.write("inventory/group_vars/all.yml", "hostwright_roles: [base, motd]\n")
 
-    def check(self, *inventory: str) -> Checked:
-        status = check(Selection(inventory=inventory), as_json=True)
+    def check(self, *inventory: str, strict: bool = False) -> Checked:
+        status = check(Request(inventory=inventory, json=True, strict=strict))
         document = json.loads(self.capsys.readouterr().out)
         jsonschema.validate(document, json.loads(SCHEMA_FILE.read_text("utf-8")))
         return Checked(status, document)
@@ -243,11 +243,7 @@ def test_a_variable_that_looks_like_a_roles_is_a_note_and_with_strict_a_mistake(
     assert found.status == 0
     (note,) = found.notes
     assert note.startswith("inventory/group_vars/all.yml:1:1: 'cuda_keep_repositry' is not read")
-    token = STRICT.set(True)
-    try:
-        strict = site.check()
-    finally:
-        STRICT.reset(token)
+    strict = site.check(strict=True)
     assert (strict.status, strict.notes) == (2, [])
 
 
@@ -274,7 +270,7 @@ def test_what_is_printed_is_a_line_for_each_mistake_and_the_verdict_last(
     site: MadeSite, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.write("inventory/group_vars/all.yml", "stack: tensorflow-9\ncuda_keep_repositry: false\n")
-    assert check(Selection()) == 2
+    assert check(Request()) == 2
     note, mistake, verdict = capsys.readouterr().out.splitlines()
     assert note.startswith("note: inventory/group_vars/all.yml:2:1: ")
     assert mistake.startswith(

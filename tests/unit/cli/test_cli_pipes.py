@@ -12,10 +12,10 @@ from tests.places import PROJECT
 
 CALL = """
 import sys
-from hostwright.cli.arguments import Selection
+from hostwright.common.request import Request
 from hostwright.cli.exits import run
 from hostwright.cli.verbs.inventory import hosts
-sys.exit(run(lambda: hosts(Selection("all", (sys.argv[1],)), as_json=True)))
+sys.exit(run(lambda: hosts(Request("all", inventory=(sys.argv[1],), json=True))))
 """
 
 

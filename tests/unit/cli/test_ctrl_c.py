@@ -19,10 +19,11 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.rollout.rollout import LEFT, UNENDED, Interrupted, Results
+from hostwright.apply.rollout.rollout import UNENDED, Interrupted, Results
 from hostwright.cli.exits import run, shown
 from hostwright.cli.views.shared import show_errors
 from hostwright.common.errors import FAILED, INTERRUPTED, HostError, Stopped
+from hostwright.common.interruption import on_interrupt
 from tests.lab.liars import sshliar
 from tests.lab.liars.quietsite import write_site
 from tests.lab.sshd import make_key
@@ -277,10 +278,8 @@ def test_a_verb_whose_errors_nobody_showed_has_them_shown_and_says_what_it_left(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def verb() -> int:
-        LEFT.set("interrupted. The file was written")
-        raise Interrupted(Results((), (HostError("gpu02", "no room"),)))
+        with on_interrupt("interrupted. The file was written"):
+            raise Interrupted(Results((), (HostError("gpu02", "no room"),)))
 
     assert run(verb) == INTERRUPTED
     assert capsys.readouterr().err == "gpu02: no room\ninterrupted. The file was written\n"
-    assert run(lambda: 0) == 0
-    assert LEFT.get() == "stopped; nothing was changed", "of the call before nothing is said again"

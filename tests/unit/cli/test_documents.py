@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ from hostwright.apply.rollout.following import Followed
 from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
 from hostwright.audit.auditor import AuditOptions
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import audit, history, inventory, stacks
 from hostwright.cli.verbs.runs import show_followed
 from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
@@ -40,6 +40,7 @@ from hostwright.common.errors import (
     StepFailed,
     Unreachable,
 )
+from hostwright.common.request import Request
 from hostwright.plan.host.locks import UNREADABLE, Holder, OperatorLock
 from hostwright.plan.model import Change, Deferred, Plan, Reboot, Refusal, RolePlan, RoleResult, Step, StepResult
 from hostwright.plan.planning import HostPlan
@@ -82,21 +83,20 @@ LOCK = OperatorLock("ann@desk", "RMA", "gpu01", NOW, NOW)
 HOLDER = Holder("ann@desk", "run-1", "gpu01", "desk", 42, "1", NOW)
 DECISION = Decision("repair", ("it is silent",), ("provision",), ("reinstall",), "", ("silent",), "bmc", ends=("ann",))
 REBUILDS = (rebuild("repair", phases={"provision": 40.0}), rebuild("hand over", outcome="handed over"))
-NO_HOST = ConnectionOptions()
 
 
-def offline(verb: Callable[..., int]) -> Callable[[Selection], int]:
-    return lambda site: verb(site, NO_HOST, AuditOptions(offline=True), as_json=True)
+def offline(verb: Callable[..., int]) -> Callable[[Request], int]:
+    return lambda site: verb(replace(site, json=True), AuditOptions(offline=True))
 
 
-def mirrored(site: Selection) -> None:
+def mirrored(site: Request) -> None:
     file = Mirrored("driver", "driver.run", Path("/store/aa/driver.run"), "aa" * 32, 12, "fetched", True, False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hostwright.fleet.Fleet.mirror", lambda *_, **__: (file,))
-        assert stacks.mirror(site, stacks.FilePlaces(), stack="", as_json=True) == 0
+        assert stacks.mirror(replace(site, json=True), stacks.FilePlaces(), stack="") == 0
 
 
-SHOWN: dict[str, Callable[[Selection], object]] = {
+SHOWN: dict[str, Callable[[Request], object]] = {
     "plan": lambda _: show_plans((), Results((PLAN,), ERRORS), as_json=True),
     "verify": lambda _: show_verdicts(
         (),
@@ -106,11 +106,11 @@ SHOWN: dict[str, Callable[[Selection], object]] = {
     ),
     "prove": lambda _: print_document("prove", proving.document(proofs(proved("gpu01", result(ticks(2.5)))))),
     "audit": lambda _: print_document("audit", json.loads(audit_text())),
-    "history": lambda site: history.history(site, as_json=True),
-    "diff": lambda site: history.diff(site, since="7d", as_json=True),
+    "history": lambda site: history.history(replace(site, json=True)),
+    "diff": lambda site: history.diff(replace(site, since="7d", json=True)),
     "doctor": offline(audit.doctor),
-    "vars": lambda site: inventory.variables(site, as_json=True),
-    "hosts": lambda site: inventory.hosts(site, as_json=True),
+    "vars": lambda site: inventory.variables(replace(site, json=True)),
+    "hosts": lambda site: inventory.hosts(replace(site, json=True)),
     "provision": lambda _: show_outcomes(
         "provision", (), RunResults("run-1", Results((OUTCOME,), ERRORS, ("gpu04",), "a canary failed"), 1),
         proved=True, as_json=True,
@@ -143,14 +143,14 @@ def audit_text() -> str:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Selection:
+def site(tmp_path: Path) -> Request:
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}, gpu02: {ansible_connection: local}}}")
-    return Selection("all", (str(tmp_path),))
+    return Request("all", inventory=(str(tmp_path),))
 
 
 @pytest.mark.parametrize("kind", SHOWN)
 def test_a_document_says_its_kind_and_version_and_keeps_to_the_schema(
-    kind: str, site: Selection, capsys: pytest.CaptureFixture[str]
+    kind: str, site: Request, capsys: pytest.CaptureFixture[str]
 ) -> None:
     SHOWN[kind](site)
     text = capsys.readouterr().out

@@ -21,7 +21,6 @@ from hostwright.apply.rollout.following import Followed
 from hostwright.apply.rollout.rollout import Results
 from hostwright.audit.history import HistoryEvent, HostHistory
 from hostwright.cli import console
-from hostwright.cli.arguments import Selection
 from hostwright.cli.console import Adviser
 from hostwright.cli.verbs.inventory import hosts, variables
 from hostwright.cli.verbs.runs import show_followed
@@ -31,6 +30,7 @@ from hostwright.cli.views.power import show_powered
 from hostwright.cli.views.reaching.keys import show_keys
 from hostwright.cli.views.runs import runs_table, show_run
 from hostwright.common.errors import Unreachable
+from hostwright.common.request import Request
 from hostwright.inventory import fold
 from hostwright.plan.host.locks import OperatorLock
 from hostwright.rebuild.bmc import BmcError, Power, Status
@@ -224,15 +224,15 @@ def test_a_run_ends_with_what_came_of_it_and_what_failed_is_nearest() -> None:
 
 
 @pytest.fixture
-def inventory(tmp_path: Path) -> Selection:
+def inventory(tmp_path: Path) -> Request:
     """50 hosts, one of them with a variable of its own."""
     names = {name: {} for name in FLEET} | {LONG: {"base_timezone": "UTC", "rack": 3}}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": {"rack3": {"hosts": names}}}}))
-    return Selection("all", (str(tmp_path),))
+    return Request("all", inventory=(str(tmp_path),))
 
 
 def test_variables_of_hosts_that_are_alike_are_shown_once_and_can_be_pasted(
-    inventory: Selection, capsys: pytest.CaptureFixture[str]
+    inventory: Request, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert variables(inventory) == 0
     out = capsys.readouterr().out
@@ -244,7 +244,7 @@ def test_variables_of_hosts_that_are_alike_are_shown_once_and_can_be_pasted(
 
 
 def test_a_heading_of_variables_that_is_too_long_for_the_terminal_stays_a_comment(
-    inventory: Selection, on_screen: Callable[[int], io.StringIO]
+    inventory: Request, on_screen: Callable[[int], io.StringIO]
 ) -> None:
     screen = on_screen(50)
     assert variables(inventory) == 0
@@ -267,13 +267,13 @@ def test_of_many_hosts_whose_run_was_followed_the_number_comes_first_and_what_fa
 
 
 def test_hosts_are_listed_in_columns_and_counted_at_the_end(
-    inventory: Selection, on_screen: Callable[[int], io.StringIO]
+    inventory: Request, on_screen: Callable[[int], io.StringIO]
 ) -> None:
     screen = on_screen(80)
     assert hosts(inventory) == 0
     lines = screen.getvalue().splitlines()
     assert f"{LONG}  {LONG}" in lines and "  stack tensorflow-2.9, groups rack3" in lines
-    assert hosts(Selection("all,!" + LONG, inventory.inventory)) == 0
+    assert hosts(Request("all,!" + LONG, inventory=inventory.inventory)) == 0
     lines = screen.getvalue().splitlines()[len(lines) :]
     assert lines[0].split() == ["host", "address", "stack", "groups"]
     rows = [line for line in lines if line.startswith("node") and "tensorflow-2.9" in line]

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.opening import level_of
-from hostwright.cli.verbs import changes, rebuild, verify
+from hostwright.cli.verbs import verify
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.prove.proving import ProveOptions
 from tests.unit.support.proofs import fleet as proofs_of_a_run
 from tests.unit.support.proofs import host, result, ticks
 
-SELECTION, CONNECTION = Selection("gpu01"), ConnectionOptions()
+REQUEST = Request("gpu01", json=True)
 
 
 def test_a_level_is_quick_or_full() -> None:
-    assert [level_of(text) for text in ("", "quick", "full")] == [None, "quick", "full"]
-
-
-def test_another_level_is_refused_before_the_inventory_is_read() -> None:
-    calls: list[Any] = [
-        lambda: verify.verify(SELECTION, CONNECTION, prove="fast"),
-        lambda: changes.provision(SELECTION, CONNECTION, None, prove="fast"),  # type: ignore[arg-type]
-        lambda: rebuild.rebuild(SELECTION, CONNECTION, None, prove="fast"),  # type: ignore[arg-type]
-    ]
-    for call in calls:
-        with pytest.raises(InputError, match="--prove: found 'fast', expected quick or full"):
-            call()
+    assert [Request(prove=level).prove for level in ("", "quick", "full")] == ["", "quick", "full"]
+    with pytest.raises(InputError, match="--prove: found 'fast', expected quick or full"):
+        Request(prove="fast")
 
 
 @pytest.fixture
@@ -58,7 +49,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 
 
 def test_hosts_are_verified_and_then_proved(asked: list[tuple[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
-    assert verify.verify(SELECTION, CONNECTION, prove="quick", as_json=True) == 1
+    assert verify.verify(replace(REQUEST, prove="quick")) == 1
     assert asked == [("verify", None), ("prove", ProveOptions("quick"))]
     told = json.loads(capsys.readouterr().out)
     assert (told["hosts"], told["proofs"]["hosts"][0]["status"]) == ([], "passed")
@@ -67,7 +58,7 @@ def test_hosts_are_verified_and_then_proved(asked: list[tuple[str, Any]], capsys
 def test_without_a_level_hosts_are_verified_alone(
     asked: list[tuple[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert verify.verify(SELECTION, CONNECTION, as_json=True) == 1
+    assert verify.verify(REQUEST) == 1
     assert asked == [("verify", None)]
     told = json.loads(capsys.readouterr().out)
     assert (told["hosts"], "proofs" in told) == ([], False)

@@ -19,13 +19,12 @@ from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout import removal
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, Refused, Unreachable
 from hostwright.common.quoting import sh
+from hostwright.common.request import Request
 from hostwright.fleet import Members
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import release
@@ -273,7 +272,7 @@ class Verb:
         self.goal = goal
         return Results((), ())
 
-    def remove(self, members: Members, goal: Any, **_: Any) -> RunResults[Outcome]:
+    def remove(self, members: Members, goal: Any, _request: Request, **_: Any) -> RunResults[Outcome]:
         self.goal = goal
         return RunResults("run", Results((), ()), 0)
 
@@ -291,7 +290,7 @@ def test_remove_lists_what_goes_and_keeps_what_it_cannot_read(
     monkeypatch: pytest.MonkeyPatch, check: bool, roles: tuple[str, ...], known: bool, departs: bool
 ):
     verb = Verb(monkeypatch, roles=roles, known=known)
-    assert changes.remove(Selection("all"), ConnectionOptions(), ChangeOptions(yes=True), check=check) == 0
+    assert changes.remove(Request("all", yes=True, check=check)) == 0
     first, second = verb.members
     assert verb.goal.desired(first) == "gone"
     with pytest.raises(Unreachable):

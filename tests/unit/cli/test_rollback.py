@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout import rollback as ways
-from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollback import WayBack, way_back
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import FAILED, HostError, InputError, Refused, Unreachable
+from hostwright.common.request import Request
 from hostwright.common.text import local_time
 from hostwright.fleet import Fleet, Member, Members
 from hostwright.plan.host.newrelease import renewed
@@ -296,7 +295,7 @@ def did(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
         done.append(("check", tuple(one.stack.name for one in members)))
         return Results((HostPlan(plan("cuda")),), ())
 
-    def ran(self: Fleet, members: Members, **_: Any) -> RunResults[Outcome]:
+    def ran(self: Fleet, members: Members, _request: Request, **_: Any) -> RunResults[Outcome]:
         done.append(("rollback", tuple(one.stack.name for one in members)))
         return RunResults("run", Results((), ()), 0)
 
@@ -324,8 +323,8 @@ def answers(monkeypatch: pytest.MonkeyPatch, said: Mapping[str, Facts | HostErro
     monkeypatch.setattr(Fleet, "ways_back", ways_back)
 
 
-def rollback(inventory: Path, **more: Any) -> int:
-    return changes.rollback(Selection("all", (str(inventory),)), ConnectionOptions(), ChangeOptions(), **more)
+def rollback(inventory: Path, *, to: str = "", **options: Any) -> int:
+    return changes.rollback(Request("all", inventory=(str(inventory),), **options), to=to)
 
 
 def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(
@@ -363,7 +362,7 @@ def stuck(request: pytest.FixtureRequest, member: Member, monkeypatch: pytest.Mo
 def test_one_host_that_cannot_go_back_keeps_all_from_being_touched(
     inventory: Path, did: list[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert rollback(inventory, as_json=True) == FAILED
+    assert rollback(inventory, json=True) == FAILED
     assert did == []
     out, err = capsys.readouterr()
     document = json.loads(out)

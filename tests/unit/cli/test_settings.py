@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from hostwright.cli.program import program
-from hostwright.cli.tasks.options import _SEVERAL
 from hostwright.cli.verbs.init import init
 
 Call = Callable[..., tuple[int, str, str]]
@@ -197,10 +196,6 @@ def test_what_commands_of_a_run_find_in_their_environment_is_no_option(
     for name in ("HOST", "RUN", "REASON", "ADDRESS", "STATE", "SITE"):
         monkeypatch.setenv(f"HOSTWRIGHT_{name}", {"SITE": ""}.get(name, str(Path.cwd())))
     assert call("hosts")[2] == ""
-
-
-def test_options_that_several_verbs_share_can_be_given_once_more() -> None:
-    assert {"inventory", "var"} == _SEVERAL
 
 
 def test_check_finds_the_mistakes_of_the_file_with_all_others(site: Path, call: Call) -> None:

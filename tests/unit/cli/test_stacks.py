@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from hostwright.cli.arguments import Selection
 from hostwright.cli.verbs.init import init
 from hostwright.cli.verbs.stacks import stacks
 from hostwright.cli.views.stacks import stack_view
+from hostwright.common.request import Request
 from hostwright.fleet import Fleet
 from hostwright.plan.roles.site import Site
 from hostwright.plan.stacks.listing import ListedStack, list_stacks
@@ -58,7 +58,7 @@ def test_a_stack_at_80_columns() -> None:
 
 
 def test_json_is_one_document_with_every_role_on_every_release(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert stacks(Selection(), as_json=True) == 0
+    assert stacks(Request(json=True)) == 0
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)["stacks"]}
     bionic = found["tensorflow-2.9-ubuntu18.04"]
     assert (bionic["standard"], bionic["problem"], bionic["stand_ins"]) == (True, "", [])
@@ -80,7 +80,7 @@ def test_new_site_has_the_standard_stacks_and_its_own_is_untried(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (site / "inventory/stacks/ours.yml").write_text(OURS)
-    assert stacks(Selection()) == 0
+    assert stacks(Request()) == 0
     out = capsys.readouterr().out
     assert "tensorflow-2.12\n" in out
     assert f"{site}/inventory/stacks/ours.yml (of this site)" in "".join(out.splitlines())
@@ -117,11 +117,11 @@ def test_a_stack_that_cannot_be_used_is_named_and_hides_no_other(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (site / "inventory/stacks/ours.yml").write_text("extends: tensorflow-2.9\ndriver: {version: 450.51.06}\n")
-    assert stacks(Selection()) == 2
+    assert stacks(Request()) == 2
     out = capsys.readouterr().out
     assert "problem" in out
     assert "tensorflow-2.12\n" in out
-    assert stacks(Selection(), as_json=True) == 2
+    assert stacks(Request(json=True)) == 2
     (ours,) = (one for one in json.loads(capsys.readouterr().out)["stacks"] if one["name"] == "ours")
     assert "stack ours" in ours["problem"]
     assert "versions" not in ours

@@ -1,6 +1,7 @@
 """``invoke hosts`` on other people's inventories: a listing, with what keeps hosts from being provisioned."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,12 @@ import pytest
 import yaml
 from invoke import Context, Exit
 
-from hostwright.cli.arguments import Selection
 from hostwright.cli.tasks import change, keep, look, reach, restore
 from hostwright.cli.verbs.inventory import hosts
 from hostwright.cli.verbs.inventory import variables as show_variables
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.places import place_of
+from hostwright.common.request import Request
 from hostwright.fleet import Fleet, Member
 from hostwright.verify import checking
 
@@ -44,7 +45,7 @@ def inventory(tmp_path: Path) -> Path:
 def test_every_host_is_listed_and_what_cannot_be_used_is_said(
     inventory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert hosts(Selection("all", (str(inventory),))) == 0
+    assert hosts(Request("all", inventory=(str(inventory),))) == 0
     out, err = capsys.readouterr()
     err = " ".join(err.split())
     assert out.splitlines()[-1].startswith("5 hosts: ")
@@ -57,9 +58,9 @@ def test_every_host_is_listed_and_what_cannot_be_used_is_said(
 
 
 def test_this_machine_is_listed_as_such(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert hosts(Selection("here,gpu02", (str(inventory),))) == 0
+    assert hosts(Request("here,gpu02", inventory=(str(inventory),))) == 0
     assert "\nhere   this machine  " in capsys.readouterr().out
-    assert hosts(Selection("here,gpu02", (str(inventory),)), as_json=True) == 0
+    assert hosts(Request("here,gpu02", inventory=(str(inventory),), json=True)) == 0
     rows = json.loads(capsys.readouterr().out)["hosts"]
     assert {row["host"]: row["connection"] for row in rows} == {"here": "local", "gpu02": "ssh"}
 
@@ -69,7 +70,7 @@ def test_two_names_of_this_machine_are_listed_and_not_worked_on_together(
 ) -> None:
     """As in inventories in which network devices, or clouds, are reached by programs that run here."""
     (tmp_path / "hosts.ini").write_text("[dev]\ndev1\n[staging]\nstaging1\n[all:vars]\nansible_connection=local\n")
-    assert hosts(Selection("all", (str(tmp_path),))) == 0
+    assert hosts(Request("all", inventory=(str(tmp_path),))) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("2 hosts: ")
     fleet = Fleet.load(tmp_path)
     assert [member.name for member in fleet.members("staging")] == ["staging1"]
@@ -78,7 +79,7 @@ def test_two_names_of_this_machine_are_listed_and_not_worked_on_together(
 
 
 def test_the_listing_as_json_is_a_document_alone(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert hosts(Selection("all", (str(inventory),)), as_json=True) == 0
+    assert hosts(Request("all", inventory=(str(inventory),), json=True)) == 0
     rows = json.loads(capsys.readouterr().out)["hosts"]
     stacks = {row["host"]: row["stack"] for row in rows}
     assert list(stacks) == ["web1", "win1", "here", "gpu01", "gpu02"]
@@ -235,13 +236,13 @@ all:
 
 
 @pytest.fixture
-def mixed(tmp_path: Path) -> Selection:
+def mixed(tmp_path: Path) -> Request:
     (tmp_path / "hosts.yml").write_text(MIXED)
-    return Selection("all", (str(tmp_path),))
+    return Request("all", inventory=(str(tmp_path),))
 
 
-def test_the_listing_says_how_each_host_is_reached(mixed: Selection, capsys: pytest.CaptureFixture[str]) -> None:
-    assert hosts(mixed, as_json=True) == 0
+def test_the_listing_says_how_each_host_is_reached(mixed: Request, capsys: pytest.CaptureFixture[str]) -> None:
+    assert hosts(replace(mixed, json=True)) == 0
     first, unusable, masked = json.loads(capsys.readouterr().out)["hosts"]
     assert {key: first[key] for key in ("address", "port", "user", "key", "jump", "known_hosts")} == {
         "address": "192.0.2.1", "port": 2222, "user": "ops", "key": "/keys/ops", "jump": "bastion",
@@ -253,10 +254,10 @@ def test_the_listing_says_how_each_host_is_reached(mixed: Selection, capsys: pyt
 
 
 def test_variables_that_no_role_reads_are_shown_and_secrets_are_masked(
-    mixed: Selection, capsys: pytest.CaptureFixture[str]
+    mixed: Request, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    chosen = Selection("gpu01", mixed.inventory)
-    assert show_variables(chosen, as_json=True) == 0
+    chosen = Request("gpu01", inventory=mixed.inventory)
+    assert show_variables(replace(chosen, json=True)) == 0
     rows = {row["role"]: row["variables"] for row in json.loads(capsys.readouterr().out)["variables"]}
     assert rows["cuda"]["keep_repository"] is False
     own = rows[""]
@@ -273,9 +274,9 @@ def test_variables_that_no_role_reads_are_shown_and_secrets_are_masked(
 
 
 def test_variables_that_no_role_reads_are_left_out_where_roles_are_named(
-    mixed: Selection, capsys: pytest.CaptureFixture[str]
+    mixed: Request, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert show_variables(Selection("gpu01", mixed.inventory, roles="cuda"), as_json=True) == 0
+    assert show_variables(Request("gpu01", inventory=mixed.inventory, roles="cuda", json=True)) == 0
     assert [row["role"] for row in json.loads(capsys.readouterr().out)["variables"]] == ["cuda"]
 
 
@@ -285,9 +286,9 @@ def test_addresses_are_listed_without_the_password_of_a_vault(
     """As was asked for in ansible 84381."""
     text = "all: {hosts: {gpu01: {ansible_host: 192.0.2.1, db_key: !vault '$ANSIBLE_VAULT;1.1;AES256'}}}\n"
     (tmp_path / "hosts.yml").write_text(text)
-    selection = Selection("all", (str(tmp_path),))
-    assert hosts(selection, as_json=True) == 0
+    selection = Request("all", inventory=(str(tmp_path),))
+    assert hosts(replace(selection, json=True)) == 0
     assert json.loads(capsys.readouterr().out)["hosts"][0]["address"] == "192.0.2.1"
-    assert show_variables(selection, as_json=True) == 0
+    assert show_variables(replace(selection, json=True)) == 0
     own = json.loads(capsys.readouterr().out)["variables"][-1]["variables"]
     assert own["db_key"] == "(encrypted with Ansible Vault)"

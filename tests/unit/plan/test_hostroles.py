@@ -14,6 +14,7 @@ from hostwright.apply.host.departure import clean_script
 from hostwright.audit.judging.audited import audit_probes
 from hostwright.audit.judging.judging import unread
 from hostwright.common.errors import InputErrors
+from hostwright.common.request import Request
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import RELEASE, Run
@@ -61,7 +62,7 @@ def test_named_roles_are_sorted_by_their_order(tmp_path: Path) -> None:
 
 def test_on_the_command_line_it_is_one_text(tmp_path: Path) -> None:
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
-    found = Fleet.load(tmp_path, settings={"hostwright_roles": "base, container,driver"}).members("gpu01")[0]
+    found = Fleet.load(tmp_path, Request(var=("hostwright_roles=base, container,driver",))).members("gpu01")[0]
     assert names(found) == ["base", "driver", "container"]
 
 

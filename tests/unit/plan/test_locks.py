@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from hostwright.apply.locking.hostlocks import HostLocks
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs.locks import lock
 from hostwright.cli.views.locks import show_locks
 from hostwright.common import operator
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import LOCK, RUN_LOCK, UNREADABLE, Holder, OperatorLock
 from hostwright.plan.model import Answer, Facts
@@ -294,7 +294,7 @@ def test_the_questions_need_no_root():
 )
 def test_bad_input_is_found_before_a_host_is_touched(options: dict[str, Any], where: str):
     with pytest.raises(InputError) as caught:
-        lock(Selection("gpu01"), ConnectionOptions(), **options)
+        lock(Request("gpu01"), **options)
     assert caught.value.where == where
 
 

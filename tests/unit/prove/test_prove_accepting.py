@@ -15,7 +15,8 @@ from hostwright.apply.rollout import applying
 from hostwright.cli.views.changing.outcomes import show_outcomes
 from hostwright.common.errors import Acceptance, HostError, InputError, NotAccepted, Stopped, Unreachable, worst
 from hostwright.common.places import state_root
-from hostwright.fleet import Audience, ChangeOptions, Fleet, RolloutOptions, RunResults
+from hostwright.common.request import Request
+from hostwright.fleet import Audience, Fleet, RunResults
 from hostwright.plan.model import Plan
 from hostwright.prove import proving
 from hostwright.prove.fleetproof import HostProof
@@ -118,9 +119,9 @@ def provision(world: World, fleet: Fleet) -> Provision:
     """Provision all hosts, one after the other, and prove them."""
 
     def run(prove: Any = "quick", *, canary: str = "", max_fail: str = "") -> RunResults[Outcome]:
-        change = ChangeOptions(rollout=RolloutOptions(canary, "1", max_fail))
+        request = Request(canary=canary, batch="1", max_fail=max_fail, prove=prove)
         audience = Audience.of(world.heard.append)
-        return fleet.provision(fleet.members("all", ["base"]), change=change, prove=prove, audience=audience)
+        return fleet.provision(fleet.members("all", ["base"]), request, audience=audience)
 
     return run
 
@@ -248,14 +249,14 @@ def test_a_host_that_was_busy_for_a_moment_is_measured_again_and_accepted(
 
 def test_roles_without_a_proof_are_refused_before_a_run_begins(fleet: Fleet):
     with pytest.raises(InputError, match="no role of these hosts has a proof of the quick level"):
-        fleet.provision(fleet.members("all", ["container"]), prove="quick")
+        fleet.provision(fleet.members("all", ["container"]), Request(prove="quick"))
     assert Runs(state_root()).list() == []
 
 
 def test_a_wrong_variable_is_refused_before_a_run_begins(fleet: Fleet):
     (fleet.path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {"gpu01": {VARIABLE: "some"}}}}))
     with pytest.raises(InputError, match=rf"hosts\.yml:1:30: {VARIABLE}: found 'some'"):
-        fleet.provision(Fleet.load(fleet.path).members("all"), prove="quick")
+        fleet.provision(Fleet.load(fleet.path).members("all"), Request(prove="quick"))
     assert Runs(state_root()).list() == []
 
 
@@ -284,7 +285,7 @@ def given_back(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_rebuilt_host_gets_work_again_only_after_its_proofs(world: World, fleet: Fleet, given_back: list[str]):
     world.shown, world.locked = {"gpu02": (GOOD, BAD), "gpu03": (GOOD, NOT_RUN)}, False
     audience = Audience.of(world.heard.append)
-    rebuilt = fleet.rebuild(fleet.members("all", ["base"]), prove="quick", audience=audience)
+    rebuilt = fleet.rebuild(fleet.members("all", ["base"]), None, Request(prove="quick"), audience=audience)
     assert (rebuilt.status, given_back) == (1, ["gpu01"])
     assert {done.host: (done.outcome, done.sentence) for done in rebuilt.results.values} == {
         "gpu01": ("rebuilt", ""),

@@ -13,7 +13,7 @@ from hostwright.apply.executors.cluster.errand import Brief, Message
 from hostwright.apply.executors.cluster.sites import pack
 from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions
+from hostwright.common.request import Request
 from hostwright.fleet import Fleet
 from hostwright.plan.host.release import Run
 from hostwright.plan.roles.site import Site
@@ -72,10 +72,17 @@ def fleet_of(root: Path, hosts: Mapping[str, Mapping[str, Any]] | None = None, *
     return Fleet.load(site=write_site(root, hosts, **shared))
 
 
-def brief_of(fleet: Fleet, change: ChangeOptions = UNBOUNDED) -> Brief:
+def brief_of(fleet: Fleet, request: Request | None = None) -> Brief:
     """The brief of a run on a fleet."""
     work = Work(
-        fleet, fleet.members("all").by_name, Connections(), RUN, lambda _: None, Event(), change, verb="provision"
+        fleet,
+        fleet.members("all").by_name,
+        Connections(),
+        RUN,
+        lambda _: None,
+        Event(),
+        request or fleet.request,
+        verb="provision",
     )
     return brief(work, (), pack(fleet))
 

@@ -10,6 +10,7 @@ import pytest
 
 from hostwright.common.errors import HostError
 from hostwright.common.input.ownership import NotTrusted
+from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.model import Plan
@@ -64,7 +65,8 @@ def site(tmp_path: Path) -> Site:
 
 
 def loaded(site: Site, **settings: str) -> tuple[Member, Roster]:
-    roster = Roster.load(site=site, settings=settings)
+    request = Request(var=tuple(f"{name}={value}" for name, value in settings.items()))
+    roster = Roster.load(site=site, request=request)
     return roster.members("gpu01", ["motd"])[0], roster
 
 

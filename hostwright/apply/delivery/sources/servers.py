@@ -24,7 +24,7 @@ from hostwright.common.quoting import sh_file
 from hostwright.common.text import short
 from hostwright.common.untrusted import guarded, whole
 from hostwright.transport.exchange import plain_address
-from hostwright.transport.serving.answering import FilePart, Reply, Request, Server, listen
+from hostwright.transport.serving.answering import FilePart, HttpRequest, Reply, Server, listen
 from hostwright.transport.serving.places import peer_name
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class FileServer:
     def failed(self, peer: str, reason: str) -> None:
         """See ``Served``: there is no TLS here."""
 
-    def answer(self, request: Request) -> Reply:
+    def answer(self, request: HttpRequest) -> Reply:
         """See ``Served``: the file, or the rest of it, to the first client that shows its token."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         wanted = request.path.removeprefix("/")

@@ -130,7 +130,7 @@ class Attempt:
             brief.run,
             self._reporter,
             self._stopping,
-            brief.change,
+            brief.request,
             saved={name: saved} if saved is not None else {},
             as_saved=redactor.plan,
             verb=brief.verb,

@@ -25,7 +25,7 @@ from hostwright.apply.executors.cluster import desk as desks
 from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, ask_each, in_time, is_open, meaning_of
 from hostwright.apply.executors.cluster.desk import Desk
 from hostwright.apply.executors.cluster.dispatch import Dispatch, Trip
-from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, errand, needed
+from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, errand, needed, of_workers
 from hostwright.apply.executors.cluster.fitness import Cluster, misfits, this_machine
 from hostwright.apply.executors.cluster.heartbeats import Heartbeats
 from hostwright.apply.executors.cluster.sites import SiteArchive
@@ -66,10 +66,8 @@ def brief(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
     return Brief(
         work.run,
         work.verb,
-        work.change,
-        roster.force,
+        of_workers(work.request),
         roles,
-        roster.options.host_keys,
         files,
         type(roster),
         archive,
@@ -106,7 +104,7 @@ class ClusterCrew:
         future: Future[Outcome] = Future()
         member = self._work.members[host]
         try:
-            self._work.refuse_set_aside(host)
+            self._work.refuse(host)
             saved = self._work.saved.get(host)
             given, texts = errand(self._brief.desk, member, self._cluster.password, saved)
         except HostwrightError as error:

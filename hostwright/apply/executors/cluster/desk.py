@@ -26,7 +26,6 @@ from hostwright.inventory import Inventory
 from hostwright.plan.desired import forget_questions
 from hostwright.plan.member import Roster
 from hostwright.plan.roles.role import discover
-from hostwright.transport import Options
 
 WORD_S = 15.0  #: our choice: between two words to a worker, each of which is a line in its log
 LEASE_S = 45.0  #: three words that did not come
@@ -158,9 +157,8 @@ class Desk(WorkerPlugin):
                     sources,
                     Inventory({}, {}),
                     discover(*site.role_packages),
-                    Options(host_keys=self.brief.host_keys),
+                    self.brief.request,
                     site=site,
-                    force=self.brief.force,
                 )
             return self._known
 

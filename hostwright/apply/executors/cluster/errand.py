@@ -10,8 +10,8 @@ import pickle
 import secrets
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hostwright.apply.delivery.sources.settings import FileSettings
 from hostwright.apply.events import Event
@@ -19,9 +19,9 @@ from hostwright.apply.executors.cluster.sealing import Sealed, opened, seal
 from hostwright.apply.executors.cluster.sites import SiteArchive
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.journal.redaction import secrets_in, secrets_within
-from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.common.canonical import hash_of
 from hostwright.common.errors import HostwrightError
+from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.inventory import Host
 from hostwright.plan.host.newrelease import desired_sha256
@@ -37,10 +37,8 @@ class Brief:
 
     run: Run
     verb: str
-    change: ChangeOptions
-    force: bool
+    request: Request  #: what a worker needs of it (``of_workers``)
     roles: tuple[str, ...]  #: to which all hosts were narrowed (``--roles``); empty: all
-    host_keys: Literal["strict", "accept-new"]
     files: Mapping[str, FileSettings]  #: of the hosts that get their files by HTTP: from the worker that has them
     roster: type[Roster]
     site: SiteArchive
@@ -49,6 +47,11 @@ class Brief:
     def desk(self) -> str:
         """The name of the run's desk on each worker, and of the topic of what they tell."""
         return desk_of(self.run.id)
+
+
+def of_workers(request: Request) -> Request:
+    """The request as workers get it: without the values of variables and commands, in which secrets may be."""
+    return replace(request, var=(), notify="", own={})
 
 
 def desk_of(run: str) -> str:

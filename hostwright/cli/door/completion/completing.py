@@ -18,14 +18,14 @@ from invoke.parser import Argument, ParserContext
 from hostwright.cli.door.slips import CORE
 from hostwright.cli.door.words import bare_option, names_of, option_of
 from hostwright.common.places import OF_A_RUN, RUN_SETS, runs_dir, state_root
+from hostwright.common.request import OPTIONS
 
 SHELLS = {"bash": "complete.sh", "zsh": "complete.zsh", "fish": "complete.fish"}  #: and what each reads
 ASKED, ASKED_OF_LINE = "--complete-words", "--complete-line"  #: how the shells ask
 _RUNS = 30  #: the latest runs that are offered
 _SIGNS = "!&"  #: what may stand before a name of hosts
-#: options whose values are a few words, by name
+#: further options whose values are a few words, by name
 _CHOICES: Mapping[str, tuple[str, ...]] = {
-    "prove": ("quick", "full"),
     "from": ("repair", "relayer", "reinstall"),
     "boot": ("network", "media", "disk"),
     "order": ("on", "off", "cycle", "status"),
@@ -128,7 +128,8 @@ def _named(option: str, before: Sequence[str]) -> Iterable[str]:
         return (*(["last"] if option == "run" else []), *_latest_runs())
     if option in {"roles", "stack", "to"}:
         return names.roles() if option == "roles" else names.stacks()
-    return _CHOICES.get(option, ())
+    field = OPTIONS.get(option.replace("-", "_"))
+    return field.choices if field else _CHOICES.get(option, ())
 
 
 def _inventories(before: Sequence[str]) -> list[str]:

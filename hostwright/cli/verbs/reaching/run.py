@@ -5,39 +5,28 @@ from __future__ import annotations
 import time
 
 from hostwright.apply.commands.remote import LIMIT_S, RemoteCommand
-from hostwright.apply.rollout.options import ChangeOptions
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.reaching.commands import command_audience, show_commands
 from hostwright.common import durations
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 
 LONGEST_S = 86400.0  #: our choice: who runs longer things than a day wants a job of the host's own
 
 
-def run(
-    selection: Selection,
-    connection: ConnectionOptions,
-    change: ChangeOptions,
-    words: tuple[str, ...],
-    *,
-    root: bool = False,
-    timeout: str = "",
-    force: bool = False,
-    as_json: bool = False,
-) -> int:
+def run(request: Request, words: tuple[str, ...], *, root: bool = False, timeout: str = "") -> int:
     """``invoke run``; ``words`` are the command's."""
     if not any(words):
         raise InputError("say which command, behind two dashes: invoke run --hosts gpu01 -- uptime", "--")
-    if force and not root:
+    if request.force and not root:
         raise InputError("goes with --root alone: without it, locks of hosts do not matter", "--force")
     command = RemoteCommand(words, root, _limit_s(timeout))
-    fleet = open_fleet(selection, connection, force=force)
-    members = members_of(fleet, selection, outside=True)
-    password = ask_password(connection) if root else None
+    fleet = open_fleet(request)
+    members = members_of(fleet, request, outside=True)
+    password = ask_password(request) if root else None
     began_s = time.monotonic()
-    ended = fleet.run(members, command, change=change, password=password, audience=command_audience())
-    show_commands(command, ended, members, took_s=time.monotonic() - began_s, as_json=as_json)
+    ended = fleet.run(members, command, request, password=password, audience=command_audience(request))
+    show_commands(command, ended, members, took_s=time.monotonic() - began_s, as_json=request.json)
     return ended.status
 
 

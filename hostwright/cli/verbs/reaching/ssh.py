@@ -6,18 +6,18 @@ import os
 import sys
 
 from hostwright.apply.commands.remote import RemoteCommand
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import open_fleet
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.inventory import fold
 from hostwright.transport.routing.sshcommand import ssh_command
 
 
-def ssh(selection: Selection, connection: ConnectionOptions, name: str, words: tuple[str, ...] = ()) -> int:
+def ssh(request: Request, name: str, words: tuple[str, ...] = ()) -> int:
     """``invoke ssh HOST``: this process becomes ssh, and its exit status that of ssh."""
-    fleet = open_fleet(selection, connection)
-    if fleet.strict:
+    fleet = open_fleet(request)
+    if request.strict:
         fleet.members(name)
     chosen = fleet.select(name)
     if len(chosen) != 1:

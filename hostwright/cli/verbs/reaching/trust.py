@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import sys
 
-from hostwright.cli.arguments import Selection
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import members_of, open_fleet
 from hostwright.cli.views.reaching.keys import show_keys, tell
 from hostwright.common.errors import AS_DESIRED, FAILED, InputError
+from hostwright.common.request import Request
 from hostwright.common.text import printable
 from hostwright.rebuild.install.sources import read_fingerprint
 from hostwright.rebuild.newkeys import KeyResults, Told
 
 
-def trust(selection: Selection, *, fingerprint: str = "", forget: bool = False, as_json: bool = False) -> int:
+def trust(request: Request, *, fingerprint: str = "", forget: bool = False) -> int:
     """``invoke trust``: the old keys of hosts out, the new ones in; or only the old ones out (``--forget``)."""
     wanted = read_fingerprint(fingerprint.strip()) if fingerprint else ""
-    fleet = open_fleet(selection)
-    members = members_of(fleet, selection, outside=True)
+    fleet = open_fleet(request)
+    members = members_of(fleet, request, outside=True)
     if wanted and forget:
         raise InputError("--forget takes no fingerprint: give either --fingerprint or --forget", "--forget")
 
     def settled(told: Told) -> None:
-        if not as_json:
+        if not request.json:
             tell(told)
 
     def work() -> KeyResults:
@@ -32,7 +32,7 @@ def trust(selection: Selection, *, fingerprint: str = "", forget: bool = False, 
         ask = _ask if sys.stdin.isatty() and sys.stderr.isatty() else None
         return fleet.trust(members, fingerprint=wanted, ask=ask, tell=settled)
 
-    results = shown(work, lambda results: show_keys(results, as_json=as_json))
+    results = shown(work, lambda results: show_keys(results, as_json=request.json))
     return FAILED if results.errors else AS_DESIRED
 
 

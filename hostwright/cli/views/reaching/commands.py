@@ -19,9 +19,9 @@ from hostwright.apply.events import Emit, Event, HostEnded, Note
 from hostwright.apply.rollout.recording import Audience, RunResults
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
-from hostwright.cli.arguments import NOTIFY
 from hostwright.cli.views.progress import Counting
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next_of_errors, warn
+from hostwright.common.request import Request
 from hostwright.common.text import count, one_line, shown_seconds
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import headed
@@ -29,13 +29,13 @@ from hostwright.inventory.patterns import headed
 KIND = "command"  #: of the document
 
 
-def command_audience() -> Audience:
+def command_audience(request: Request) -> Audience:
     """Whoever waits for a command: a line on standard error that counts hosts, and names the last ones."""
 
     def view(members: Sequence[Member], _run: str) -> AbstractContextManager[Emit]:
         return _Ended("ended", (member.name for member in members))
 
-    return Audience(view, warn, NOTIFY.get())
+    return Audience(view, warn, request.notify)
 
 
 class _Ended(Counting):

@@ -20,7 +20,7 @@ from typing import Self
 
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.rebuild.install.seeds.rendering import Seed
-from hostwright.transport.serving.answering import Reply, Request, Server, listen
+from hostwright.transport.serving.answering import HttpRequest, Reply, Server, listen
 from hostwright.transport.serving.places import peer_address, peer_name
 
 TOKEN_BYTES = 24  #: of chance in a path: 192 bits
@@ -142,7 +142,7 @@ class SeedServer:
         with self._changed:
             return any(kept.admits(peer) for kept in self._hosts.values() if kept.seed)
 
-    def answer(self, request: Request) -> Reply:
+    def answer(self, request: HttpRequest) -> Reply:
         """What a request gets: the file where this peer may fetch it."""
         folder, _, name = request.path.removeprefix("/").rpartition("/")
         with self._changed:

@@ -24,7 +24,8 @@ from hostwright.apply.locking.runlock import HostLock
 from hostwright.apply.rollout.recording import RunResults
 from hostwright.common.errors import Locked, Refused, Unreachable
 from hostwright.common.places import state_root
-from hostwright.fleet import Audience, ChangeOptions, Fleet, RolloutOptions
+from hostwright.common.request import Request
+from hostwright.fleet import Audience, Fleet
 from hostwright.plan.host import locks
 from tests.unit.support.sshsite import processes, ssh_site, until
 
@@ -260,8 +261,8 @@ def test_it_is_on_record_with_its_output_and_moves_no_selection() -> None:
 @pytest.mark.usefixtures("site")
 def test_few_may_fail() -> None:
     fleet = Fleet.load()
-    change = ChangeOptions(rollout=RolloutOptions(canary="1"))
-    ended = fleet.run(fleet.members("gpu01,gpu02"), RemoteCommand(("false", "now")), change=change)
+    change = Request(canary="1")
+    ended = fleet.run(fleet.members("gpu01,gpu02"), RemoteCommand(("false", "now")), change)
     assert ended.results.untouched == ("gpu02",)
     assert ended.status == 1
 
@@ -306,7 +307,7 @@ def test_as_root_a_host_that_somebody_locked_is_refused(monkeypatch: pytest.Monk
     ended = ran("true", "now", root=True)
     (error,) = ended.results.errors
     assert isinstance(error, Locked)
-    fleet = Fleet.load(force=True)
+    fleet = Fleet.load(request=Request(force=True))
     assert fleet.run(fleet.members("gpu01"), RemoteCommand(("true", "now"), root=True)).status == 0
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.executors.hiring import hired, take_over_left
+from hostwright.apply.executors.hiring import cluster_of, hired, take_over_left
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.journal.writing import Journal
-from hostwright.apply.rollout.options import ChangeOptions, RunOptions, Spread
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.fleet import Fleet
 from tests.lab.sshd import free_port
 from tests.places import PROJECT
@@ -27,62 +27,65 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("spread", "address"),
+    ("request_", "address"),
     [
-        (Spread(), ""),
-        (Spread("local"), ""),
-        (Spread("local", "tls://a:1"), ""),  # what --resume takes over of a run that was given to a cluster
-        (Spread("dask", "tls://a:1"), "tls://a:1"),
+        (Request(), ""),
+        (Request(executor="local"), ""),
+        # what --resume takes over of a run that was given to a cluster
+        (Request(executor="local", scheduler="tls://a:1"), ""),
+        (Request(executor="dask", scheduler="tls://a:1"), "tls://a:1"),
     ],
 )
-def test_who_works(spread, address):
-    assert spread.cluster == address
+def test_who_works(request_, address):
+    assert cluster_of(request_) == address
 
 
 @pytest.mark.parametrize(
-    ("spread", "sentence"),
+    ("options", "sentence"),
     [
-        (Spread("dusk", "tls://a:1"), "--executor: found 'dusk', expected local or dask"),
-        (Spread("dask"), "--executor dask: name the cluster's scheduler: --scheduler tls://HOST:8786"),
-        (Spread("", "tls://a:1"), "--scheduler: it is the scheduler of a Dask cluster: give --executor dask as well"),
+        ({"executor": "dusk", "scheduler": "tls://a:1"}, "--executor: found 'dusk', expected local or dask"),
+        ({"executor": "dask"}, "--executor dask: name the cluster's scheduler: --scheduler tls://HOST:8786"),
+        (
+            {"scheduler": "tls://a:1"},
+            "--scheduler: it is the scheduler of a Dask cluster: give --executor dask as well",
+        ),
     ],
 )
-def test_what_cannot_be_meant(spread, sentence):
+def test_what_cannot_be_meant(options, sentence):
     with pytest.raises(InputError) as refused:
-        _ = spread.cluster
+        cluster_of(Request(**options))
     assert str(refused.value) == sentence
 
 
 def test_the_options_are_recorded_and_taken_up_again(tmp_path: Path):
     fleet = fleet_of(tmp_path / "site")
-    change = ChangeOptions(spread=Spread("dask", "tls://a:1"))
-    given = RunOptions.of(fleet, fleet.members("all"), change)
+    change = Request(executor="dask", scheduler="tls://a:1")
+    given = fleet.request_of(fleet.members("all"), change)
     assert given.recorded() == {"hosts": "all", "executor": "dask", "scheduler": "tls://a:1"}
-    assert given.change == change
-    assert "executor" not in RunOptions.of(fleet, fleet.members("all")).recorded()
+    assert "executor" not in fleet.request_of(fleet.members("all")).recorded()
 
 
 def test_this_machine_needs_nothing(tmp_path: Path):
     fleet = fleet_of(tmp_path / "site")
-    with hired(fleet, fleet.members("all"), Spread(), None, proves=True) as hire:
+    with hired(fleet, fleet.members("all"), Request(), None) as hire:
         assert hire is None
 
 
 def test_proofs_are_run_from_this_machine(tmp_path: Path):
     fleet = fleet_of(tmp_path / "site")
-    spread = Spread("dask", "tls://a:1")
+    request = Request(executor="dask", scheduler="tls://a:1", prove="quick")
     with (
         pytest.raises(InputError, match=r"--prove: proofs are run from this machine"),
-        hired(fleet, fleet.members("all"), spread, None, proves=True),
+        hired(fleet, fleet.members("all"), request, None),
     ):
         pass
 
 
 def test_a_cluster_that_is_not_there_ends_the_run_before_it_is_recorded(tmp_path: Path, state: Path):
     fleet = fleet_of(tmp_path / "site")
-    change = ChangeOptions(spread=Spread("dask", f"tcp://127.0.0.1:{free_port()}"))
+    change = Request(executor="dask", scheduler=f"tcp://127.0.0.1:{free_port()}")
     with pytest.raises(InputError, match="no scheduler is at"):
-        fleet.provision(fleet.members("all"), change=change)
+        fleet.provision(fleet.members("all"), change)
     assert not (state / "runs").exists()
 
 
@@ -91,14 +94,14 @@ import sys
 sys.path.insert(0, {str(PROJECT)!r})
 sys.modules["distributed"] = None
 from pathlib import Path
-from hostwright.apply.executors.hiring import hired, take_over_left
-from hostwright.apply.rollout.options import Spread
+from hostwright.apply.executors.hiring import hired
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.fleet import Fleet
 from hostwright.plan.roles.site import Site
 fleet = Fleet.load(site=Site(Path(sys.argv[1])))
 try:
-    with hired(fleet, fleet.members("all"), Spread("dask", "tls://a:1"), None):
+    with hired(fleet, fleet.members("all"), Request(executor="dask", scheduler="tls://a:1"), None):
         pass
 except InputError as error:
     print(error, error.exit_status)
@@ -137,9 +140,9 @@ def test_workers_of_a_run_that_was_left_behind_are_asked_before_it_is_resumed(tm
     fleet = fleet_of(tmp_path / "site")
     left(fleet, state, f"tcp://127.0.0.1:{free_port()}")
     with pytest.raises(InputError, match="no scheduler is at"):
-        fleet.resume(RunOptions())
-    last, options = fleet.resume(RunOptions(executor="local"))
-    assert (last, options.hosts, options.change.spread.cluster) == ("20270101t000000-abcd", "gpu01", "")
+        fleet.resume(Request())
+    last, options = fleet.resume(Request(executor="local"))
+    assert (last, options.hosts, cluster_of(options)) == ("20270101t000000-abcd", "gpu01", "")
 
 
 def test_no_cluster_is_asked_where_no_run_was_left_behind(tmp_path: Path, state: Path):
@@ -147,4 +150,4 @@ def test_no_cluster_is_asked_where_no_run_was_left_behind(tmp_path: Path, state:
     header = RunHeader("20270101t000000-abcd", "provision", ("gpu01",), str(fleet.path), {"hosts": "all"})
     Journal.begin(state, header, secrets=[], on_trouble=pytest.fail).close()
     run = Runs(state).find("last")
-    take_over_left(run, fleet, RunOptions(executor="dask", scheduler="tcp://127.0.0.1:1"))
+    take_over_left(run, fleet, Request(executor="dask", scheduler="tcp://127.0.0.1:1"))

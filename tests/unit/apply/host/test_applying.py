@@ -650,3 +650,25 @@ def test_a_host_that_always_names_running_jobs_is_left(place: Path, monkeypatch:
         host([], session, base=((), touch(place / "a"))).apply()
     assert session.execs == execs
     assert not (place / "a").exists()
+
+
+# ---------------------------------------------------------------- a plan that was shown before
+
+
+@pytest.mark.parametrize(("shown", "plans"), [(True, 1), (False, 2)])
+def test_a_host_is_planned_once_under_its_lock_before_its_first_step(place: Path, shown: bool, plans: int) -> None:
+    """Beside the plan that was shown, which makes two; without one, it is also planned before it is locked."""
+    said: list[events.Event] = []
+    role = {"base": ((), touch(place / "motd"))}
+    expected = host([], **role).plan() if shown else None
+    assert host(said, **role).apply(expected).changed
+    first_step = next(number for number, event in enumerate(said) if isinstance(event, events.RoleStarted))
+    assert sum(isinstance(event, events.Observed) for event in said[:first_step]) == plans
+
+
+def test_a_host_that_is_no_longer_as_it_was_shown_is_refused(place: Path) -> None:
+    shown = host([], base=((), touch(place / "motd")), cuda=((), touch(place / "cuda"))).plan()
+    (place / "cuda").touch()
+    with pytest.raises(Refused, match="the host changed since this plan was made; nothing was done"):
+        host([], base=((), touch(place / "motd")), cuda=((), touch(place / "cuda"))).apply(shown)
+    assert not (place / "motd").exists()

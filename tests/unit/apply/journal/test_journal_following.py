@@ -17,9 +17,9 @@ from hostwright.apply.journal.following import find, records
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.journal.writing import Journal
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs.runs import runs_follow
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from tests.unit.apply.journal.test_journal_reading import STORY
 
 WAIT_S = 60.0
@@ -120,8 +120,8 @@ def test_which_run_is_meant(root: Path) -> None:
         journal.end(0)
 
 
-def follow(**more: Any) -> int:
-    return runs_follow(Selection(), ConnectionOptions(), **more)
+def follow(*, json: bool = False, **more: Any) -> int:
+    return runs_follow(Request(json=json), **more)
 
 
 def test_the_verb_shows_each_record_and_ends_with_the_status_of_the_run(
@@ -154,7 +154,7 @@ def test_json_is_that_of_the_run_at_its_end(root: Path, capsys: pytest.CaptureFi
     journal = begin(root)
     journal(events.HostEnded("gpu01", "changed"))
     journal.end(0)
-    assert follow(run="run1", as_json=True) == 0
+    assert follow(run="run1", json=True) == 0
     assert json.loads(capsys.readouterr().out)["run"] == "run1"
 
 

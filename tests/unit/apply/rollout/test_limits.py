@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from hostwright.apply.rollout.limits import MAX_PARALLEL, STOPPED_BY_OPERATOR, Course, Limits, read_limits, window
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 
 NAMES = tuple(f"gpu{number:02}" for number in range(20))
 
 
 def read(hosts: int = 20, canary: str = "", batch: str = "", max_fail: str = "") -> Limits:
-    return read_limits(hosts, canary=canary, batch=batch, max_fail=max_fail)
+    return read_limits(Request(canary=canary, batch=batch, max_fail=max_fail), hosts)
 
 
 def test_the_window_is_bounded_by_hosts_by_files_and_by_the_house(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import pytest
 from hostwright.apply.events import HostEnded
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.writing import Journal
-from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions, RunOptions, resume
+from hostwright.apply.rollout.applying import Work
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.resuming import resume
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.common.secret import Secret
+from hostwright.plan.host.release import Run
 from hostwright.plan.member import Roster
-from hostwright.transport import Options
 
 
 @pytest.fixture
@@ -35,67 +39,73 @@ def ran(roster: Roster, options: dict[str, Any], *secrets: Secret, left: tuple[s
             journal(HostEnded(host, "failed", "it broke"))
 
 
-FULL = RunOptions(
-    hosts="all", var=("cuda_keep_repository=false", "stack=tensorflow-2.9"), roles="base,cuda", accept_new=True,
-    force=True, drain=True, no_reboot=True, canary="1", batch="10%", max_fail="2",
+FULL = Request(
+    "all", var=("cuda_keep_repository=false", "stack=tensorflow-2.9"), roles="base,cuda", accept_new=True, force=True,
+    drain=True, no_reboot=True, canary="1", batch="10%", max_fail="2",
 )  # fmt: skip
 
 
 def test_options_that_were_not_given_are_not_recorded(roster: Roster) -> None:
     members = roster.members("gpu01,gpu02")
-    assert RunOptions.of(roster, members).recorded() == {"hosts": "gpu01,gpu02"}
-    assert RunOptions.of(roster, members).recorded(to="", boot="disk") == {"hosts": "gpu01,gpu02", "boot": "disk"}
+    assert roster.request_of(members).recorded() == {"hosts": "gpu01,gpu02"}
+    assert roster.request_of(members).recorded(to="", boot="disk") == {"hosts": "gpu01,gpu02", "boot": "disk"}
 
 
 def test_every_option_of_a_run_is_recorded(roster: Roster) -> None:
-    settings = {"cuda_keep_repository": "false", "stack": "tensorflow-2.9"}
-    whole = Roster.load(roster.path, settings=settings, options=Options(host_keys="accept-new"), force=True)
-    change = ChangeOptions(drain=True, no_reboot=True, rollout=RolloutOptions("1", "10%", "2"))
-    found = RunOptions.of(whole, whole.members("all", ["base", "cuda"]), change)
+    whole = Roster.load(roster.path, Request(var=FULL.var, accept_new=True, force=True))
+    change = Request(drain=True, no_reboot=True, canary="1", batch="10%", max_fail="2")
+    found = whole.request_of(whole.members("all", ["base", "cuda"]), change)
     assert found == FULL
-    assert found.change == change
     assert json.loads(json.dumps(found.recorded()))["var"] == list(FULL.var)
 
 
 def test_resume_takes_options_that_are_not_given_from_the_last_run(roster: Roster) -> None:
     ran(roster, {**FULL.recorded(), "json": True, "inventory": "elsewhere"}, left=("gpu03", "gpu02"))
-    run, options = resume(RunOptions(batch="5", roles="base"), roster)
+    run, options = resume(Request(batch="5", roles="base"), roster)
     assert run
-    assert options == RunOptions(**{**vars_of(FULL), "hosts": "gpu03,gpu02", "batch": "5", "roles": "base"})
+    assert options == Request(**{**vars_of(FULL), "hosts": "gpu03,gpu02", "batch": "5", "roles": "base"})
 
 
 def test_a_resumed_run_proves_its_hosts_as_the_last_one_did(roster: Roster) -> None:
-    ran(roster, RunOptions(hosts="all").recorded(prove="quick"))
-    assert resume(RunOptions(), roster)[1].prove == "quick"
-    assert resume(RunOptions(prove="full"), roster)[1].prove == "full"
+    ran(roster, Request("all").recorded(prove="quick"))
+    assert resume(Request(), roster)[1].prove == "quick"
+    assert resume(Request(prove="full"), roster)[1].prove == "full"
 
 
-def vars_of(options: RunOptions) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in RunOptions.__slots__}
+def vars_of(options: Request) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in Request.__slots__}
 
 
 def test_resume_refuses_hosts(roster: Roster) -> None:
     with pytest.raises(InputError, match="takes the hosts from the run that it continues"):
-        resume(RunOptions(hosts="gpu01"), roster)
+        resume(Request("gpu01"), roster)
     with pytest.raises(InputError, match="nothing to resume"):
-        resume(RunOptions(), roster)
+        resume(Request(), roster)
 
 
 def test_hosts_that_have_left_the_inventory_are_named(roster: Roster) -> None:
     ran(roster, {}, left=("gpu02", "gpu09"))
     with pytest.raises(InputError, match=r"gpu09 of the run .* are no longer in the inventory"):
-        resume(RunOptions(), roster)
+        resume(Request(), roster)
 
 
 def test_an_option_that_held_a_secret_is_asked_for_again(roster: Roster) -> None:
     ran(roster, {"var": ["token=hunter2hunter2"]}, Secret("hunter2hunter2"))
     with pytest.raises(InputError, match="was given secrets with --var, which are not recorded: give them again"):
-        resume(RunOptions(), roster)
-    assert resume(RunOptions(var=("token=hunter2hunter2",)), roster)[1].hosts == "gpu02"
+        resume(Request(), roster)
+    assert resume(Request(var=("token=hunter2hunter2",)), roster)[1].hosts == "gpu02"
 
 
 @pytest.mark.parametrize("options", [{"drain": "perhaps"}, {"var": 7}, {"batch": ["x"]}])
 def test_a_damaged_record_is_refused_in_a_sentence(roster: Roster, options: dict[str, Any]) -> None:
     ran(roster, options)
     with pytest.raises(InputError, match=r"--resume: the record of the run .* is damaged: provision without --resume"):
-        resume(RunOptions(), roster)
+        resume(Request(), roster)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_work_comes_back_to_a_drained_host_unless_it_is_kept_drained(roster: Roster, kept: bool) -> None:
+    request, members = Request(drain=True, keep_drained=kept), roster.members("gpu01")
+    work = Work(roster, members.by_name, Connections(), Run("run"), lambda _: None, threading.Event(), request)
+    assert work.settings(members[0]).undrain is not kept
+    assert ("keep_drained" in request.recorded()) is kept

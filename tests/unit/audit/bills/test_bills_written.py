@@ -15,10 +15,10 @@ import pytest
 from hostwright.audit.auditor import AuditOptions, Auditor
 from hostwright.audit.bills import cyclonedx
 from hostwright.audit.fleetaudit import FleetAudit
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs.audit import audit
 from hostwright.cli.views.reports import Outputs
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.fleet import Audience, Fleet
 from hostwright.plan.model import Answer, Facts
 from hostwright.resources.packages.dpkg import DPKG
@@ -62,8 +62,8 @@ def kept(inventory: Path) -> Kept:
 
 
 def offline(inventory: Path, outputs: Outputs) -> int:
-    selection = Selection("all", (str(inventory),))
-    return audit(selection, ConnectionOptions(), outputs, AuditOptions(offline=True), as_json=True)
+    selection = Request("all", inventory=(str(inventory),))
+    return audit(replace(selection, json=True), outputs, AuditOptions(offline=True))
 
 
 def test_each_host_that_was_read_has_a_file_for_the_operator_alone(kept: Kept, inventory: Path, tmp_path: Path, capsys):

@@ -17,10 +17,11 @@ from rich.console import Group
 from rich.text import Text
 
 import hostwright.cli.tasks  # noqa: F401 - makes the verbs known
-from hostwright.cli.arguments import CALL, PROGRAM, SITE
+from hostwright.cli.arguments import CALL, Call
 from hostwright.cli.console import Adviser
 from hostwright.cli.door import advice
 from hostwright.cli.views.changing.plans import show_plan
+from hostwright.common.request import Request
 from hostwright.plan.model import Change, Plan, RolePlan, Step
 from hostwright.plan.planning import HostPlan
 from tests.unit.support.commands import commands_in, options_of, parsed
@@ -32,16 +33,14 @@ ODD = {
     "roles": "base,driver",
     "var": ("cuda_keep_repository=false", "motd=two words"),
     "inventory": ("my site/hosts.yml", "more/"),
-    "vault-password-file": "~/.vault pass",
-    "ask-become-pass": True,
+    "vault_password_file": "~/.vault pass",
+    "ask_become_pass": True,
 }
 
 
 def whole(text: str, call: Mapping[str, Any] = ODD, *, program: str = "invoke", site: str = "") -> str:
     def told() -> str:
-        CALL.set(call)
-        PROGRAM.set(program)
-        SITE.set(site)
+        CALL.set(Call(program, site, Request(**call)))
         return advice.completed(text)
 
     return copy_context().run(told)
@@ -89,23 +88,19 @@ def test_a_sentence_about_one_host_advises_nothing_for_the_others() -> None:
 
 
 def test_no_password_is_repeated() -> None:
-    from hostwright.cli.tasks.options import _taken_over
-
-    typed = {"var": ["a_token=hunter2", "a=1"], "hosts": "", "host": "gpu01", "inventory": [""], "ask_vault": True}
-    assert _taken_over(typed) == {"hosts": "gpu01", "var": ("a=1",)}
+    request = Request("gpu01", var=("a_token=hunter2", "a=1"), inventory=("",))
+    assert advice._repeated(request) == {"hosts": "gpu01", "var": ("a=1",)}
 
 
 def test_the_stack_of_the_call_is_an_option_where_variables_are_none() -> None:
-    from hostwright.cli.tasks.options import _taken_over
-
-    call = _taken_over({"var": ["stack=lab"], "hosts": "gpu01"})
+    call = {"hosts": "gpu01", "var": ("stack=lab",)}
     assert whole("run invoke mirror again", call) == "run invoke mirror --stack lab again"
     assert whole("run `invoke plan`", call) == "run `invoke plan --hosts gpu01 --var stack=lab`"
 
 
 def test_colours_and_all_else_of_a_text_stay() -> None:
     def shown() -> Text:
-        CALL.set({"inventory": ("x",)})
+        CALL.set(Call(request=Request(inventory=("x",))))
         return Adviser(stderr=False)._complete(Text.assemble(("a", "red"), " `invoke audit` ", ("b", "blue")))
 
     text = copy_context().run(shown)
@@ -152,7 +147,9 @@ def test_every_command_in_the_sources_works_as_printed(text: str) -> None:
         for command in commands_in(told):
             verb, given, where = parsed(command)
             assert where == site
-            wanted = {name: value for name, value in ODD.items() if name in options_of(verb)}
+            wanted = {
+                name: value for name, value in advice._repeated(Request(**ODD)).items() if name in options_of(verb)
+            }
             if "inventory" not in wanted:  # it shows what is kept on this machine
                 wanted = {}
             for name, value in wanted.items():
@@ -166,7 +163,7 @@ def test_no_command_is_broken_over_lines(width: int) -> None:
     """A broken one would run its first half when it is pasted: the terminal wraps it, and not we."""
 
     def told() -> str:
-        CALL.set(ODD)
+        CALL.set(Call(request=Request(**ODD)))
         console = Adviser(stderr=False)
         console.width = width
         console.file = io.StringIO()
@@ -178,7 +175,7 @@ def test_no_command_is_broken_over_lines(width: int) -> None:
         return text
 
     def wanted() -> list[str]:
-        CALL.set(ODD)
+        CALL.set(Call(request=Request(**ODD)))
         return [*map(advice.completed, ("invoke doctor --hosts x", "invoke plan", "invoke mirror"))]
 
     lines = copy_context().run(told).splitlines()
@@ -219,7 +216,7 @@ def test_files_and_output_are_shown_as_they_are() -> None:
     plan = HostPlan(Plan("gpu01", "tf", (RolePlan("base", (), (change,)),)))
 
     def told() -> str:
-        CALL.set(ODD)
+        CALL.set(Call(request=Request(**ODD)))
         console = Adviser(stderr=False)
         console.width = 120
         console.file = io.StringIO()
@@ -238,7 +235,7 @@ def test_what_a_host_says_is_no_command_that_may_be_wrapped_by_the_terminal() ->
 
 def test_a_console_completes_what_it_is_given(capsys: pytest.CaptureFixture[str]) -> None:
     def told() -> None:
-        CALL.set({"inventory": ("x",)})
+        CALL.set(Call(request=Request(inventory=("x",))))
         console = Adviser(stderr=False)
         console.width = 120
         console.file = io.StringIO()

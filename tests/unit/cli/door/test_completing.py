@@ -13,11 +13,11 @@ import pytest
 
 from hostwright.apply.journal.selecting import SETS as RUN_SETS
 from hostwright.audit.history.store import AUDIT_SETS
-from hostwright.cli.arguments import Selection
 from hostwright.cli.door.completion import completing, names
 from hostwright.cli.opening import open_fleet
 from hostwright.cli.program import program
 from hostwright.cli.verbs.init import init
+from hostwright.common.request import Request
 from tests.places import PROJECT
 
 HOSTS = "all: {hosts: {login: {}}, children: {rack3: {hosts: {gpu01: {}, gpu02: {}}}, rack4: {hosts: {gpu11: {}}}}}\n"
@@ -120,7 +120,7 @@ def test_a_verb_keeps_the_names_that_are_completed(site: Path, monkeypatch: pyte
     program_file.chmod(0o755)
     assert offered("plan", "cloud") == []
     assert not (site / "ran").exists() and not list(site.rglob("ran"))
-    open_fleet(Selection("all"))
+    open_fleet(Request("all"))
     ran = [file.read_text() for file in site.rglob("ran")]
     assert offered("plan", "cloud") == ["cloud7"]
     assert [file.read_text() for file in site.rglob("ran")] == ran

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.cli.arguments import Selection
-from hostwright.cli.door import unforeseen
+from hostwright.cli.arguments import CALL, Call
 from hostwright.cli.door.unforeseen import sentence_of, shown_words
 from hostwright.cli.exits import run
 from hostwright.cli.opening import open_fleet
+from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from tests.places import PROJECT
 
@@ -70,8 +70,11 @@ def test_a_report_holds_no_secret(state: Path, tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {ansible_become_password: opensesame-1}}}\n")
 
     def verb() -> int:
-        open_fleet(Selection("all", (str(tmp_path / "hosts.yml"),), ("motd=opensesame-2",)))
-        unforeseen.TYPED.set((Secret("opensesame-3"),))
+        request = Request("all", inventory=(str(tmp_path / "hosts.yml"),), var=("motd=opensesame-2",))
+        CALL.set(Call(request=request))
+        fleet, typed = open_fleet(request), Secret("opensesame-3")
+        assert fleet
+        assert typed
         raise ValueError("opensesame-1 opensesame-2 opensesame-3 at https://ann:opensesame-4@example.org")
 
     assert copy_context().run(run, verb) == 1

@@ -17,6 +17,7 @@ from hostwright.cli.live.plain import Plain
 from hostwright.cli.live.table import LiveTable
 from hostwright.cli.views.progress import run_audience
 from hostwright.common.durations import Clock
+from hostwright.common.request import Request
 from hostwright.fleet import Member
 from tests.unit.cli.live.runs import story
 
@@ -144,7 +145,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, as_json: bool
     monkeypatch.setattr(sys, "stderr" if as_json else "stdout", stream)
     roles = (SimpleNamespace(name="storage", short="st"),)
     members = cast(Sequence[Member], [SimpleNamespace(name=name, roles=roles) for name in ("gpu01", "gpu02")])
-    view = run_audience(as_json=as_json).view(members, RUN)
+    view = run_audience(Request(json=as_json)).view(members, RUN)
     with view as tell:
         tell(events.Note("gpu01", "hello"))
     return view

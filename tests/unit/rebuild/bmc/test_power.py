@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from hostwright.apply.journal.reading import Runs
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs.power import power
 from hostwright.common.errors import InputError, Locked, Refused, Unreachable
 from hostwright.common.operator import machine_id, operator
 from hostwright.common.places import state_root
+from hostwright.common.request import Request
 from hostwright.fleet import Member
 from hostwright.plan.host.jobs import RUNNING
 from hostwright.plan.host.locks import LOCK, RUN_LOCK, Holder, OperatorLock
@@ -46,7 +46,8 @@ class Site:
 
     def power(self, order: str, hosts: str = "gpu01", **options: Any) -> int:
         """``invoke power``."""
-        return power(order, Selection(hosts, (str(self.folder),)), ConnectionOptions(), yes=True, **options)
+        own = {name: options.pop(name) for name in ("boot", "image") if name in options}
+        return power(Request(hosts, inventory=(str(self.folder),), **{"yes": True, **options}), order, **own)
 
 
 @pytest.fixture
@@ -117,7 +118,7 @@ def test_the_status_changes_nothing(site: Site, capsys: pytest.CaptureFixture[st
 
 def test_every_host_gets_its_own_order(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     site.machines["gpu01"].power = "Off"
-    assert site.power("on", "gpu01,gpu02", as_json=True) == 0
+    assert site.power("on", "gpu01,gpu02", json=True) == 0
     document = json.loads(capsys.readouterr().out)
     assert [(row["host"], row["before"], row["power"]) for row in document["hosts"]] == [
         ("gpu01", "off", "on"),
@@ -180,7 +181,7 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
         raise error
 
     monkeypatch.setattr(Member, "connect", connect)
-    assert site.power(order, as_json=True) == 1
+    assert site.power(order, json=True) == 1
     (told,) = json.loads(capsys.readouterr().out)["errors"]
     assert told["kind"] == "Refused"
     assert f"whether it is in use cannot be determined: {error.sentence}. To" in told["sentence"]
@@ -221,7 +222,7 @@ def test_a_container_that_docker_starts_again_is_noted_by_a_cycle_and_holds_up_w
     monkeypatch.setattr(orders.usage, "probe_usage", lambda *_: answers(docker=PROXY))
     assert site.power("off") == 1
     capsys.readouterr()
-    assert site.power("cycle", as_json=True) == 0
+    assert site.power("cycle", json=True) == 0
     said = capsys.readouterr()
     assert "gpu01: the reboot ends container" in said.err  # before the order; what came of it is read afterwards
     document = json.loads(said.out)

@@ -16,7 +16,7 @@ from hostwright.common.errors import HostwrightError, InputError
 from hostwright.rebuild.install.seeds.rendering import Seed
 from hostwright.rebuild.install.seeds.serving import SeedServer
 from hostwright.transport.serving import answering
-from hostwright.transport.serving.answering import Request
+from hostwright.transport.serving.answering import HttpRequest
 from tests.unit.support.seeds import KEYS
 
 SEED = Seed({"user-data": KEYS.private.reveal().encode(), "meta-data": b"{}\n"}, "autoinstall", "user-data")
@@ -112,9 +112,9 @@ def test_only_the_host_may_fetch_its_seed(server: SeedServer) -> None:
 def test_peers_over_ipv6_sockets_are_known_by_their_ipv4_address(server: SeedServer) -> None:
     url = server.publish("gpu01", SEED, only_from="10.0.0.7")
     target = f"/{place(url)[1]}/user-data"
-    assert server.answer(Request(target, "::ffff:10.0.0.7")).status == 200
-    assert server.answer(Request(target, "::ffff:10.0.0.8")).status == 403
-    assert server.answer(Request(target, "fe80::1%eth0")).status == 403
+    assert server.answer(HttpRequest(target, "::ffff:10.0.0.7")).status == 200
+    assert server.answer(HttpRequest(target, "::ffff:10.0.0.8")).status == 403
+    assert server.answer(HttpRequest(target, "fe80::1%eth0")).status == 403
     assert server.refused("gpu01") == {"10.0.0.8", "fe80::1"}
 
 

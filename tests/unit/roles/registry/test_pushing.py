@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.rollout.options import ChangeOptions
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.plan.member import Members
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.container.images import pushing
@@ -62,9 +61,9 @@ def test_each_stage_through_a_registry_is_known_from_what_docker_reported_before
     reached: list[tuple[list[str], Any, str]] = []
     ends = [0, 0, 0]
 
-    def reach(_verb: str, goal: Any, _fleet: Any, chosen: Any, *, options: Any, **_: Any) -> int:
+    def reach(_verb: str, goal: Any, _fleet: Any, chosen: Any, request: Request, **_: Any) -> int:
         (state,) = goal.states
-        reached.append(([member.name for member in chosen], state, options["registry"]))
+        reached.append(([member.name for member in chosen], state, request.own["registry"]))
         print(f"document {len(reached)}")
         return ends[len(reached) - 1]
 
@@ -74,14 +73,14 @@ def test_each_stage_through_a_registry_is_known_from_what_docker_reported_before
 
     monkeypatch.setattr("hostwright.cli.verbs.changes.reach", reach)
     monkeypatch.setattr(pushing._Push, "facts", answers)
-    given = Selection("all", (str(tmp_path / "hosts.yml"),)), ConnectionOptions(), ChangeOptions(), str(archive)
-    assert pushing.push(*given, registry=True, as_json=True) == 0
+    given = Request("all", inventory=(str(tmp_path / "hosts.yml"),))
+    assert pushing.push(replace(given, json=True), str(archive), registry=True) == 0
     assert capsys.readouterr().out == "document 3\n"
     assert [hosts for hosts, _, _ in reached] == [["gpu01"], ["gpu01"], ["gpu02", "reg01"]]
     assert [state for _, state, _ in reached[1:]] == [PUSHED, ImagesPulled(AT, (PushedImage(ID, NAME, REFERENCE),), 5)]
     assert {at for _, _, at in reached} == {AT}
     reached.clear()
     ends[0] = 3  # a check of a host that lacks the archive: what would follow is not known
-    assert pushing.push(*given, registry=True, check=True) == 3
+    assert pushing.push(replace(given, check=True), str(archive), registry=True) == 3
     assert len(reached) == 1
     assert "then gpu02, reg01 would fetch from reg01:5000 what they lack" in capsys.readouterr().err

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.inventory import bind, load
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import File
@@ -154,7 +154,7 @@ def site(tmp_path: Path, certificates: dict[str, str], monkeypatch: pytest.Monke
 
 
 def trust(site: Path, host: str = "reg01") -> int:
-    return trusting.trust(Selection(host, (str(site),)), ConnectionOptions())
+    return trusting.trust(Request(host, inventory=(str(site),)))
 
 
 def test_the_authority_comes_into_the_inventory_for_all_hosts(
@@ -172,7 +172,7 @@ def test_the_authority_comes_into_the_inventory_for_all_hosts(
 def test_what_was_read_is_a_document(
     site: Path, certificates: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert trusting.trust(Selection("reg01", (str(site),)), ConnectionOptions(), as_json=True) == 0
+    assert trusting.trust(Request("reg01", inventory=(str(site),), json=True)) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["kind"], document["host"]) == ("authority", "reg01")
     assert document["file"] == str(site / "registry-authority.yml")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hostwright.apply.rollout.options import ChangeOptions
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import Declined
 from hostwright.common.errors import AS_DESIRED, InputError
+from hostwright.common.request import Request
 from hostwright.standard.roles.serving.verbs import changing
 from tests.unit.cli.test_answers import Terminal
 
@@ -35,11 +33,11 @@ def inventory(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def agreed(monkeypatch: pytest.MonkeyPatch) -> list[ChangeOptions]:
+def agreed(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
     """The options of each provision, of which no host hears."""
-    seen: list[ChangeOptions] = []
+    seen: list[Request] = []
 
-    def provision(_chosen: Selection, _connection: ConnectionOptions, change: ChangeOptions, **_: Any) -> int:
+    def provision(change: Request) -> int:
         seen.append(change)
         return AS_DESIRED
 
@@ -47,13 +45,13 @@ def agreed(monkeypatch: pytest.MonkeyPatch) -> list[ChangeOptions]:
     return seen
 
 
-def down(inventory: Path, version: int = 0, **options: bool) -> int:
-    return changing.down(Selection("", (str(inventory),)), ConnectionOptions(), "half", version, **options)
+def down(inventory: Path, version: int = 0, *, provision: bool = True, yes: bool = False) -> int:
+    return changing.down(Request(inventory=(str(inventory),), yes=yes), "half", version, provision=provision)
 
 
 @pytest.mark.parametrize(("version", "what"), [(0, "half"), (2, "version 2 of half")])
 def test_it_is_refused_where_nobody_can_be_asked(
-    inventory: Path, agreed: list[ChangeOptions], monkeypatch: pytest.MonkeyPatch, version: int, what: str
+    inventory: Path, agreed: list[Request], monkeypatch: pytest.MonkeyPatch, version: int, what: str
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
     with pytest.raises(InputError, match=rf"`serve\.down` takes {what} off gpu01, and nobody can be asked here"):
@@ -63,9 +61,7 @@ def test_it_is_refused_where_nobody_can_be_asked(
     assert [change.yes for change in agreed] == [True]
 
 
-def test_a_terminal_is_asked_once(
-    inventory: Path, agreed: list[ChangeOptions], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_is_asked_once(inventory: Path, agreed: list[Request], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", err := Terminal())
     monkeypatch.setattr("sys.stdin", Terminal("no\n"))
     with pytest.raises(Declined, match="nothing was changed"):
@@ -78,13 +74,13 @@ def test_a_terminal_is_asked_once(
     assert "half" not in (inventory / "workspaces.yml").read_text()
 
 
-def test_the_live_version_is_refused_before_anybody_is_asked(inventory: Path, agreed: list[ChangeOptions]) -> None:
+def test_the_live_version_is_refused_before_anybody_is_asked(inventory: Path, agreed: list[Request]) -> None:
     with pytest.raises(InputError, match="version 1 of half is the live one"):
         down(inventory, 1)
     assert agreed == []
 
 
-def test_where_only_the_file_is_written_nobody_is_asked(inventory: Path, agreed: list[ChangeOptions]) -> None:
+def test_where_only_the_file_is_written_nobody_is_asked(inventory: Path, agreed: list[Request]) -> None:
     assert down(inventory, 2, provision=False) == AS_DESIRED
     assert agreed == []
     assert "2" * 64 not in (inventory / "workspaces.yml").read_text()

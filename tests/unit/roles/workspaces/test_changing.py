@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.standard.roles.workspaces.verbs.changing import change, changed_entry
 from hostwright.standard.roles.workspaces.verbs.edit import changed_lines, checked, edited
 from tests.unit.roles.workspaces.spaces import AMBIGUOUS
@@ -48,8 +48,7 @@ def inventory(tmp_path: Path) -> Path:
 def up(inventory: Path, name: str, without: tuple[str, ...] = (), **options: Any) -> list[str]:
     """The lines of the file that go and come with these options."""
     change(
-        Selection("gpu01", (str(inventory),)),
-        ConnectionOptions(),
+        Request("gpu01", inventory=(str(inventory),)),
         name,
         lambda before: changed_entry(before, {**NOT_GIVEN, **options}, without),
         provision=False,

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from hostwright.cli.arguments import Selection
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.standard.roles.workspaces.declared.entries import MOST_WORD_BYTES, WorkspaceEntry, WorkspaceUser
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.compose import compose, compose_runtime
@@ -369,7 +369,7 @@ def test_the_verb_prints_what_the_inventory_declares_and_asks_no_host(
         "      workspaces_users: {alice: {uid: 2001}}\n"
         f"      workspaces_containers:\n        {lab}\n"
     )
-    selection = Selection("", (str(tmp_path),))
+    selection = Request("", inventory=(str(tmp_path),))
     assert export(selection, "alice-lab", "slurm") == 0
     assert "#SBATCH --gpus-per-node=1\n" in capsys.readouterr().out
     with pytest.raises(InputError, match="did you mean 'slurm'"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.common.request import Request
 from hostwright.fleet import Member
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.standard.roles.serving.verbs import looking as models
@@ -53,7 +53,7 @@ def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Show, dic
     def listed(verb: Show, by_host: dict[str, str]) -> int:
         monkeypatch.setattr(listing, "Connections", Connected)
         monkeypatch.setattr(listing, "ask", ask(by_host))
-        return verb(Selection("all", (str(tmp_path),)), ConnectionOptions(), as_json=True)
+        return verb(Request("all", inventory=(str(tmp_path),), json=True))
 
     return listed
 

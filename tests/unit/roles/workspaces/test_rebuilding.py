@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
 from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import Declined
 from hostwright.cli.views.changing.outcomes import show_outcomes
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.inventory import bind, load
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt
@@ -68,18 +67,16 @@ def calls(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
         seen.append(("look", [member.name for member in members]))
         return {}
 
-    def provision(
-        selection: Selection, _connection: object, change: ChangeOptions, *, force: bool, as_json: bool
-    ) -> int:
+    def provision(request: Request) -> int:
         refreshed = bind(Workspaces, "workspaces", load(inventory).hosts["gpu01"]).refreshed
-        seen.append(("provision", (selection.hosts, selection.roles, refreshed, change, force)))
-        if as_json:
+        seen.append(("provision", (request.hosts, request.roles, refreshed, request)))
+        if request.json:
             show_outcomes("provision", (), RunResults("run-1", Results(("gpu01",)[:0], ()), 1), as_json=True)
         return 1
 
-    def plan(selection: Selection, _connection: object, *, force: bool, then: str, more: str, as_json: bool) -> int:
+    def plan(request: Request, *, then: str, more: str) -> int:
         assert (then, more) == ("images.rebuild", "")
-        seen.append(("plan", (selection.hosts, selection.var)))
+        seen.append(("plan", (request.hosts, request.var)))
         return 3
 
     monkeypatch.setattr(rebuilding, "_looked_at", looked)
@@ -95,17 +92,18 @@ class _Day:
         return "2026-11-23"
 
 
-def run(inventory: Path, hosts: str = "all", canary: str = "", yes: bool = True, **options: bool) -> int:
-    change = ChangeOptions(drain=True, rollout=RolloutOptions(canary), yes=yes)
-    return rebuilding.rebuild(Selection(hosts, (str(inventory),)), ConnectionOptions(), change, **options)
+def run(inventory: Path, hosts: str = "all", *, again: bool = False, **options: Any) -> int:
+    request = Request(hosts, inventory=(str(inventory),), **{"drain": True, "yes": True, **options})
+    return rebuilding.rebuild(request, again=again)
 
 
 def test_the_date_is_written_and_the_hosts_with_boxes_are_provisioned(inventory: Path, calls: Calls) -> None:
     assert run(inventory, canary="1") == 1  # the status is that of the rollout
-    options = ChangeOptions(drain=True, rollout=RolloutOptions("1"), yes=True)
+    hosts = "gpu01,gpu02"
+    options = Request(hosts, roles="workspaces", inventory=(str(inventory),), drain=True, canary="1", yes=True)
     assert calls == [
         ("look", ["gpu01", "gpu02"]),
-        ("provision", ("gpu01,gpu02", "workspaces", "2026-11-23", options, False)),
+        ("provision", (hosts, "workspaces", "2026-11-23", options)),
         ("look", ["gpu01", "gpu02"]),
     ]
     text = (inventory / "workspaces.yml").read_text()
@@ -116,7 +114,7 @@ def test_a_run_that_was_cut_off_goes_on_with_the_same_date(inventory: Path, call
     run(inventory)
     run(inventory, force=True)
     run(inventory, again=True)
-    dates = [(facts[2], facts[4]) for name, facts in calls if name == "provision"]
+    dates = [(facts[2], facts[3].force) for name, facts in calls if name == "provision"]
     assert dates == [("2026-11-23", False), ("2026-11-23", True), ("2026-11-23-2", False)]
 
 
@@ -150,7 +148,7 @@ def test_one_document_says_what_became_of_hosts_and_of_the_images(
     images = iter([BoxImages({"alice-box": "sha256:a"}, {"sha256:a": {"tmux": "1"}}),
                    BoxImages({"alice-box": "sha256:b"}, {"sha256:b": {"tmux": "2"}})])  # fmt: skip
     monkeypatch.setattr(rebuilding, "_looked_at", lambda *_: {"gpu01": next(images)})
-    assert run(inventory, as_json=True) == 1
+    assert run(inventory, json=True) == 1
     document = json.loads(capsys.readouterr().out)
     assert (document["kind"], document["run"]) == ("boxes", "run-1")
     assert document["boxes"] == [

@@ -5,16 +5,16 @@ from __future__ import annotations
 import io
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hostwright.apply.rollout.options import ChangeOptions
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.asking import Declined
 from hostwright.common.errors import AS_DESIRED, HostError, InputError, Unreachable
+from hostwright.common.request import Request
 from hostwright.fleet import Fleet, Member
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
@@ -124,12 +124,12 @@ KEYS = {"cat -- /var/lib/hostwright/workspaces/alice-box/host_key.pub": f"{KEY}\
 
 
 @pytest.fixture
-def boxed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Selection:
+def boxed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Request:
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.1}}}\n")
     (tmp_path / "workspaces.yml").write_text(BOX)
     monkeypatch.setattr(hostkeys, "Connections", Hosts(KEYS))
     monkeypatch.setattr(changing.changes, "provision", lambda *_words, **_options: AS_DESIRED)
-    return Selection("gpu01", (str(tmp_path),))
+    return Request("gpu01", inventory=(str(tmp_path),))
 
 
 def told_key(tmp_path: Path) -> str:
@@ -140,10 +140,10 @@ def told_key(tmp_path: Path) -> str:
 
 
 def test_a_box_is_told_with_its_key_and_what_to_do_where_ssh_knows_another(
-    boxed: Selection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    boxed: Request, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """che-code#560: people learnt to delete known_hosts."""
-    assert looking.show_url(boxed, ConnectionOptions(), "alice-box", token=False, as_json=True) == 0
+    assert looking.show_url(replace(boxed, json=True), "alice-box", token=False) == 0
     assert json.loads(capsys.readouterr().out)["lines"] == [
         "ssh -J alice@192.0.2.1 -p 21003 alice@127.0.0.1",
         f"host key of alice-box: {told_key(tmp_path)}; where ssh warns that the key has changed and shows this one:",
@@ -153,10 +153,10 @@ def test_a_box_is_told_with_its_key_and_what_to_do_where_ssh_knows_another(
 
 @pytest.mark.parametrize("files", [None, {}])
 def test_a_box_is_told_also_while_its_key_cannot_be_read(
-    boxed: Selection, monkeypatch: pytest.MonkeyPatch, files: dict[str, str] | None, capsys: pytest.CaptureFixture[str]
+    boxed: Request, monkeypatch: pytest.MonkeyPatch, files: dict[str, str] | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(hostkeys, "Connections", Hosts(files))
-    assert looking.show_url(boxed, ConnectionOptions(), "alice-box", token=False, as_json=False) == 0
+    assert looking.show_url(replace(boxed, json=False), "alice-box", token=False) == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines() == ["ssh -J alice@192.0.2.1 -p 21003 alice@127.0.0.1"]
     said = "gpu01: connection refused" if files is None else "has no SSH host key there yet"
@@ -164,45 +164,43 @@ def test_a_box_is_told_also_while_its_key_cannot_be_read(
 
 
 def test_up_and_down_of_a_box_say_what_is_of_its_key(
-    boxed: Selection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    boxed: Request, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def up(name: str) -> str:
-        changing.change(boxed, ConnectionOptions(), name, lambda before: {**(before or {}), "cpus": 2})
+        changing.change(boxed, name, lambda before: {**(before or {}), "cpus": 2})
         return " ".join(capsys.readouterr().out.split())
 
     assert f"host key of alice-box: {told_key(tmp_path)}; where ssh warns" in up("alice-box")
     assert "key" not in up("alice-lab").replace(KEY, "")
     for name, told in (("alice-box", True), ("alice-lab", False)):
-        changing.change(boxed, ConnectionOptions(), name, None, yes=True)
+        changing.change(replace(boxed, yes=True), name, None)
         said = " ".join(capsys.readouterr().out.split())
         assert (f"{name}: its SSH host key is gone, too; if it is made again, it has another one" in said) is told
 
 
-def test_down_asks_before_anything_is_written(
-    boxed: Selection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    agreed: list[ChangeOptions] = []
+def test_down_asks_before_anything_is_written(boxed: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agreed: list[Request] = []
 
-    def provision(_chosen: Selection, _connection: ConnectionOptions, change: ChangeOptions, **_: Any) -> int:
+    def provision(change: Request) -> int:
         agreed.append(change)
         return AS_DESIRED
 
     monkeypatch.setattr(changing.changes, "provision", provision)
     monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
     with pytest.raises(InputError, match=r"`workspace\.down` takes alice-box off gpu01, and nobody can be asked here"):
-        changing.change(boxed, ConnectionOptions(), "alice-box", None)
+        changing.change(boxed, "alice-box", None)
     monkeypatch.setattr("sys.stderr", Terminal())
     monkeypatch.setattr("sys.stdin", Terminal("no\n"))
     with pytest.raises(Declined, match="nothing was changed"):
-        changing.change(boxed, ConnectionOptions(), "alice-box", None)
+        changing.change(boxed, "alice-box", None)
     assert (tmp_path / "workspaces.yml").read_text() == BOX
     assert agreed == []
     monkeypatch.setattr("sys.stdin", Terminal("yes\n"))
-    assert changing.change(boxed, ConnectionOptions(), "alice-box", None) == AS_DESIRED
+    assert changing.change(boxed, "alice-box", None) == AS_DESIRED
     assert [change.yes for change in agreed] == [True], "what was agreed to is not asked once more"
     assert "alice-box" not in (tmp_path / "workspaces.yml").read_text()
 
 
-def test_down_asks_nothing_where_only_the_file_is_written(boxed: Selection, tmp_path: Path) -> None:
-    assert changing.change(boxed, ConnectionOptions(), "alice-box", None, provision=False) == AS_DESIRED
+def test_down_asks_nothing_where_only_the_file_is_written(boxed: Request, tmp_path: Path) -> None:
+    assert changing.change(boxed, "alice-box", None, provision=False) == AS_DESIRED
     assert "alice-box" not in (tmp_path / "workspaces.yml").read_text()

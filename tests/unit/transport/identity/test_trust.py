@@ -14,10 +14,10 @@ from typing import Any
 import paramiko
 import pytest
 
-from hostwright.cli.arguments import Selection
 from hostwright.cli.exits import run
 from hostwright.cli.verbs.reaching.trust import trust
 from hostwright.common.errors import Unreachable
+from hostwright.common.request import Request
 from hostwright.inventory import Host
 from hostwright.transport import Options, connect
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
@@ -98,7 +98,7 @@ class Site:
     def host(self) -> Host:
         return Host("gpu07", address="127.0.0.1", port=self.port, user="root", known_hosts=str(self.known_hosts))
 
-    def trust(self, hosts: str = "gpu07", **options: Any) -> int:
+    def trust(self, hosts: str = "gpu07", *, as_json: bool = False, **options: Any) -> int:
         common = {
             "ansible_host": "127.0.0.1",
             "ansible_port": self.port,
@@ -108,7 +108,7 @@ class Site:
         both = {"gpu07": None, "gpu08": {"ansible_host": "localhost"}}
         inventory = self._folder / "hosts.yml"
         inventory.write_text(json.dumps({"all": {"hosts": both, "vars": common}}))
-        return run(lambda: trust(Selection(hosts, (str(inventory),)), **options))
+        return run(lambda: trust(Request(hosts, inventory=(str(inventory),), json=as_json), **options))
 
 
 @pytest.fixture

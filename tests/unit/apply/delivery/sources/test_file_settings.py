@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from hostwright.apply.delivery.sources.settings import FileSettings, Ports, read_file_settings
-from hostwright.apply.host.variables import read_apply_variables
 from hostwright.cli.door.reference.variables import OWN
 from hostwright.common.errors import InputErrors
 from tests.unit.inventory.test_inventory_connection import host_of
@@ -31,7 +30,6 @@ def test_everything_can_be_said(tmp_path: Path) -> None:
     )
     expected = FileSettings("push", "10.0.0.9", Ports(8470, 8479), "rack 7", 4, 12_500_000, Ports(8480, 8480))
     assert read_file_settings(told) == expected
-    assert read_apply_variables(told).files == expected
 
 
 @pytest.mark.parametrize(
@@ -69,10 +67,8 @@ def test_a_slip_is_named_with_its_place(tmp_path: Path, name: str, value: object
 
 def test_all_slips_are_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputErrors) as caught:
-        read_apply_variables(
-            host_of(tmp_path, artifacts="ssh", hostwright_peer_rate="fast", hostwright_reboot_timeout="x")
-        )
-    assert len(caught.value.errors) == 3
+        read_file_settings(host_of(tmp_path, artifacts="ssh", hostwright_peer_rate="fast"))
+    assert len(caught.value.errors) == 2
 
 
 def test_each_is_documented() -> None:

@@ -19,8 +19,8 @@ from hostwright.apply.executors.cluster.sites import pack
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.options import UNBOUNDED
 from hostwright.common.errors import InputError
+from hostwright.plan.member import REQUEST
 from hostwright.plan.model import Plan
 from tests.unit.support.clusters import RUN, fleet_of
 from tests.unit.support.gated import WAIT_S
@@ -79,7 +79,7 @@ def crew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: Client) -> Ite
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
     fleet = fleet_of(tmp_path / "site")
     members = fleet.members("all")
-    work = Work(fleet, members.by_name, Connections(), RUN, lambda _: None, Flag(), UNBOUNDED, verb="provision")
+    work = Work(fleet, members.by_name, Connections(), RUN, lambda _: None, Flag(), REQUEST, verb="provision")
     archive = pack(fleet)
     cluster = Cluster(cast("Any", client), ADDRESS, Demands(this_machine()), archive, (), None)
     crew = ClusterCrew(cluster, brief(work, (), archive), work)

@@ -22,9 +22,9 @@ from hostwright.apply.executors.cluster.errand import (
     new_attempt,
     unsealed,
 )
-from hostwright.apply.rollout.options import ChangeOptions, Spread
 from hostwright.audit.judging.audited import audit_probes
 from hostwright.common.errors import HostError
+from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.fleet import Fleet
 from hostwright.plan.model import Answer, Facts, Plan
@@ -133,7 +133,7 @@ def test_the_fingerprint_is_of_what_is_wanted(tmp_path: Path):
 
 def test_briefs_and_errands_can_be_sent_and_their_bytes_are_not_shown(tmp_path: Path):
     fleet = fleet_of(tmp_path)
-    change = ChangeOptions(drain=True, spread=Spread("dask", "tls://a:1"))
+    change = Request(drain=True, executor="dask", scheduler="tls://a:1")
     brief = brief_of(fleet, change)
     sent, _ = errand(brief.desk, fleet.members("gpu01")[0], None)
     assert pickle.loads(pickle.dumps((brief, sent))) == (brief, sent)  # noqa: S301 - our own

@@ -63,7 +63,7 @@ def test_stacks_beside_another_inventory_come_along_and_are_found_first(tmp_path
     assert (archive.beside, "beside/0/stacks/hello.yml" in names(archive)) == (1, True)
     place = unpacked(archive, tmp_path / "state")
     there, sources = sites.sources(archive, place)
-    roster = Fleet(sources, fleet.inventory, fleet.roles, fleet.options, site=there)
+    roster = Fleet(sources, fleet.inventory, fleet.roles, fleet.request, site=there)
     assert roster.stack("hello").distributions == fleet.stack("hello").distributions
     assert roster.stack("hello").digest() == fleet.stack("hello").digest()
 

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.rollout.options import ChangeOptions
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.model import Answer, Change, Facts, Refusal
 from hostwright.plan.planning import make_plan
@@ -178,12 +177,12 @@ def test_what_cannot_be_an_archive_or_a_name_is_refused_before_a_host_is_asked(
         artifact_of(tmp_path)
     with pytest.raises(InputError, match="cannot be read: No such file"):
         artifact_of(tmp_path / "gone.tar")
-    given = Selection("gpu01"), ConnectionOptions(), ChangeOptions()
+    given = Request("gpu01")
     for name in ("tool", "house/Tool:1", f"house/tool:1,house/tool@{ID}", ","):
         with pytest.raises(InputError, match=r"^--name: .* is not a name with a tag, such as house/tool:1.2"):
-            push(*given, "tool.tar", name=name)
+            push(given, "tool.tar", name=name)
     with pytest.raises(InputError, match="name the archive"):
-        push(*given, "")
+        push(given, "")
 
 
 # ---------------------------------------------------------------- the host's shell

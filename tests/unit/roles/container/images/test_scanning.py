@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from hostwright.apply.rollout.rollout import Interrupted, Results
-from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.exits import run
 from hostwright.common.errors import INTERRUPTED, Stopped, Unreachable
+from hostwright.common.request import Request
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.container.images import scanning, verbs
 from hostwright.standard.roles.container.images.scanning import (
@@ -84,7 +84,7 @@ def test_a_scan_that_failed_is_in_the_status(
     monkeypatch.setattr(verbs, "found_images", lambda *_: [image])
     monkeypatch.setattr(verbs, "scan_images", lambda *_: {image.id: scan})
     for as_json in (False, True):
-        assert verbs.audit(Selection(), ConnectionOptions(), 90, as_json=as_json) == status
+        assert verbs.audit(Request(json=as_json), 90) == status
         assert note in capsys.readouterr().out
 
 
@@ -110,7 +110,7 @@ def test_what_is_known_when_ctrl_c_ends_it_is_shown(
     monkeypatch.setattr(verbs, "on_each", looked)
     monkeypatch.setattr(verbs, "found_images", lambda *_: [image])
     monkeypatch.setattr(verbs, "scan_images", scanned)
-    assert run(lambda: verbs.audit(Selection(), ConnectionOptions(), 90)) == INTERRUPTED
+    assert run(lambda: verbs.audit(Request(), 90)) == INTERRUPTED
     printed = capsys.readouterr()
     assert "house/tool:1" in printed.out
     assert ("not scanned: the run was stopped before it" in printed.out) is while_scanning

@@ -1,0 +1,48 @@
+"""The request with which an earlier run goes on (``invoke provision --resume``)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from hostwright.apply.journal.selecting import to_resume
+from hostwright.common.errors import InputError
+from hostwright.common.places import state_root
+from hostwright.common.request import OPTIONS, Request
+from hostwright.plan.member import Roster
+
+
+def resume(request: Request, roster: Roster, run: str = "") -> tuple[str, Request]:
+    """The id of a provision run on an inventory (``resumable``), and the request that continues it: for the hosts that
+    it left, with its own options where ``request`` has the default.
+
+    Raises ``InputError`` where hosts are given as well, where there is nothing to go on with, where an option of that
+    run is not recorded since it held a secret, and where its record is damaged.
+    """
+    if request.hosts:
+        raise InputError("it takes the hosts from the run that it continues; give either it or --hosts", "--resume")
+    last = to_resume(state_root(), roster.path, run)
+    gone = [host for host in last.hosts if host not in roster.inventory.hosts]
+    if gone:
+        raise InputError(f"{', '.join(gone)} of the run {last.run} are no longer in the inventory", "--resume")
+    recorded = [name for name, each in OPTIONS.items() if each.recorded and name != "hosts"]
+    left_out = [name for name in recorded if not getattr(request, name)]
+    missing = [name for name in last.masked if name in left_out]
+    if missing:
+        raise InputError(
+            f"the run {last.run} was given secrets with --{missing[0].replace('_', '-')}, which are not recorded: "
+            "give them again",
+            "--resume",
+        )
+    try:
+        former = TypeAdapter(Request).validate_python(
+            {name: last.options[name] for name in recorded if name in last.options}
+        )
+    except (ValidationError, InputError) as error:
+        raise InputError(
+            f"the record of the run {last.run} is damaged: provision without --resume", "--resume"
+        ) from error
+    taken: dict[str, Any] = {name: getattr(former, name) for name in left_out}
+    return last.run, replace(request, **taken, hosts=",".join(last.hosts))
