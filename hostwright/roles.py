@@ -17,6 +17,7 @@ from hostwright.common.input.nearest import nearest, suggestion
 from hostwright.common.input.unquoted import Unquoted, text_as_written
 from hostwright.common.input.validation import describe
 from hostwright.common.input.yamlfile import parse_document
+from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import write_whole
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.common.secret import Secret
@@ -72,7 +73,7 @@ __all__ = [
     "RelativePath", "RoleRules", "Same", "Secret", "Section", "Share", "Snippet", "Stack", "StackPart", "TextFile",
     "UnitProperty", "Unquoted", "VenvPython", "VenvVersion", "Wanted", "WithoutNulls", "check_host", "check_lines",
     "clean_path", "count", "describe", "discover", "disk_is_enough", "expanded", "json_object", "kernel_version",
-    "memory_is_enough", "nearest", "one_line", "parse_document", "printable", "render", "role", "series", "sh",
-    "sh_file", "short", "shown_bytes", "suggestion", "taken", "text_as_written", "user_program", "version", "whole",
-    "words", "write_whole",
+    "memory_is_enough", "nearest", "on_interrupt", "one_line", "parse_document", "printable", "render", "role",
+    "series", "sh", "sh_file", "short", "shown_bytes", "suggestion", "taken", "text_as_written", "user_program",
+    "version", "whole", "words", "write_whole",
 ]  # fmt: skip

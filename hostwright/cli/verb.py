@@ -10,30 +10,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hostwright.apply.rollout.connections import Connections
     from hostwright.apply.rollout.goals import OnlyStates
-    from hostwright.apply.rollout.options import ChangeOptions
-    from hostwright.apply.rollout.rollout import LEFT, NOTHING_CHANGED, Interrupted, Results, on_each
+    from hostwright.apply.rollout.limits import read_limits
+    from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, on_each
     from hostwright.cli import console
-    from hostwright.cli.arguments import ConnectionOptions, Selection
     from hostwright.cli.asking import agree, answered
     from hostwright.cli.exits import shown
     from hostwright.cli.opening import ask_password, members_of, open_fleet
-    from hostwright.cli.tasks.options import (
-        CHECK,
-        CONNECTED,
-        DRAIN,
-        FORCE,
-        GRADUAL,
-        HOST,
-        LISTED,
-        OF_ONE,
-        REACHED,
-        READ,
-        YES,
-        Given,
-        verb,
-    )
+    from hostwright.cli.tasks.options import CONNECTED, GRADUAL, LISTED, OF_ONE, REACHED, READ, verb
     from hostwright.cli.verbs import changes
     from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
+    from hostwright.common.request import Request
     from hostwright.fleet import Fleet, Members
     from hostwright.inventory import Host, bind, definitions, load
     from hostwright.inventory.patterns import counted
@@ -44,28 +30,25 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
 __all__ = [
-    "CHECK", "CONNECTED", "DRAIN", "FORCE", "GRADUAL", "HOST", "LEFT", "LISTED", "NOTHING_CHANGED", "OF_ONE",
-    "REACHED", "READ", "YES", "ChangeOptions", "ConnectionOptions", "Connections", "Fleet", "Given", "Host", "HostKey",
-    "Interrupted", "Member", "Members", "OnlyStates", "Results", "RootShell", "Selection", "Site", "agree", "answered",
-    "ask", "ask_password", "bind", "changes", "console", "counted", "definitions", "errors_json", "load", "members_of",
-    "on_each", "open_fleet", "print_document", "show_errors", "shown", "verb", "warn",
+    "CONNECTED", "GRADUAL", "LISTED", "NOTHING_CHANGED", "OF_ONE", "REACHED", "READ", "Connections", "Fleet", "Host",
+    "HostKey", "Interrupted", "Member", "Members", "OnlyStates", "Request", "Results", "RootShell", "Site", "agree",
+    "answered", "ask", "ask_password", "bind", "changes", "console", "counted", "definitions", "errors_json", "load",
+    "members_of", "on_each", "open_fleet", "print_document", "read_limits", "show_errors", "shown", "verb", "warn",
 ]  # fmt: skip
 
 _MODULES = {
     "hostwright.apply.rollout.connections": "Connections",
     "hostwright.apply.rollout.goals": "OnlyStates",
-    "hostwright.apply.rollout.options": "ChangeOptions",
-    "hostwright.apply.rollout.rollout": "Interrupted LEFT NOTHING_CHANGED Results on_each",
+    "hostwright.apply.rollout.limits": "read_limits",
+    "hostwright.apply.rollout.rollout": "NOTHING_CHANGED Interrupted Results on_each",
     "hostwright.cli": "console",
-    "hostwright.cli.arguments": "ConnectionOptions Selection",
     "hostwright.cli.asking": "agree answered",
     "hostwright.cli.exits": "shown",
     "hostwright.cli.opening": "ask_password members_of open_fleet",
-    "hostwright.cli.tasks.options": (
-        "CHECK CONNECTED DRAIN FORCE GRADUAL HOST LISTED OF_ONE REACHED READ YES Given verb"
-    ),
+    "hostwright.cli.tasks.options": "CONNECTED GRADUAL LISTED OF_ONE REACHED READ verb",
     "hostwright.cli.verbs": "changes",
     "hostwright.cli.views.shared": "errors_json print_document show_errors warn",
+    "hostwright.common.request": "Request",
     "hostwright.fleet": "Fleet Members",
     "hostwright.inventory": "Host bind definitions load",
     "hostwright.inventory.patterns": "counted",
