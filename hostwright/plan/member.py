@@ -30,7 +30,7 @@ from hostwright.plan.model import Facts, RetryRule
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles, named_roles
 from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers_noted
-from hostwright.plan.roles.role import Role, Wanted, discover, in_order, rules_of, sections_of
+from hostwright.plan.roles.role import Role, RoleContext, discover, in_order, rules_of, sections_of
 from hostwright.plan.roles.site import Site
 from hostwright.plan.roles.wants import Wants
 from hostwright.plan.stacks.distribution import mirrored, package_files
@@ -85,9 +85,9 @@ class Member:
         return self.memory.kept("wants", (self.force, gpus, *map(Same, given)), make)
 
     @property
-    def wanted(self) -> Wanted:
+    def context(self) -> RoleContext:
         """What its roles get beside their own variables."""
-        return self.wants.wanted
+        return self.wants.context
 
     @property
     def desired(self) -> Desired:

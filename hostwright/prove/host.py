@@ -50,7 +50,7 @@ def proofs_of(member: Member) -> tuple[Proof, ...]:
         proof
         for role, part in parts
         if part is not None and hasattr(part, "proofs")
-        for proof in part.proofs(member.variables[role.name], member.wanted)
+        for proof in part.proofs(member.variables[role.name], member.context)
     )
 
 

@@ -68,7 +68,7 @@ def test_packages_are_at_their_versions_and_held(host: Host, stack: Stack) -> No
 
 def test_the_libraries_load_from_the_toolkit(host: Host, stack: Stack, member: Member) -> None:
     """The toolkit's runtime, and each library that TensorFlow opens in it, loads from the toolkit itself."""
-    tensorflow = member.wanted.find(TensorflowSection)
+    tensorflow = member.context.find(TensorflowSection)
     opened = tensorflow.libraries if tensorflow else {}
     runtime = stack.section(CudaSection).runtime
     names = dict.fromkeys((runtime, *(name for name, layer in opened.items() if layer == "cuda")))

@@ -47,7 +47,7 @@ TWICE = 'env -i HOME="$HOME" /bin/bash -l -c \'exec /bin/sh -c "$@"\' bash %s'
 @pytest.fixture(scope="module")
 def names(member: Member) -> tuple[str, ...]:
     """The libraries that programs must find."""
-    return opened(member.wanted)
+    return opened(member.context)
 
 
 def refused(errors: str, prefix: str) -> bool:

@@ -177,11 +177,11 @@ def _fails(role: Role, member: Member) -> BaseException | None:
     but ``InputError``, which says where it comes from."""
     variables, values = member.variables[role.name], role.part("audit")
     try:
-        for state in role.resources(variables, member.wanted):
+        for state in role.resources(variables, member.context):
             state.probes()
             state.removal()
         if values:
-            values.audit_values(variables, member.wanted)
+            values.audit_values(variables, member.context)
     except (InputError, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - a user's file may raise anything, and end the program

@@ -37,14 +37,14 @@ from tests.unit.support.madeup import UNITS, MadeUp, provisioned
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 ROLE = '''
 from dataclasses import dataclass
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 
 @dataclass(frozen=True, slots=True)
 class Widget:
     version: str = "2.8.4"
 
 @role(needs=["cuda"])
-def widget(v: Widget, host: Wanted):
+def widget(v: Widget, ctx: RoleContext):
     """Widgets."""
     yield from ()
 '''
@@ -147,7 +147,7 @@ def test_every_view_of_an_audit_has_it(audit: FleetAudit):
 
 
 def test_a_host_that_audits_itself_compares_it_too(member: Member):
-    states = selfaudit.resources(Selfaudit(), member.wanted)
+    states = selfaudit.resources(Selfaudit(), member.context)
     text = next(state.content for state in states if isinstance(state, File) and state.path == PROGRAM)
     assert "widget\tlibrary\tlibrary libwidget.so.2\t\t\t2.8.4\n" in text
 

@@ -21,7 +21,7 @@ from hostwright.stack.stack import Stack
 from hostwright.standard.roles.base.audit import MACHINE
 from hostwright.standard.roles.driver.gpus import smi
 from hostwright.standard.roles.driver.nvsmi.report import GpuReport
-from tests.unit.support.auditvalues import values, wanted
+from tests.unit.support.auditvalues import role_context, values
 from tests.unit.support.known import CARDS
 from tests.unit.support.madeup import DISTS, VENV
 from tests.unit.support.stacks import load_stack, with_values
@@ -46,7 +46,7 @@ ROOT = {
     "docker default runtime": "runc", "docker cgroup driver": "systemd", RULES: "there",
     "complete": "yes",
 }  # fmt: skip
-VALUES = wanted(STACK).audit_values
+VALUES = role_context(STACK).audit_values
 T4 = Gpu(0, "0000:3b:00.0", model="Tesla T4", vbios="90.04", memory_bytes=15360 << 20, ecc=True, power_limit=70.0)
 
 
@@ -58,8 +58,8 @@ def look(
     user: Answer | None, root: Answer | None = None, *, stack: Stack = STACK, roles: Iterable[str] = (),
     gpus: tuple[Gpu, ...] | None = None,
 ) -> Look:  # fmt: skip
-    chosen = wanted(stack, *roles).roles
-    desired = desire("gpu01", wanted(stack), chosen)
+    chosen = role_context(stack, *roles).roles
+    desired = desire("gpu01", role_context(stack), chosen)
     answers = zip(value_probes(values(stack)), (user, root), strict=True)
     facts = Facts({probe: answer for probe, answer in answers if answer})
     found = Look(desired, {}, facts, {role.name: () for role, _ in chosen}, NOW, CARDS)
@@ -69,7 +69,7 @@ def look(
 
 
 def read(*args: Answer | None, stack: Stack = STACK, **more) -> dict[str, Reading]:
-    found = readings(look(*args, stack=stack, **more), wanted(stack).audit_values)
+    found = readings(look(*args, stack=stack, **more), role_context(stack).audit_values)
     return {f"{one.layer} {one.name}": one for one in found}
 
 

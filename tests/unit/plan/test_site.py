@@ -8,7 +8,7 @@ import pytest
 
 from hostwright.common.errors import InputError
 from hostwright.plan.member import Member, Roster
-from hostwright.plan.roles.role import Role, Wanted, discover
+from hostwright.plan.roles.role import Role, RoleContext, discover
 from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.plan.stacks.files import stacks_of_hosts
 from hostwright.resources.files.files import File
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.files import File
 
 from .words import PATH
@@ -31,24 +31,24 @@ class Chrony:
 
 
 @role(needs=["base"])
-def chrony(v: Chrony, host: Wanted) -> Iterator[Resource]:
+def chrony(v: Chrony, ctx: RoleContext) -> Iterator[Resource]:
     \"\"\"The time.\"\"\"
-    yield File(PATH, host.render("chrony/chrony.conf.j2", server=v.server))
+    yield File(PATH, ctx.render("chrony/chrony.conf.j2", server=v.server))
 """
 EXTENDED = """\
 from collections.abc import Iterator
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.container import Container
 from hostwright.standard.roles.container import container as standard
 
 
 @role(extends=standard)
-def container(v: Container, host: Wanted) -> Iterator[Resource]:
+def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     \"\"\"Containers, by way of our registry's mirror.\"\"\"
-    yield from standard.resources(v, host)
+    yield from standard.resources(v, ctx)
     yield File("/etc/docker/mirror", "registry.example.org\\n")
 """
 
@@ -149,7 +149,7 @@ def test_a_sites_role_is_found_with_its_parts_and_its_templates(site: Site) -> N
     write(site.root / "templates/chrony/chrony.conf.j2", "server {{ server }}\n")
     found = member(site)
     role = next(one for one in found.roles if one.name == "chrony")
-    assert File("/etc/chrony.conf", "server ntp.example.org\n") in role.resources(role.variables(), found.wanted)
+    assert File("/etc/chrony.conf", "server ntp.example.org\n") in role.resources(role.variables(), found.context)
     rules = role.part("further")
     assert rules is not None
     assert (role.variables,) == rules.RULES
@@ -164,7 +164,7 @@ def test_roles_of_two_sites_do_not_meet(site: Site, tmp_path: Path) -> None:
         write(root / "roles/chrony/words.py", f'PATH = "{path}"\n')
         write(root / "templates/chrony/chrony.conf.j2", "")
     paths = [
-        next(iter(role.resources(role.variables(), Wanted(None, templates=one.templates)))).path  # type: ignore[arg-type,attr-defined]
+        next(iter(role.resources(role.variables(), RoleContext(None, templates=one.templates)))).path  # type: ignore[arg-type,attr-defined]
         for one in (site, other)
         for role in [own(one)["chrony"]]
     ]
@@ -218,7 +218,7 @@ def test_folders_without_python_are_none_of_our_roles(site: Site) -> None:
 def test_templates_and_stacks_of_the_site_go_before_the_standard_ones(site: Site) -> None:
     write(site.root / "templates/environment/ld.conf.j2", "ours\n")
     write(site.inventory / "stacks/tensorflow-2.9.yml", "ours\n")
-    assert Wanted(None, templates=site.templates).render("environment/ld.conf.j2") == "ours\n"  # type: ignore[arg-type]
+    assert RoleContext(None, templates=site.templates).render("environment/ld.conf.j2") == "ours\n"  # type: ignore[arg-type]
     roster = Roster.load()
     assert next(folder for folder in roster.stack_dirs if (folder / "tensorflow-2.9.yml").exists()) == site.stacks[0]
     assert (

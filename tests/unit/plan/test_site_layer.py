@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.files import File
 
 from .section import NcclSection
@@ -29,9 +29,9 @@ class Nccl:
 
 
 @role(needs=["cuda"])
-def nccl(v: Nccl, host: Wanted) -> Iterator[Resource]:
+def nccl(v: Nccl, ctx: RoleContext) -> Iterator[Resource]:
     \"\"\"NCCL, beside the toolkit.\"\"\"
-    yield File(f"{v.prefix}/version", host.section(NcclSection).version)
+    yield File(f"{v.prefix}/version", ctx.section(NcclSection).version)
 """,
     "roles/nccl/section.py": """\
 from collections.abc import Mapping
@@ -50,14 +50,14 @@ class NcclSection(Section):
 from collections.abc import Iterator
 
 from hostwright.plan.roles.auditvalue import AuditValue, FileLine
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 
 from . import Nccl
 from .section import NcclSection
 
 
-def audit_values(v: Nccl, host: Wanted) -> Iterator[AuditValue]:
-    yield AuditValue("version", FileLine(f"{v.prefix}/version"), host.section(NcclSection).version)
+def audit_values(v: Nccl, ctx: RoleContext) -> Iterator[AuditValue]:
+    yield AuditValue("version", FileLine(f"{v.prefix}/version"), ctx.section(NcclSection).version)
 """,
     "roles/nccl/failures.py": """\
 from hostwright.audit.failures import FailureRule

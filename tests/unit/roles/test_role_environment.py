@@ -10,21 +10,21 @@ import pytest
 from hostwright.common.templates import render
 from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Change
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File, Link
 from hostwright.resources.system.loader import LoaderCache
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.environment import COMMAND, Environment, environment
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
-from tests.unit.support.auditvalues import wanted
+from tests.unit.support.auditvalues import role_context
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import program
 from tests.unit.support.stacks import load_stack
 from tests.unit.support.standard import members
 
 STACK = load_stack("tensorflow-2.9")
-RESOURCES = environment.resources(Environment(), Wanted(STACK))
+RESOURCES = environment.resources(Environment(), RoleContext(STACK))
 FILES = {one.path: one for one in RESOURCES if isinstance(one, File)}
 HOME = "/usr/local/cuda-11.2"
 PROFILE = FILES["/etc/profile.d/cuda.sh"].content
@@ -78,7 +78,7 @@ CUDNN, RUNTIME = STACK.section(CudnnSection).library, STACK.section(CudaSection)
     ],
 )
 def test_libraries_of_absent_layers_are_not_checked(roles: tuple[str, ...], names: tuple[str, ...]) -> None:
-    host = wanted(STACK, *roles)
+    host = role_context(STACK, *roles)
     (cache,) = (one for one in environment.resources(Environment(), host) if isinstance(one, LoaderCache))
     assert cache.libraries == names
     values = [value.name for value in host.audit_values if value.layer == "environment"]

@@ -6,7 +6,7 @@ import pytest
 
 from hostwright.common.errors import InputError
 from hostwright.plan.model import Answer, Change
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.stack.stackdata import plain
 from hostwright.standard.roles.nccl import Nccl, nccl
 from hostwright.standard.roles.nccl.audit import audit_values
@@ -16,7 +16,7 @@ from tests.unit.support.stacks import check_stack, load_stack, read_stack, with_
 from tests.unit.support.standard import members
 
 STACK = load_stack("tensorflow-2.9-nccl-tensorrt")
-WANTED = Wanted(STACK)
+WANTED = RoleContext(STACK)
 RESOURCES = nccl.resources(Nccl(), WANTED)
 HOME = "/usr/lib/x86_64-linux-gnu"
 TABLE = "libnccl2\t2.8.4-1+cuda11.2\thi \nlibnccl-dev\t2.8.4-1+cuda11.2\thi \n"

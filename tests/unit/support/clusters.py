@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.files import File
 
 
@@ -39,7 +39,7 @@ class Hello:
 
 
 @role()
-def hello(v: Hello, host: Wanted) -> Iterator[Resource]:
+def hello(v: Hello, ctx: RoleContext) -> Iterator[Resource]:
     """Says hello."""
     yield File("/mnt/hello", v.text + "\\n")
 '''

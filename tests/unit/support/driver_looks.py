@@ -14,7 +14,7 @@ from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import jobs
 from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts, Probe
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.bootloader import BOOT_LOADER
 from hostwright.stack.stack import Stack
@@ -128,8 +128,8 @@ def desired(stack: Stack = STACK, variables: Driver | None = None) -> Desired:
         "gpu01",
         stack,
         (
-            DesiredRole("base", (), base.resources(Base(), Wanted(stack))),
-            DesiredRole("driver", ("base",), driver.resources(variables or Driver(), Wanted(stack))),
+            DesiredRole("base", (), base.resources(Base(), RoleContext(stack))),
+            DesiredRole("driver", ("base",), driver.resources(variables or Driver(), RoleContext(stack))),
         ),
         rules=stacks.RULES,
     )
@@ -140,7 +140,7 @@ def healthy(of: Desired) -> dict[Probe, Answer]:
     found = {probe: Answer(0, "") for rule in RULES if rule.sign for probe in rule.sign.probes}
     found |= {probe: Answer(0, "") for probe in CARD_PROBES}
     found |= dict(test_role_driver.host(of.roles[1].resources))
-    found |= dict(test_role_base.host((*of.roles[0].resources, *no_other_driver(Wanted(of.stack)))))
+    found |= dict(test_role_base.host((*of.roles[0].resources, *no_other_driver(RoleContext(of.stack)))))
     replies: dict[Probe, Reply] = {
         DPKG: PACKAGES,
         PCI: T4,

@@ -14,7 +14,7 @@ from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import RELEASE, Run
 from hostwright.plan.model import Answer, Facts, Probe
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.plan.roles.wants import desire
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.base import Base, base
@@ -33,7 +33,7 @@ from tests.unit.support.known import BY_NAME, CARD_PROBES, CARDS, KNOWN, SIGNED
 
 STACK = test_role_container.STACK
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
-DESIRED = desire("gpu01", Wanted(STACK), [(base, Base()), (container, Container())])
+DESIRED = desire("gpu01", RoleContext(STACK), [(base, Base()), (container, Container())])
 LAYERS = ("base", "driver", "container", "gpu")
 
 Differs = Mapping[Probe, Reply | None]

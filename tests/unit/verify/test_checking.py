@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Motd:
 
 
 @role()
-def {name}(v: Motd, host: Wanted) -> Iterator[Resource]:
+def {name}(v: Motd, ctx: RoleContext) -> Iterator[Resource]:
     yield from ()
 """
 CHECKS = '''\

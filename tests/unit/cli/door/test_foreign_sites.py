@@ -22,14 +22,14 @@ from tests.places import PROJECT
 
 ROLE = """
 from dataclasses import dataclass
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 
 @dataclass(frozen=True)
 class Evil:
     pass
 
 @role()
-def evil(v: Evil, host: Wanted):
+def evil(v: Evil, ctx: RoleContext):
     yield from ()
 """
 TASKS = (
