@@ -15,25 +15,60 @@ if TYPE_CHECKING:
     from hostwright.cli import console
     from hostwright.cli.asking import agree, answered
     from hostwright.cli.exits import shown
-    from hostwright.cli.opening import ask_password, members_of, open_fleet
+    from hostwright.cli.opening import ask_password, open_fleet, targets_of
     from hostwright.cli.tasks.options import CONNECTED, GRADUAL, LISTED, OF_ONE, REACHED, READ, verb
     from hostwright.cli.verbs import changes
     from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
     from hostwright.common.request import Request
-    from hostwright.fleet import Fleet, Members
+    from hostwright.fleet import Fleet, Targets
     from hostwright.inventory import Host, bind, definitions, load
     from hostwright.inventory.patterns import counted
-    from hostwright.plan.member import Member
     from hostwright.plan.observing import ask
     from hostwright.plan.roles.site import Site
+    from hostwright.plan.targets import TargetHost
     from hostwright.transport.identity.keys import HostKey
     from hostwright.transport.root.rootshell import RootShell
 
 __all__ = [
-    "CONNECTED", "GRADUAL", "LISTED", "NOTHING_CHANGED", "OF_ONE", "REACHED", "READ", "Connections", "Fleet", "Host",
-    "HostKey", "Interrupted", "Member", "Members", "OnlyStates", "Request", "Results", "RootShell", "Site", "agree",
-    "answered", "ask", "ask_password", "bind", "changes", "console", "counted", "definitions", "errors_json", "load",
-    "members_of", "on_each", "open_fleet", "print_document", "read_limits", "show_errors", "shown", "verb", "warn",
+    "CONNECTED",
+    "GRADUAL",
+    "LISTED",
+    "NOTHING_CHANGED",
+    "OF_ONE",
+    "REACHED",
+    "READ",
+    "Connections",
+    "Fleet",
+    "Host",
+    "HostKey",
+    "Interrupted",
+    "OnlyStates",
+    "Request",
+    "Results",
+    "RootShell",
+    "Site",
+    "TargetHost",
+    "Targets",
+    "agree",
+    "answered",
+    "ask",
+    "ask_password",
+    "bind",
+    "changes",
+    "console",
+    "counted",
+    "definitions",
+    "errors_json",
+    "load",
+    "on_each",
+    "open_fleet",
+    "print_document",
+    "read_limits",
+    "show_errors",
+    "shown",
+    "targets_of",
+    "verb",
+    "warn",
 ]  # fmt: skip
 
 _MODULES = {
@@ -52,7 +87,7 @@ _MODULES = {
     "hostwright.fleet": "Fleet Members",
     "hostwright.inventory": "Host bind definitions load",
     "hostwright.inventory.patterns": "counted",
-    "hostwright.plan.member": "Member",
+    "hostwright.plan.targets": "TargetHost",
     "hostwright.plan.observing": "ask",
     "hostwright.plan.roles.site": "Site",
     "hostwright.transport.identity.keys": "HostKey",

@@ -20,7 +20,7 @@ from hostwright.audit.history.store import FILE
 from hostwright.audit.history.writing import epoch
 from hostwright.common.places import place_of, state_root
 from hostwright.common.secret import Secret
-from hostwright.plan.member import Members, Roster
+from hostwright.plan.targets import Roster, Targets
 from hostwright.prove.fleetproof import FleetProof, HostProof
 from hostwright.prove.judging import Baseline, Kept
 from hostwright.prove.model import Measurement, ProofResult
@@ -113,9 +113,9 @@ def _prune(db: sqlite3.Connection, now: int) -> None:
 class ProofStore:
     """The history of one inventory's proofs. ``warn`` is called once if it cannot be used."""
 
-    def __init__(self, roster: Roster, members: Members, secrets: Sequence[Secret], warn: Callable[[str], None]):
+    def __init__(self, roster: Roster, targets: Targets, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
-        self._redactor = Redactor({*secrets_in(roster.inventory.hosts.values(), members), *secrets})
+        self._redactor = Redactor({*secrets_in(roster.inventory.hosts.values(), targets), *secrets})
         self._attempt = BestEffort(warn, "the history of proofs", "The proofs continue")
         self._history = ProofHistory(state_root())
 

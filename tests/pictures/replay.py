@@ -43,19 +43,19 @@ def stand_in() -> None:
     from hostwright.apply.rollout import following
     from hostwright.apply.rollout.connections import Connections
     from hostwright.audit import auditing, auditor
-    from hostwright.plan.member import Member
+    from hostwright.plan.targets import TargetHost
     from hostwright.prove.host import HostProve
     from hostwright.rebuild.host.carrying import HostRebuild
     from hostwright.standard.roles.container.images import verbs as images
     from hostwright.standard.roles.workspaces.verbs import listing, rebuilding
     from hostwright.verify.checking import Checks
 
-    connect = Member.connect
+    connect = TargetHost.connect
 
     def shell(self: Any, *more: Any) -> Any:
         return connect(self, *more) if KINDS[self.name] == "unreachable" else people.Shell(self.name)
 
-    Member.connect = shell  # type: ignore[method-assign]
+    TargetHost.connect = shell  # type: ignore[method-assign]
     Patience.__init__.__defaults__ = (0.0, 0.0)  # type: ignore[misc]  # nobody waits for a closed port to open
     HostApply.apply = changing.play  # type: ignore[method-assign]
     Connections.plan = changing.planned  # type: ignore[method-assign]

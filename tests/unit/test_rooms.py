@@ -48,7 +48,7 @@ KNOW_GPUS = {
     "audit/reports/spreadsheet.py",
     "plan/host/atwork.py",
     "plan/host/hostfacts.py",
-    "plan/member.py",  # how many a host should have
+    "plan/targets.py",  # how many a host should have
     "plan/roles/role.py",
     "plan/roles/wants.py",
     "prove/host.py",

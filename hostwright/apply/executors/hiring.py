@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
-from hostwright.plan.member import Members, Roster
+from hostwright.plan.targets import Roster, Targets
 
 if TYPE_CHECKING:
     from hostwright.apply.journal.reading import RunSummary
@@ -36,7 +36,7 @@ def cluster_of(request: Request) -> str:
 
 
 @contextmanager
-def hired(roster: Roster, members: Members, request: Request, password: Secret | None) -> Iterator[Hire | None]:
+def hired(roster: Roster, targets: Targets, request: Request, password: Secret | None) -> Iterator[Hire | None]:
     """Who works on these hosts; ``None``: this machine. Raises ``InputError`` for a cluster that cannot, before any
     host is touched."""
     address = cluster_of(request)
@@ -48,7 +48,7 @@ def hired(roster: Roster, members: Members, request: Request, password: Secret |
     with _needing_dask():
         from hostwright.apply.executors.cluster.cluster import crew_of
         from hostwright.apply.executors.cluster.fitness import opened
-    with opened(address, roster, members, password) as cluster:
+    with opened(address, roster, targets, password) as cluster:
         yield partial(crew_of, cluster)
 
 

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from hostwright.common.text import short
 from hostwright.plan.host import release
 from hostwright.plan.host.hostfacts import OS_RELEASE, UNAME, os_release
-from hostwright.plan.member import Member
 from hostwright.plan.model import Facts
 from hostwright.plan.roles.software import Software
+from hostwright.plan.targets import TargetHost
 from hostwright.stack.stack import Stack
 
 Key = tuple[str, str, str]  #: what software is known by: its kind, name and version
@@ -69,7 +69,7 @@ class Bill:
     not_read: tuple[str, ...] = ()
 
 
-def bill_of(member: Member, facts: Facts, at: datetime, redacted: Callable[[str], str] = str) -> Bill:
+def bill_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[str], str] = str) -> Bill:
     """The bill of a host by these facts, which were read ``at`` that time; ``redacted`` masks secrets in a text."""
 
     def clean(text: str) -> str:
@@ -77,7 +77,7 @@ def bill_of(member: Member, facts: Facts, at: datetime, redacted: Callable[[str]
 
     found: dict[str, tuple[Software, ...]] = {}
     not_read: list[str] = []
-    for role in member.desired.roles:
+    for role in target.desired.roles:
         of_role: list[Software] = []
         for state in role.resources:
             try:
@@ -87,14 +87,14 @@ def bill_of(member: Member, facts: Facts, at: datetime, redacted: Callable[[str]
         found[role.name] = tuple(_cleaned(software, clean) for software in of_role)
     system, record = _system(facts, clean), release.read(facts) if release.RELEASE in facts else {}
     return Bill(
-        host=member.name,
-        stack=member.stack.name,
+        host=target.name,
+        stack=target.stack.name,
         at=at,
         system=system,
         record={key: clean(str(record[key])) for key in RECORDED if record.get(key)},
         layers=tuple(found),
-        items=_items(member.stack, system, found, redacted),
-        needs=_needs(member, found),
+        items=_items(target.stack, system, found, redacted),
+        needs=_needs(target, found),
         missing=tuple(dict.fromkeys(_missing(found))),
         not_read=tuple(dict.fromkeys(not_read)),
     )
@@ -192,16 +192,16 @@ def _public(address: str) -> str:
     return parts._replace(netloc=host, query="", fragment="").geturl() if host else ""
 
 
-def _needs(member: Member, found: Mapping[str, tuple[Software, ...]]) -> dict[Key, tuple[Key, ...]]:
+def _needs(target: TargetHost, found: Mapping[str, tuple[Software, ...]]) -> dict[Key, tuple[Key, ...]]:
     """Software needs its parts. One of a layer stands for it, and needs the one of each layer below."""
     needs: dict[Key, tuple[Key, ...]] = {}
-    stack = member.stack
+    stack = target.stack
     first = {name: key_of(_main(stack, name, there)) for name, all_of in found.items() if (there := _there(all_of))}
     for of_layer in found.values():
         for software in of_layer:
             if software.version:
                 needs[key_of(software)] = tuple(map(key_of, _there(software.parts)))
-    for role in member.roles:
+    for role in target.roles:
         section = stack.sections.get(role.name)
         below = (*role.needs, *(section.opens if section else ()))
         if role.name in first:

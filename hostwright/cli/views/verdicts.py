@@ -25,7 +25,7 @@ from hostwright.cli.views.shared import (
     warning_lines,
 )
 from hostwright.common.text import count, printable, shown_seconds
-from hostwright.fleet import Member
+from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import fold, headed
 from hostwright.plan.roles.layers import one_order
 from hostwright.verify.causes import Cause, causes
@@ -35,7 +35,7 @@ PASSED, BARE = "passed", "without any layer as desired"
 
 
 def show_verdicts(
-    members: Sequence[Member],
+    targets: Sequence[TargetHost],
     results: Results[Verdict],
     *,
     proofs: Mapping[str, Any] | None = None,
@@ -53,7 +53,7 @@ def show_verdicts(
         print_document("verify", {"hosts": hosts, "errors": errors_json(results.errors), **proved})
         return
     out = console.make_console()
-    bare = _bare(members, results)
+    bare = _bare(targets, results)
     alone = len(results.values) + len(results.errors) == 1
     for group in _alike(results.values, bare, apart=details):
         if group[0].host in bare:
@@ -68,12 +68,12 @@ def show_verdicts(
                 _show_verdict(out, [verdict], details=True)
     show_errors(results.errors)
     if not then_proofs:
-        show_stand_ins(members, results, out)
-    conclude(members, results, took_s=took_s)
+        show_stand_ins(targets, results, out)
+    conclude(targets, results, took_s=took_s)
 
 
 def conclude(
-    members: Sequence[Member],
+    targets: Sequence[TargetHost],
     results: Results[Verdict],
     what: str = "",
     *,
@@ -82,7 +82,7 @@ def conclude(
 ) -> None:
     """How many hosts passed and did not, and what is next for those, and for hosts whose proofs did not pass; ``what``
     says of what that is, where it is not plain."""
-    out, bare = console.make_console(), _bare(members, results)
+    out, bare = console.make_console(), _bare(targets, results)
     words = Counter(
         [_word(verdict, bare) for verdict in results.values] + [result_of(error) for error in results.errors]
     )
@@ -95,13 +95,13 @@ def conclude(
     # of the others, the known problems are shown already, where the host was asked for them
     failed = [verdict.host for verdict in wrong if verdict.host not in differing and verdict.examination is None]
     failed += [host for host in unproved if host not in differing]
-    show_next_of_errors(out, "verify", results.errors, members, [*dict.fromkeys(failed)])
+    show_next_of_errors(out, "verify", results.errors, targets, [*dict.fromkeys(failed)])
     if differing:
-        show_next(out, "provision", [verdict.host for verdict in wrong if verdict.host in differing], members)
+        show_next(out, "provision", [verdict.host for verdict in wrong if verdict.host in differing], targets)
 
 
-def _bare(members: Sequence[Member], results: Results[Verdict]) -> Set[str]:
-    return {verdict.host for verdict in results.values if _is_bare(verdict, members)}
+def _bare(targets: Sequence[TargetHost], results: Results[Verdict]) -> Set[str]:
+    return {verdict.host for verdict in results.values if _is_bare(verdict, targets)}
 
 
 def _word(verdict: Verdict, bare: Set[str]) -> str:
@@ -112,10 +112,10 @@ def _word(verdict: Verdict, bare: Set[str]) -> str:
     return PASSED if verdict.passed else "not checked in full"
 
 
-def _is_bare(verdict: Verdict, members: Sequence[Member]) -> bool:
+def _is_bare(verdict: Verdict, targets: Sequence[TargetHost]) -> bool:
     """Whether something differs in every layer of a host that nobody has provisioned: all of it is no news."""
     layers = {role.role for role in verdict.plan.roles}
-    wanted = next(({role.name for role in member.roles} for member in members if member.name == verdict.host), set())
+    wanted = next(({role.name for role in target.roles} for target in targets if target.name == verdict.host), set())
     return not verdict.host_plan.provisioned and bool(wanted) and wanted <= layers
 
 

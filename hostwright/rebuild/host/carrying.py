@@ -57,7 +57,7 @@ class HostRebuild:
     @property
     def name(self) -> str:
         """The host's inventory name."""
-        return self._tools.member.name
+        return self._tools.target.name
 
     def diagnose(self) -> Decision:
         """Look at the host and decide; nothing is changed. The clock stands still until ``carry_out``."""
@@ -69,7 +69,7 @@ class HostRebuild:
         tools = self._tools
         with self._phases.phase("diagnose"):
             self._looked = look(
-                tools.member, tools.connect, tools.ways,
+                tools.target, tools.connect, tools.ways,
                 history=tools.history, tried=tuple(self._taken),
             )  # fmt: skip
         if self._looked.diagnosis.reach == "answers":
@@ -161,7 +161,7 @@ class HostRebuild:
                     self._clean()
                 self._provision()
             case "relayer":
-                self._converge(removal_of(self._tools.member.desired), "remove")
+                self._converge(removal_of(self._tools.target.desired), "remove")
                 self._provision()
             case "reinstall":
                 self._tools.install("; ".join(decision.reasons), self._phases, self._begin)
@@ -179,18 +179,18 @@ class HostRebuild:
 
     def _require_files(self) -> None:
         """Before anything is taken away: all files for reprovisioning it are here. Raises ``ArtifactError``."""
-        for artifact in self._tools.member.files_for(self._looked.facts if self._looked else None):
+        for artifact in self._tools.target.files_for(self._looked.facts if self._looked else None):
             if self._tools.settings.files.way != "direct":
                 self._tools.settings.locate(artifact)
 
     def _clean(self) -> None:
         """Make room: what we delivered and no longer need, and what apt can fetch again."""
         with self._phases.phase("remove"), self._tools.connect() as shell:
-            departure.clean(shell, self._tools.member.artifacts)
+            departure.clean(shell, self._tools.target.artifacts)
 
     def _provision(self) -> None:
         """Bring the host to its stack, and check every layer by what it does."""
-        self._converge(self._tools.member.desired, "provision")
+        self._converge(self._tools.target.desired, "provision")
         self._verify()
 
     def _converge(self, desired: Desired, phase: Phase) -> None:

@@ -40,7 +40,7 @@ class Run:
         try:
             fleet = Fleet.load(site=Site(self.root))
             request = replace(self.request, executor="dask", scheduler=self.scheduler)
-            self.ended = fleet.provision(fleet.members(self.hosts), request, audience=Audience.of(self.seen.append))
+            self.ended = fleet.provision(fleet.targets(self.hosts), request, audience=Audience.of(self.seen.append))
         except BaseException as error:  # noqa: BLE001 - looked at by the test
             self.error = error
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hostwright.audit.failures.catalogue import catalogue
-from hostwright.plan.member import Roster
 from hostwright.plan.roles.site import Site
+from hostwright.plan.targets import Roster
 
 FILES = {
     "tasks.py": "",
@@ -71,10 +71,10 @@ def test_a_layer_of_a_site_brings_section_versions_values_and_failures(tmp_path:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    (member,) = Roster.load(site=Site(tmp_path)).members("gpu01")
-    assert member.stack.versions()["nccl"] == "2.8.4"
-    assert [str(one) for one in member.desired.roles if one.name == "nccl"]
-    assert {one.name: one.want for one in member.audit_values if one.layer == "nccl"} == {"version": "2.8.4"}
-    failure = catalogue(member.all_roles).classify("NCCL WARN no shm")
+    (target,) = Roster.load(site=Site(tmp_path)).targets("gpu01")
+    assert target.stack.versions()["nccl"] == "2.8.4"
+    assert [str(one) for one in target.desired.roles if one.name == "nccl"]
+    assert {one.name: one.want for one in target.audit_values if one.layer == "nccl"} == {"version": "2.8.4"}
+    failure = catalogue(target.all_roles).classify("NCCL WARN no shm")
     assert failure is not None
     assert failure.cause == "NCCL has no shared memory"

@@ -28,7 +28,7 @@ from hostwright.common.errors import (
     StepFailed,
     Stopped,
 )
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.occupancy import standard_occupancies
@@ -101,13 +101,13 @@ class Session:
 
 
 @pytest.fixture
-def member(tmp_path: Path) -> Member:
+def target(tmp_path: Path) -> TargetHost:
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu07: {}}}")
-    return Fleet.load(tmp_path / "hosts.yml").members("gpu07")[0]
+    return Fleet.load(tmp_path / "hosts.yml").targets("gpu07")[0]
 
 
 @pytest.fixture
-def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rebuild]:
+def start(target: TargetHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rebuild]:
     """Rebuild the host of a world."""
 
     def run(world: World, begin: Any = None, *, hooks: Hooks | None = None, bmc: bool = True, **more: Any) -> Rebuild:
@@ -149,7 +149,7 @@ def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
             return world.checks.pop(0) if world.checks else [GOOD]
 
         tools = Tools(
-            member=member,
+            target=target,
             connect=Session,  # type: ignore[arg-type]
             settings=Settings(
                 Run("run-1", "ada@desk"), world.events.append, lambda artifact: Path("/dev/null"), hooks=hooks,

@@ -76,7 +76,7 @@ def brief_of(fleet: Fleet, request: Request | None = None) -> Brief:
     """The brief of a run on a fleet."""
     work = Work(
         fleet,
-        fleet.members("all").by_name,
+        fleet.targets("all").by_name,
         Connections(),
         RUN,
         lambda _: None,

@@ -26,7 +26,7 @@ from hostwright.common.operator import operator
 from hostwright.common.places import state_root
 from hostwright.common.secret import Secret
 from hostwright.common.untrusted import Unforeseen, guarded
-from hostwright.plan.member import Member, Roster
+from hostwright.plan.targets import Roster, TargetHost
 
 OTHER = (
     "the worker %s would bring it to something else than this machine would: what its roles, stack or templates read "
@@ -120,12 +120,12 @@ class Attempt:
         self._reporter.text = redactor.text
         host, password = unsealed(self._errand, texts)
         roster = place.roster()
-        member = roster.member(host, frozenset(brief.roles) or None, check=False)  # checked where it was sent from
-        self._refuse_other(member)
+        target = roster.target(host, frozenset(brief.roles) or None, check=False)  # checked where it was sent from
+        self._refuse_other(target)
         saved = self._errand.saved
         work = Work(
             roster,
-            {name: member},
+            {name: target},
             self._connecting(password),
             brief.run,
             self._reporter,
@@ -143,9 +143,9 @@ class Attempt:
         )
         return work.apply(name)
 
-    def _refuse_other(self, member: Member) -> None:
-        if fingerprint(member) != self._errand.wanted:
-            raise Refused(member.name, OTHER % self._place.name)
+    def _refuse_other(self, target: TargetHost) -> None:
+        if fingerprint(target) != self._errand.wanted:
+            raise Refused(target.name, OTHER % self._place.name)
 
     def _connecting(self, password: Secret | None) -> Connections:
         """The connections of this attempt, which ``leave`` cuts."""

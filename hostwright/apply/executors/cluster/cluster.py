@@ -1,6 +1,6 @@
 """The workers of a Dask cluster as the crew of a run.
 
-    with opened(address, roster, members, password) as cluster:   # everything is checked, no host is touched
+    with opened(address, roster, targets, password) as cluster:   # everything is checked, no host is touched
         with crew_of(cluster, work) as crew:                      # the run is recorded by now
             roll_out(names, work, crew=crew, stop=crew.cut, …)
 
@@ -62,7 +62,7 @@ def brief(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
     """What workers must know of a run. The address of this machine that its hosts would fetch files from is none of a
     worker's: they fetch from where their connection comes from."""
     roster = work.roster
-    files = {host: replace(settings, address="") for host, settings in taking(work.members.values()).items()}
+    files = {host: replace(settings, address="") for host, settings in taking(work.targets.values()).items()}
     return Brief(
         work.run,
         work.verb,
@@ -102,15 +102,15 @@ class ClusterCrew:
     def submit(self, work: Callable[[str], T], host: str, /) -> Future[T]:  # noqa: ARG002
         """Give a host to the cluster. ``work`` is the run's own: what it is made of is sent, and not the function."""
         future: Future[Outcome] = Future()
-        member = self._work.members[host]
+        target = self._work.targets[host]
         try:
             self._work.refuse(host)
             saved = self._work.saved.get(host)
-            given, texts = errand(self._brief.desk, member, self._cluster.password, saved)
+            given, texts = errand(self._brief.desk, target, self._cluster.password, saved)
         except HostwrightError as error:
             future.set_exception(error)
         else:
-            keep = partial(self._work.keep, member.stack)
+            keep = partial(self._work.keep, target.stack)
             self._dispatch.add(Trip(host, future, partial(self._send, host, given), texts, keep))
             self._do(partial(self._send, host, given))
         return cast("Future[T]", future)
@@ -125,7 +125,7 @@ class ClusterCrew:
 
     def begin(self) -> None:
         """Make the run known to the workers, and begin to listen to them."""
-        get_all(secret for member in self._work.members.values() for secret in needed(member, self._cluster.password))
+        get_all(secret for target in self._work.targets.values() for secret in needed(target, self._cluster.password))
         self._client.subscribe_topic(self._brief.desk, self._hear)
         threading.Thread(target=self._take, name="cluster", daemon=True).start()
         ready = DaemonThreads(1, "dask").submit(self._client.register_plugin, Desk(self._brief), name=self._brief.desk)

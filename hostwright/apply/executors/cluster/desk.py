@@ -24,8 +24,8 @@ from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Wo
 from hostwright.apply.locking.runlock import now_s
 from hostwright.inventory import Inventory
 from hostwright.plan.desired import forget_questions
-from hostwright.plan.member import Roster
 from hostwright.plan.roles.role import discover
+from hostwright.plan.targets import Roster
 
 WORD_S = 15.0  #: our choice: between two words to a worker, each of which is a line in its log
 LEASE_S = 45.0  #: three words that did not come

@@ -26,8 +26,8 @@ from hostwright.common.secret import Secret
 from hostwright.inventory import Host
 from hostwright.plan.host.newrelease import desired_sha256
 from hostwright.plan.host.release import Run
-from hostwright.plan.member import Member, Roster
 from hostwright.plan.model import Plan
+from hostwright.plan.targets import Roster, TargetHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,43 +78,43 @@ class _Sent:
     password: Secret | None
 
 
-def needed(member: Member, password: Secret | None) -> frozenset[Secret]:
+def needed(target: TargetHost, password: Secret | None) -> frozenset[Secret]:
     """The secrets that working on a host takes: its passwords, and those among its roles' variables."""
-    sudo = password or member.host.become_password
-    passwords = [secret for secret in (member.host.password, sudo) if secret is not None]
-    return frozenset(filter(None, (*passwords, *secrets_within(dict(member.variables)))))
+    sudo = password or target.host.become_password
+    passwords = [secret for secret in (target.host.password, sudo) if secret is not None]
+    return frozenset(filter(None, (*passwords, *secrets_within(dict(target.variables)))))
 
 
-def named(member: Member, password: Secret | None) -> str:
+def named(target: TargetHost, password: Secret | None) -> str:
     """What the first secret is called that working on a host takes; empty where it takes none."""
     if password is not None:
         return "the sudo password (--ask-become-pass)"
-    if member.host.password:
+    if target.host.password:
         return "its password for ssh (ansible_password)"
-    if member.host.become_password:
+    if target.host.become_password:
         return "its password for sudo (ansible_become_password)"
-    found = needed(member, password)
-    names = (name for name, value in member.host.vars.items() if not found.isdisjoint(secrets_within(value.value)))
+    found = needed(target, password)
+    names = (name for name, value in target.host.vars.items() if not found.isdisjoint(secrets_within(value.value)))
     if found:
         return next(names, "a secret of its roles")
-    within = seal(member.host, lambda _: False, _known(member))[1]
+    within = seal(target.host, lambda _: False, _known(target))[1]
     return "a variable that has a password in its text" if within else ""
 
 
-def _known(member: Member) -> set[str]:
+def _known(target: TargetHost) -> set[str]:
     """The texts of a host's secrets, as far as they are known without running a command."""
-    return {secret.reveal() for secret in secrets_in((member.host,))}
+    return {secret.reveal() for secret in secrets_in((target.host,))}
 
 
 def errand(
-    desk: str, member: Member, password: Secret | None, saved: Plan | None = None
+    desk: str, target: TargetHost, password: Secret | None, saved: Plan | None = None
 ) -> tuple[Errand, tuple[str, ...]]:
     """The errand of a host, and the texts of the secrets that it takes. Raises ``HostError`` where the command that
     prints one of them fails."""
-    found = needed(member, password)
-    known = {secret.reveal() for secret in found} | _known(member)
-    sealed, texts = seal(_Sent(member.host, password), found.__contains__, known)
-    return Errand(desk, member.name, sealed, fingerprint(member), saved), texts
+    found = needed(target, password)
+    known = {secret.reveal() for secret in found} | _known(target)
+    sealed, texts = seal(_Sent(target.host, password), found.__contains__, known)
+    return Errand(desk, target.name, sealed, fingerprint(target), saved), texts
 
 
 def unsealed(given: Errand, texts: tuple[str, ...]) -> tuple[Host, Secret | None]:
@@ -123,9 +123,9 @@ def unsealed(given: Errand, texts: tuple[str, ...]) -> tuple[Host, Secret | None
     return sent.host, sent.password
 
 
-def fingerprint(member: Member) -> str:
+def fingerprint(target: TargetHost) -> str:
     """A hash of all that is wanted of a host: equal where two machines would bring it to the same."""
-    desired = member.desired
+    desired = target.desired
     roles = [[role.name, list(role.needs), desired_sha256(role)] for role in desired.roles]
     return hash_of([desired.host, desired.stack.digest(), roles])
 

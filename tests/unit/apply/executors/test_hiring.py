@@ -60,14 +60,14 @@ def test_what_cannot_be_meant(options, sentence):
 def test_the_options_are_recorded_and_taken_up_again(tmp_path: Path):
     fleet = fleet_of(tmp_path / "site")
     change = Request(executor="dask", scheduler="tls://a:1")
-    given = fleet.request_of(fleet.members("all"), change)
+    given = fleet.request_of(fleet.targets("all"), change)
     assert given.recorded() == {"hosts": "all", "executor": "dask", "scheduler": "tls://a:1"}
-    assert "executor" not in fleet.request_of(fleet.members("all")).recorded()
+    assert "executor" not in fleet.request_of(fleet.targets("all")).recorded()
 
 
 def test_this_machine_needs_nothing(tmp_path: Path):
     fleet = fleet_of(tmp_path / "site")
-    with hired(fleet, fleet.members("all"), Request(), None) as hire:
+    with hired(fleet, fleet.targets("all"), Request(), None) as hire:
         assert hire is None
 
 
@@ -76,7 +76,7 @@ def test_proofs_are_run_from_this_machine(tmp_path: Path):
     request = Request(executor="dask", scheduler="tls://a:1", prove="quick")
     with (
         pytest.raises(InputError, match=r"--prove: proofs are run from this machine"),
-        hired(fleet, fleet.members("all"), request, None),
+        hired(fleet, fleet.targets("all"), request, None),
     ):
         pass
 
@@ -85,7 +85,7 @@ def test_a_cluster_that_is_not_there_ends_the_run_before_it_is_recorded(tmp_path
     fleet = fleet_of(tmp_path / "site")
     change = Request(executor="dask", scheduler=f"tcp://127.0.0.1:{free_port()}")
     with pytest.raises(InputError, match="no scheduler is at"):
-        fleet.provision(fleet.members("all"), change)
+        fleet.provision(fleet.targets("all"), change)
     assert not (state / "runs").exists()
 
 
@@ -101,7 +101,7 @@ from hostwright.fleet import Fleet
 from hostwright.plan.roles.site import Site
 fleet = Fleet.load(site=Site(Path(sys.argv[1])))
 try:
-    with hired(fleet, fleet.members("all"), Request(executor="dask", scheduler="tls://a:1"), None):
+    with hired(fleet, fleet.targets("all"), Request(executor="dask", scheduler="tls://a:1"), None):
         pass
 except InputError as error:
     print(error, error.exit_status)

@@ -23,7 +23,7 @@ class Shell:
 
 
 class Host:
-    """A member whose host answers once it may."""
+    """A target whose host answers once it may."""
 
     def __init__(self, name: str, *, answers: bool = True):
         self.name = name

@@ -49,7 +49,7 @@ def kept(inventory: Path) -> Kept:
 
     def make(warned: list[str] | None = None, names: tuple[str, ...] = ("gpu01", "gpu02"), **rows: str) -> Auditor:
         fleet = Fleet.load(inventory)
-        hosts = fleet.members("all")
+        hosts = fleet.targets("all")
         audience = replace(Audience.of(lambda _: None), warn=(warned if warned is not None else []).append)
         auditor = fleet.auditor(hosts, AuditOptions(offline=True), audience=audience)
         for host in hosts:

@@ -31,14 +31,14 @@ from tests.unit.support.bills import (
     bill,
     debs,
     dists,
-    member,
     recipe,
     record,
     states,
+    target,
     with_artifacts,
 )
 
-HOST = member()
+HOST = target()
 VALIDATOR = JsonStrictValidator(SchemaVersion.V1_6)
 WHEELS = Path(__file__).parents[4] / "roles" / "tensorflow" / "wheels.txt"
 VENV = states(HOST, Venv)[0].probes()[1]
@@ -260,7 +260,7 @@ def test_scanners_find_one_system_without_a_purl_and_whose_package_each_is():
 
 
 def test_another_series_of_the_stack_has_its_own_names():
-    other = member("tensorflow-2.12")
+    other = target("tensorflow-2.12")
     found = components(document(of=other))
     assert found["tensorflow"]["version"] == other.stack.versions()["tensorflow"]
     assert found["cudnn"]["version"] == other.stack.versions()["cudnn"]

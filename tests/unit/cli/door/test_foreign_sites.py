@@ -16,8 +16,8 @@ from hostwright.cli.program import program
 from hostwright.common.errors import InputError
 from hostwright.common.input import ownership
 from hostwright.common.input.ownership import NotTrusted, fault_below, fault_of
-from hostwright.plan.member import Roster
 from hostwright.plan.roles.site import STANDARD, Site
+from hostwright.plan.targets import Roster
 from tests.places import PROJECT
 
 ROLE = """

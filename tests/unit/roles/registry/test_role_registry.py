@@ -149,7 +149,7 @@ class Shell:
 def site(tmp_path: Path, certificates: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "hosts.yml").write_text(INVENTORY)
     given = {"text": certificates["authority"]}
-    monkeypatch.setattr(trusting.Connections, "connect", lambda _self, _member: Shell(given["text"]))
+    monkeypatch.setattr(trusting.Connections, "connect", lambda _self, _target: Shell(given["text"]))
     return tmp_path
 
 

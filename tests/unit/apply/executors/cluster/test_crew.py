@@ -20,8 +20,8 @@ from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections
 from hostwright.common.errors import InputError
-from hostwright.plan.member import REQUEST
 from hostwright.plan.model import Plan
+from hostwright.plan.targets import REQUEST
 from tests.unit.support.clusters import RUN, fleet_of
 from tests.unit.support.gated import WAIT_S
 
@@ -78,8 +78,8 @@ def client() -> Client:
 def crew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: Client) -> Iterator[ClusterCrew]:
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
     fleet = fleet_of(tmp_path / "site")
-    members = fleet.members("all")
-    work = Work(fleet, members.by_name, Connections(), RUN, lambda _: None, Flag(), REQUEST, verb="provision")
+    targets = fleet.targets("all")
+    work = Work(fleet, targets.by_name, Connections(), RUN, lambda _: None, Flag(), REQUEST, verb="provision")
     archive = pack(fleet)
     cluster = Cluster(cast("Any", client), ADDRESS, Demands(this_machine()), archive, (), None)
     crew = ClusterCrew(cluster, brief(work, (), archive), work)

@@ -63,7 +63,7 @@ def at_work(tmp_path: Path, **shared: object) -> tuple[Desk, Worker, Brief, Erra
     """A desk that was sent to a worker, and the errand of a host that refuses connections."""
     fleet = fleet_of(tmp_path / "site", {"gpu01": HOST | {"ansible_port": free_port()}}, **shared)
     brief = brief_of(fleet)
-    given, texts = errand(brief.desk, fleet.members("gpu01")[0], None)
+    given, texts = errand(brief.desk, fleet.targets("gpu01")[0], None)
     desk = pickle.loads(pickle.dumps(Desk(brief)))  # noqa: S301 - as it is sent
     worker = Worker()
     worker.plugins[brief.desk] = desk
@@ -108,7 +108,7 @@ def test_the_states_of_hosts_that_ended_are_not_remembered(tmp_path: Path):
     desk, worker, _, given, _ = at_work(tmp_path)
     thread = carry_out(desk, given)
     attempt, _ = asked(worker)
-    desk._roster().member(unsealed(given, ())[0]).desired.probes()
+    desk._roster().target(unsealed(given, ())[0]).desired.probes()
     assert desired._questions.cache_info().currsize
     desk.hear(Word(going={attempt: Go()}))
     thread.join(WAIT_S)
@@ -323,7 +323,7 @@ def test_a_host_fetches_its_files_from_the_worker_that_has_it(tmp_path: Path, mo
     seen: list[tuple[DeliveryMeans, Handout | None]] = []
 
     def apply(work: Work, name: str) -> Outcome:
-        seen.append((work.settings(work.members[name]).means, desk._handout))
+        seen.append((work.settings(work.targets[name]).means, desk._handout))
         raise HostError(name, "enough was seen")
 
     monkeypatch.setattr(Work, "apply", apply)
@@ -361,7 +361,7 @@ def test_leaving_in_the_middle_cuts_the_connections_and_tells_nothing_more(tmp_p
             connections = self._connecting(None)
             begun.set()
             assert go_on.wait(WAIT_S)
-            connections.connect(desk._roster().member(unsealed(given, ())[0]))
+            connections.connect(desk._roster().target(unsealed(given, ())[0]))
 
     attempt, files = Slow(desk._place, given), Files("", {}, desk._tell)
     raised: list[BaseException] = []

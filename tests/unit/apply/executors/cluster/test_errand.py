@@ -40,8 +40,8 @@ PASSWORDS = {
 
 
 def test_a_host_is_the_same_at_the_other_end_but_for_secrets_that_its_work_does_not_take(tmp_path: Path):
-    member = fleet_of(tmp_path, **PASSWORDS).members("gpu01")[0]
-    sent, texts = errand("desk", member, None)
+    target = fleet_of(tmp_path, **PASSWORDS).targets("gpu01")[0]
+    sent, texts = errand("desk", target, None)
     assert set(texts) == {"sudo-secret", "ssh-secret", "role-secret"}
     whole = pickle.dumps(sent)
     assert not [text for text in PASSWORDS.values() if text.encode() in whole]
@@ -52,23 +52,23 @@ def test_a_host_is_the_same_at_the_other_end_but_for_secrets_that_its_work_does_
     with pytest.raises(HostError, match="not sent"):
         host.get("hostwright_bmc_password").reveal()
     plain = {name: value.value for name, value in host.vars.items() if name not in PASSWORDS}
-    assert plain == {name: value.value for name, value in member.host.vars.items() if name not in PASSWORDS}
-    assert host.vars["stack"].origin == member.host.vars["stack"].origin
+    assert plain == {name: value.value for name, value in target.host.vars.items() if name not in PASSWORDS}
+    assert host.vars["stack"].origin == target.host.vars["stack"].origin
 
 
 def test_what_is_wanted_of_a_host_is_known_without_the_secrets_that_were_not_sent(tmp_path: Path):
     bmc = {"hostwright_bmc": "https://192.0.2.9", "hostwright_bmc_user": "x", "hostwright_bmc_password": "bmc-secret"}
     fleet = fleet_of(tmp_path, **bmc)
-    member = fleet.members("gpu01")[0]
-    sent, texts = errand("desk", member, None)
+    target = fleet.targets("gpu01")[0]
+    sent, texts = errand("desk", target, None)
     host, _ = unsealed(sent, texts)
     assert texts == ()
-    assert fingerprint(fleet.member(host, check=False)) == fingerprint(member) == sent.wanted
+    assert fingerprint(fleet.target(host, check=False)) == fingerprint(target) == sent.wanted
 
 
 def test_a_password_that_was_typed_is_sent_in_the_place_of_the_inventorys(tmp_path: Path):
-    member = fleet_of(tmp_path, ansible_become_password="sudo-secret").members("gpu01")[0]
-    sent, texts = errand("desk", member, Secret("typed"))
+    target = fleet_of(tmp_path, ansible_become_password="sudo-secret").targets("gpu01")[0]
+    sent, texts = errand("desk", target, Secret("typed"))
     assert texts == ("typed",)
     host, password = unsealed(sent, texts)
     assert password == Secret("typed")
@@ -79,8 +79,8 @@ def test_a_password_that_was_typed_is_sent_in_the_place_of_the_inventorys(tmp_pa
 def test_what_a_host_answered_to_every_standard_probe_arrives_as_it_was(tmp_path: Path):
     """Probes with parts of passes, too, which hold functions."""
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}\n")
-    (member,) = Fleet.load(tmp_path).members("all")
-    probes = audit_probes(member)
+    (target,) = Fleet.load(tmp_path).targets("all")
+    probes = audit_probes(target)
     assert sum(probe.part is not None for probe in probes) > 20
     facts = Facts({probe: Answer(0, str(number)) for number, probe in enumerate(probes)})
     event = events.Observed("gpu01", Plan("gpu01", "tensorflow-2.9", ()), facts)
@@ -91,10 +91,10 @@ def test_what_a_host_answered_to_every_standard_probe_arrives_as_it_was(tmp_path
 
 
 def test_a_host_without_secrets_sends_none(tmp_path: Path):
-    member = fleet_of(tmp_path, hostwright_bmc_password="bmc-secret").members("gpu01")[0]
-    sent, texts = errand("desk", member, None)
+    target = fleet_of(tmp_path, hostwright_bmc_password="bmc-secret").targets("gpu01")[0]
+    sent, texts = errand("desk", target, None)
     assert texts == ()
-    assert (needed(member, None), named(member, None)) == (frozenset(), "")
+    assert (needed(target, None), named(target, None)) == (frozenset(), "")
     assert unsealed(sent, ())[0].name == "gpu01"
 
 
@@ -114,28 +114,28 @@ def test_a_host_without_secrets_sends_none(tmp_path: Path):
     ],
 )
 def test_the_secret_that_is_needed_is_named(tmp_path: Path, variables, password, name):
-    assert named(fleet_of(tmp_path, **variables).members("gpu01")[0], password) == name
+    assert named(fleet_of(tmp_path, **variables).targets("gpu01")[0], password) == name
 
 
 def test_a_command_that_prints_no_password_is_the_hosts_error(tmp_path: Path):
-    member = fleet_of(tmp_path, ansible_become_password_command="exit 1").members("gpu01")[0]
+    target = fleet_of(tmp_path, ansible_become_password_command="exit 1").targets("gpu01")[0]
     with pytest.raises(HostError, match="gpu01: the command of ansible_become_password"):
-        errand("desk", member, None)
+        errand("desk", target, None)
 
 
 def test_the_fingerprint_is_of_what_is_wanted(tmp_path: Path):
-    one = fingerprint(fleet_of(tmp_path / "one").members("gpu01")[0])
-    assert one == fingerprint(fleet_of(tmp_path / "two").members("gpu01")[0])
-    assert one != fingerprint(fleet_of(tmp_path / "three", hello_text="bye").members("gpu01")[0])
+    one = fingerprint(fleet_of(tmp_path / "one").targets("gpu01")[0])
+    assert one == fingerprint(fleet_of(tmp_path / "two").targets("gpu01")[0])
+    assert one != fingerprint(fleet_of(tmp_path / "three", hello_text="bye").targets("gpu01")[0])
     other = {"distributions": {"debian": ["11"]}}
-    assert one != fingerprint(fleet_of(tmp_path / "four", stack=other).members("gpu01")[0])
+    assert one != fingerprint(fleet_of(tmp_path / "four", stack=other).targets("gpu01")[0])
 
 
 def test_briefs_and_errands_can_be_sent_and_their_bytes_are_not_shown(tmp_path: Path):
     fleet = fleet_of(tmp_path)
     change = Request(drain=True, executor="dask", scheduler="tls://a:1")
     brief = brief_of(fleet, change)
-    sent, _ = errand(brief.desk, fleet.members("gpu01")[0], None)
+    sent, _ = errand(brief.desk, fleet.targets("gpu01")[0], None)
     assert pickle.loads(pickle.dumps((brief, sent))) == (brief, sent)  # noqa: S301 - our own
     assert brief.desk == f"hostwright-{brief.run.id}"
     assert "body" not in repr(brief)

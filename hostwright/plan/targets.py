@@ -1,7 +1,7 @@
 """An inventory's hosts, each with the stack, roles and variables that are wanted of it.
 
 ``hostwright.fleet.Fleet`` is a ``Roster`` that can also change its hosts. Variables about draining, the BMC or the
-installation of a host are not read here but where they are used, from ``member.host``.
+installation of a host are not read here but where they are used, from ``target.host``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from hostwright.transport.root.rootshell import RootShell
 
 
 @dataclass(frozen=True)
-class Member:
+class TargetHost:
     """One host with everything that is wanted of it."""
 
     host: Host
@@ -124,7 +124,7 @@ class Member:
         """The files among them that are not the vendor's own but stand-ins of the lab."""
         return self.wants.stand_ins
 
-    def having(self, stack: Stack) -> Member:
+    def having(self, stack: Stack) -> TargetHost:
         """The host with a stack that it had, without the roles of which that says nothing: it had none of them then."""
         roles, of_host = (
             tuple(role for role in roles if role.section is None or role.name in stack.sections)
@@ -152,28 +152,28 @@ class _Ordered:
 
 
 @dataclass(frozen=True)
-class Members(Sequence[Member]):
+class Targets(Sequence[TargetHost]):
     """The selected hosts, in the inventory's order, and what selected them."""
 
-    chosen: tuple[Member, ...]
+    chosen: tuple[TargetHost, ...]
     pattern: str = ""
     roles: tuple[str, ...] = ()  #: the roles to which they were narrowed (``--roles``); empty: all
     notes: tuple[str, ...] = ()  #: variables of theirs that look like a role's and are not read
 
     @overload
-    def __getitem__(self, index: int) -> Member: ...
+    def __getitem__(self, index: int) -> TargetHost: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Member, ...]: ...
-    def __getitem__(self, index: int | slice) -> Member | tuple[Member, ...]:
+    def __getitem__(self, index: slice) -> tuple[TargetHost, ...]: ...
+    def __getitem__(self, index: int | slice) -> TargetHost | tuple[TargetHost, ...]:
         return self.chosen[index]
 
     def __len__(self) -> int:
         return len(self.chosen)
 
     @cached_property
-    def by_name(self) -> dict[str, Member]:
+    def by_name(self) -> dict[str, TargetHost]:
         """Each host by its inventory name."""
-        return {member.name: member for member in self.chosen}
+        return {target.name: target for target in self.chosen}
 
 
 class Knowledge(Protocol):
@@ -196,7 +196,7 @@ class Knowledge(Protocol):
         ...
 
     def examine(
-        self, member: Member, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
+        self, target: TargetHost, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
     ) -> Examination | None:
         """Ask a host on which something failed for the signs of known problems, and for the journals of these systemd
         units; ``clean`` masks secrets in what it says. Never an error."""
@@ -293,13 +293,13 @@ class Roster:
             found.refuse()
         return cls(sources or (chosen.inventory,), inventory, roles, request, site=chosen, vault=vault)
 
-    def request_of(self, members: Members, request: Request | None = None) -> Request:
+    def request_of(self, targets: Targets, request: Request | None = None) -> Request:
         """The request of a run on these hosts. What it says about reading the inventory is as it was read."""
         own = self.request
         return replace(
             request or own,
-            hosts=members.pattern,
-            roles=",".join(members.roles),
+            hosts=targets.pattern,
+            roles=",".join(targets.roles),
             var=own.var,
             accept_new=own.accept_new,
             force=own.force,
@@ -364,7 +364,7 @@ class Roster:
         if refusals:
             raise InputErrors([InputError(str(refusal), f"stack {stack.name}") for refusal in refusals])
 
-    def members(self, pattern: str, roles: Sequence[str] = ()) -> Members:
+    def targets(self, pattern: str, roles: Sequence[str] = ()) -> Targets:
         """The selected hosts, each with its stack and variables; ``roles`` narrows what is wanted of them.
 
         ``pattern`` is as after ``--hosts``: ``gpu01,gpu[03-09],@rack3,!gpu05``. Raises ``InputErrors`` with every
@@ -372,13 +372,13 @@ class Roster:
         """
         chosen = self._chosen(roles)
         mistakes = Mistakes()
-        members: list[Member] = []
+        targets: list[TargetHost] = []
         hosts = self.select(pattern)
         for host in hosts:
             with mistakes:
-                members.append(self.member(host, chosen))
+                targets.append(self.target(host, chosen))
         mistakes.refuse()
-        return Members(tuple(members), pattern, tuple(roles), strangers_noted(hosts, self.binder))
+        return Targets(tuple(targets), pattern, tuple(roles), strangers_noted(hosts, self.binder))
 
     def select(self, pattern: str, *, usable: bool = True) -> list[Host]:
         """The selected hosts as the inventory has them; with ``usable=False``, also those that cannot be reached."""
@@ -396,20 +396,20 @@ class Roster:
                 raise InputError(f"there is no role {name!r}; {suggestion(name, known)}", "--roles")
         return frozenset(names or known)
 
-    def also(self, member: Member, names: Collection[str]) -> Member:
+    def also(self, target: TargetHost, names: Collection[str]) -> TargetHost:
         """The host with further roles that its list does not name, so that they can be removed."""
-        off = tuple(role for role in self.roles if role.name in names and role not in member.of_host)
+        off = tuple(role for role in self.roles if role.name in names and role not in target.of_host)
         if not off:
-            return member
-        bound = self.binder.bind([role.name for role in off], member.host)
+            return target
+        bound = self.binder.bind([role.name for role in off], target.host)
         return replace(
-            member,
-            roles=(*member.roles, *off),
-            of_host=(*member.of_host, *off),
-            variables={**member.variables, **bound},
+            target,
+            roles=(*target.roles, *off),
+            of_host=(*target.of_host, *off),
+            variables={**target.variables, **bound},
         )
 
-    def member(self, host: Host, chosen: frozenset[str] | None = None, *, check: bool = True) -> Member:
+    def target(self, host: Host, chosen: frozenset[str] | None = None, *, check: bool = True) -> TargetHost:
         """A host with its stack and variables, narrowed to the ``chosen`` roles; ``check`` also its variables that no
         role reads. Raises ``InputErrors``."""
         check_stack_variable(host, self._stacks, self.stack_dirs)
@@ -423,7 +423,7 @@ class Roster:
         variables = self.binder.bind([role.name for role in ordered.of_host], host)
         if check:
             self.knowledge.check_variables(host)
-        return Member(
+        return TargetHost(
             host, stack, ordered.planned, variables, self.options, self.request.force, ordered.every, self.templates,
             ordered.of_host, self.memory, self._packages(stack) if mirrored(variables) else None,
         )  # fmt: skip
