@@ -68,7 +68,7 @@ class DaemonThreads(Executor):
 
     def _work(self) -> None:
         while work := self._next():
-            work.carry_out()
+            work.run()
 
     def _next(self) -> _Work[Any] | None:
         """What the calling thread does next; ``None`` where it ends."""
@@ -87,7 +87,7 @@ class _Work(Generic[T]):
     future: Future[T]
     call: Callable[[], T]
 
-    def carry_out(self) -> None:
+    def run(self) -> None:
         """Do it, unless it was cancelled meanwhile. What it raises is for whoever asks the future."""
         if not self.future.set_running_or_notify_cancel():
             return

@@ -55,9 +55,7 @@ class Run:
 
     def workers_of(self, host: str) -> list[str]:
         """The addresses of the workers that had this host, in order, each once."""
-        return list(
-            dict.fromkeys(event.witness.worker for event in [*self.seen] if event.witness and event.host == host)
-        )
+        return list(dict.fromkeys(event.origin.worker for event in [*self.seen] if event.origin and event.host == host))
 
     def said(self, text: str) -> bool:
         """Whether a note was seen that says this."""

@@ -9,7 +9,7 @@ from threading import Event
 from typing import Any
 
 from hostwright.apply.executors.cluster.cluster import brief
-from hostwright.apply.executors.cluster.errand import Brief, Message
+from hostwright.apply.executors.cluster.messages import Brief, Message
 from hostwright.apply.executors.cluster.sites import pack
 from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections

@@ -21,13 +21,13 @@ from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
 from hostwright.apply.events import Note
-from hostwright.apply.executors.cluster import desk as desks
+from hostwright.apply.executors.cluster import session as sessions
 from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, ask_each, in_time, is_open, meaning_of
-from hostwright.apply.executors.cluster.desk import Desk
-from hostwright.apply.executors.cluster.dispatch import Dispatch, Trip
-from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, errand, needed, of_workers
+from hostwright.apply.executors.cluster.dispatch import Dispatch, HostAssignment
 from hostwright.apply.executors.cluster.fitness import Cluster, misfits, this_machine
 from hostwright.apply.executors.cluster.heartbeats import Heartbeats
+from hostwright.apply.executors.cluster.messages import Brief, Heartbeat, Message, Task, needed, of_workers, task_of
+from hostwright.apply.executors.cluster.session import WorkerSession
 from hostwright.apply.executors.cluster.sites import SiteArchive
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.host.outcome import Outcome
@@ -82,13 +82,13 @@ class ClusterCrew:
         self._client, self._address = cluster.client, cluster.address
         self._executor = self._client.get_executor(pure=False)
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._heartbeats = Heartbeats(self._client, brief.desk, self._word, self._heard)
+        self._heartbeats = Heartbeats(self._client, brief.session, self._heartbeat, self._heard)
         self._dispatch = Dispatch(
             work.emit, self._heartbeats.poke, stopping=work.stopping.is_set, recover=self._recover
         )
         self._known: dict[str, str] = {}  #: every worker that was looked at, and why it does not fit; empty: it does
         self._workers: dict[str, int] = {}  #: those that are there and fit, and how many hosts each takes
-        self._tasks: dict[str, Future[Any]] = {}  #: of each host, the last that was sent
+        self._futures: dict[str, Future[Any]] = {}  #: of each host, the last that was sent
         self._recovered: dict[str, list[Message]] = {}
         self._then = THEN % work.run.id
         self._lost = ""  #: why nobody is left who could work
@@ -106,12 +106,12 @@ class ClusterCrew:
         try:
             self._work.refuse(host)
             saved = self._work.saved.get(host)
-            given, texts = errand(self._brief.desk, target, self._cluster.password, saved)
+            given, texts = task_of(self._brief.session, target, self._cluster.password, saved)
         except HostwrightError as error:
             future.set_exception(error)
         else:
             keep = partial(self._work.keep, target.stack)
-            self._dispatch.add(Trip(host, future, partial(self._send, host, given), texts, keep))
+            self._dispatch.add(HostAssignment(host, future, partial(self._send, host, given), texts, keep))
             self._do(partial(self._send, host, given))
         return cast("Future[T]", future)
 
@@ -126,9 +126,11 @@ class ClusterCrew:
     def begin(self) -> None:
         """Make the run known to the workers, and begin to listen to them."""
         get_all(secret for target in self._work.targets.values() for secret in needed(target, self._cluster.password))
-        self._client.subscribe_topic(self._brief.desk, self._hear)
+        self._client.subscribe_topic(self._brief.session, self._hear)
         threading.Thread(target=self._take, name="cluster", daemon=True).start()
-        ready = DaemonThreads(1, "dask").submit(self._client.register_plugin, Desk(self._brief), name=self._brief.desk)
+        ready = DaemonThreads(1, "dask").submit(
+            self._client.register_plugin, WorkerSession(self._brief), name=self._brief.session
+        )
         try:
             ready.result(ANSWER_S)
         except Exception as error:
@@ -152,10 +154,10 @@ class ClusterCrew:
         if self._lost:
             return
         with suppress(ValueError):
-            self._client.unsubscribe_topic(self._brief.desk)
+            self._client.unsubscribe_topic(self._brief.session)
         threads = DaemonThreads(2, "dask")
-        forgotten = threads.submit(self._client.run, desks.forget, self._brief.run.id, on_error="ignore")
-        left = threads.submit(self._client.unregister_worker_plugin, self._brief.desk)
+        forgotten = threads.submit(self._client.run, sessions.forget, self._brief.run.id, on_error="ignore")
+        left = threads.submit(self._client.unregister_worker_plugin, self._brief.session)
         wait([forgotten, left], CLOSE_S)
 
     # ---------------------------------------------------------------- in the thread that takes what workers say
@@ -168,31 +170,31 @@ class ClusterCrew:
             except BaseException as error:  # noqa: BLE001 - raised by the loop
                 self._dispatch.fail(error)
 
-    def _send(self, host: str, given: Errand) -> None:
+    def _send(self, host: str, given: Task) -> None:
         """Give a host to the workers that are there now."""
         if self._lost:
             self._dispatch.lose(self._lost, self._then)
             return
         workers = list(self._workers)
         sent = self._dispatch.sent(host, workers or (NOBODY,))
-        if (before := self._tasks.pop(host, None)) is not None:
+        if (before := self._futures.pop(host, None)) is not None:
             before.cancel()
         if not workers:
             return  # it is stranded until one comes
         try:
-            task = self._executor.submit(desks.carry_out, given, workers=workers)
+            future = self._executor.submit(sessions.run_task, given, workers=workers)
         except Exception as error:  # noqa: BLE001 - of the client, which may be closing
             self._dispatch.task_ended(host, meaning_of(host, error, self._then))
             return
-        self._tasks[host] = task
-        task.add_done_callback(lambda task: self._do(partial(self._task_ended, host, sent, task)))
+        self._futures[host] = future
+        future.add_done_callback(lambda future: self._do(partial(self._task_ended, host, sent, future)))
 
-    def _task_ended(self, host: str, sent: int, task: Future[Any]) -> None:
+    def _task_ended(self, host: str, sent: int, future: Future[Any]) -> None:
         if not self._dispatch.is_current(host, sent):
             return
-        self._tasks.pop(host, None)
+        self._futures.pop(host, None)
         try:
-            error = task.exception(0)
+            error = future.exception(0)
         except CancelledError:
             self._lose(f"the connection to the scheduler {self._address} was lost")
         else:
@@ -219,7 +221,7 @@ class ClusterCrew:
             place = worker.rpartition(":")[0]
             near = [each for each in self._workers if each != worker and each.rpartition(":")[0] == place][:1]
             numbers = {**self._dispatch.known(), **known}
-            answers, _ = ask_each(self._client, near, desks.kept, self._brief.run.id, numbers, timeout_s=RECOVER_S)
+            answers, _ = ask_each(self._client, near, sessions.kept, self._brief.run.id, numbers, timeout_s=RECOVER_S)
             self._recovered[worker] = [message for messages in answers.values() for message in messages]
         return [message for message in self._recovered[worker] if message.attempt in known]
 
@@ -232,11 +234,11 @@ class ClusterCrew:
         """In the client's event loop: what a worker said, in the order in which it came."""
         self._do(partial(self._understand, event[1]))
 
-    def _word(self, worker: str) -> Word:
-        return self._dispatch.word(worker)
+    def _heartbeat(self, worker: str) -> Heartbeat:
+        return self._dispatch.heartbeat(worker)
 
-    def _heard(self, worker: str, word: Word) -> None:
-        self._dispatch.heard(worker, word)
+    def _heard(self, worker: str, heartbeat: Heartbeat) -> None:
+        self._dispatch.heard(worker, heartbeat)
 
     def _watch(self) -> None:
         """Look which workers there are, and end the run when there are none for long."""
@@ -269,10 +271,10 @@ class ClusterCrew:
         return True
 
     def _look_at(self, workers: list[str]) -> None:
-        """Whether workers fit, and have their desk: one that is still setting it up is looked at again."""
+        """Whether workers fit, and have their session: one that is still setting it up is looked at again."""
         demands = self._cluster.demands
         machines, errors = ask_each(self._client, workers, this_machine, demands.artifacts)
-        ready, _ = ask_each(self._client, list(machines), desks.hear, self._brief.desk, Word())
+        ready, _ = ask_each(self._client, list(machines), sessions.hear, self._brief.session, Heartbeat())
         unfit = misfits(demands, machines, errors)
         for worker in workers:
             if why := unfit.get(worker):

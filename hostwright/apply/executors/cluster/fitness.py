@@ -22,7 +22,7 @@ import hostwright
 from hostwright import __version__
 from hostwright.apply.delivery.sources.settings import read_file_settings
 from hostwright.apply.executors.cluster.client import ANSWER_S, OPTION, TLS, ask_each, connected, in_time, is_loopback
-from hostwright.apply.executors.cluster.errand import named
+from hostwright.apply.executors.cluster.messages import named
 from hostwright.apply.executors.cluster.sites import SiteArchive, files_below, holding, pack
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.journal.redaction import MIN_INLINE, secrets_in

@@ -13,8 +13,8 @@ import pytest
 
 from hostwright.apply.executors.cluster import takeover
 from hostwright.apply.executors.cluster.cluster import ClusterCrew, brief
-from hostwright.apply.executors.cluster.errand import Done, Knock, Message
 from hostwright.apply.executors.cluster.fitness import Cluster, Demands, this_machine
+from hostwright.apply.executors.cluster.messages import Claim, Done, Message
 from hostwright.apply.executors.cluster.sites import pack
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.applying import Work
@@ -64,7 +64,7 @@ class Client:
         known = {"this_machine": this_machine(), "hear": True}
         return {worker: known.get(function.__name__, []) for worker in there}
 
-    def say(self, worker: str, attempt: str, number: int, body: Knock | Done) -> None:
+    def say(self, worker: str, attempt: str, number: int, body: Claim | Done) -> None:
         message = Message("gpu01", attempt, worker, number, "2027-01-01T00:00:00.000+00:00", body)
         self.hear((0.0, message.packed()))
 
@@ -92,9 +92,9 @@ def test_a_run_whose_journal_has_all_is_forgotten_also_where_a_worker_was_lost_j
     crew: ClusterCrew, client: Client
 ):
     future = crew.submit(lambda _: Outcome("gpu01", Plan("gpu01", "hello")), "gpu01")
-    client.say(W1, "a1", 1, Knock("w1", b""))
+    client.say(W1, "a1", 1, Claim("w1", b""))
     client.lost.add(W1)
-    client.say(W2, "a2", 1, Knock("w2", b""))
+    client.say(W2, "a2", 1, Claim("w2", b""))
     client.say(W2, "a2", 2, Done(Outcome("gpu01", Plan("gpu01", "hello"), (), Plan("gpu01", "hello"))))
     assert future.result(WAIT_S).word == "as desired"
     crew.end()

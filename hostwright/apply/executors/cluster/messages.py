@@ -1,7 +1,7 @@
 """What is said between the operator's machine and a worker, as plain values.
 
-To workers: a ``Brief`` for the whole run, an ``Errand`` for each host, a ``Word`` again and again. From workers:
-``Knock``, ``Reported`` and ``Done``, each in an envelope (``Message``).
+To workers: a ``Brief`` for the whole run, a ``Task`` for each host, a ``Heartbeat`` again and again. From workers:
+``Claim``, ``Reported`` and ``Done``, each in an envelope (``Message``).
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Brief:
     site: SiteArchive
 
     @property
-    def desk(self) -> str:
-        """The name of the run's desk on each worker, and of the topic of what they tell."""
-        return desk_of(self.run.id)
+    def session(self) -> str:
+        """The name of the run's session on each worker, and of the topic of what they tell."""
+        return session_name(self.run.id)
 
 
 def of_workers(request: Request) -> Request:
@@ -54,16 +54,16 @@ def of_workers(request: Request) -> Request:
     return replace(request, var=(), notify="", own={})
 
 
-def desk_of(run: str) -> str:
-    """The name of a run's desk on each worker."""
+def session_name(run: str) -> str:
+    """The name of a run's session on each worker."""
     return f"hostwright-{run}"
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class Task:
     """One host's work: the host as the inventory has it, without its secrets, and what must come of it."""
 
-    desk: str
+    session: str
     host: str
     sealed: Sealed  #: a ``_Sent``
     wanted: str  #: ``fingerprint`` of what is wanted of the host
@@ -106,19 +106,19 @@ def _known(target: TargetHost) -> set[str]:
     return {secret.reveal() for secret in secrets_in((target.host,))}
 
 
-def errand(
-    desk: str, target: TargetHost, password: Secret | None, saved: Plan | None = None
-) -> tuple[Errand, tuple[str, ...]]:
-    """The errand of a host, and the texts of the secrets that it takes. Raises ``HostError`` where the command that
+def task_of(
+    session: str, target: TargetHost, password: Secret | None, saved: Plan | None = None
+) -> tuple[Task, tuple[str, ...]]:
+    """The task of a host, and the texts of the secrets that it takes. Raises ``HostError`` where the command that
     prints one of them fails."""
     found = needed(target, password)
     known = {secret.reveal() for secret in found} | _known(target)
     sealed, texts = seal(_Sent(target.host, password), found.__contains__, known)
-    return Errand(desk, target.name, sealed, fingerprint(target), saved), texts
+    return Task(session, target.name, sealed, fingerprint(target), saved), texts
 
 
-def unsealed(given: Errand, texts: tuple[str, ...]) -> tuple[Host, Secret | None]:
-    """The host of an errand with its secrets, and the sudo password that was given for all."""
+def unsealed(given: Task, texts: tuple[str, ...]) -> tuple[Host, Secret | None]:
+    """The host of a task with its secrets, and the sudo password that was given for all."""
     sent = opened(given.sealed, texts, given.host)
     return sent.host, sent.password
 
@@ -132,15 +132,15 @@ def fingerprint(target: TargetHost) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """That an attempt may begin: the letter with its secrets, for as long as it has told nothing. ``ended`` are the
+    """That an attempt may begin: its encrypted secrets, for as long as it has told nothing. ``ended`` are the
     jobs whose end was told by workers that had the host before and were lost; ``None``: nobody had it before."""
 
-    letter: bytes = field(default=b"", repr=False)
+    encrypted: bytes = field(default=b"", repr=False)
     ended: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class Heartbeat:
     """How a run stands, as one worker must know it; said again and again.
 
     ``going`` are the attempts that may go on there, ``leave`` those that must not. ``stopping``: what runs on hosts
@@ -153,8 +153,8 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Knock:
-    """A worker has an errand and asks whether it may begin; ``mailbox`` is the address for the errand's secrets."""
+class Claim:
+    """A worker has a task and asks whether it may begin; ``mailbox`` is the address for the task's secrets."""
 
     worker: str  #: its name
     mailbox: bytes
@@ -185,7 +185,7 @@ class Message:
     worker: str  #: its address
     number: int
     at: str
-    body: Knock | Reported | Done
+    body: Claim | Reported | Done
 
     def packed(self) -> dict[str, Any]:
         """For the cluster's event log, which takes plain data."""

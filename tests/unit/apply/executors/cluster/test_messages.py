@@ -9,17 +9,17 @@ import pytest
 
 from hostwright.apply import events
 from hostwright.apply.delivery.sources.settings import FileSettings, Ports
-from hostwright.apply.executors.cluster.errand import (
+from hostwright.apply.executors.cluster.messages import (
+    Claim,
     Go,
-    Knock,
+    Heartbeat,
     Message,
     Reported,
-    Word,
-    errand,
     fingerprint,
     named,
     needed,
     new_attempt,
+    task_of,
     unsealed,
 )
 from hostwright.audit.judging.audited import audit_probes
@@ -41,7 +41,7 @@ PASSWORDS = {
 
 def test_a_host_is_the_same_at_the_other_end_but_for_secrets_that_its_work_does_not_take(tmp_path: Path):
     target = fleet_of(tmp_path, **PASSWORDS).targets("gpu01")[0]
-    sent, texts = errand("desk", target, None)
+    sent, texts = task_of("session", target, None)
     assert set(texts) == {"sudo-secret", "ssh-secret", "role-secret"}
     whole = pickle.dumps(sent)
     assert not [text for text in PASSWORDS.values() if text.encode() in whole]
@@ -60,7 +60,7 @@ def test_what_is_wanted_of_a_host_is_known_without_the_secrets_that_were_not_sen
     bmc = {"hostwright_bmc": "https://192.0.2.9", "hostwright_bmc_user": "x", "hostwright_bmc_password": "bmc-secret"}
     fleet = fleet_of(tmp_path, **bmc)
     target = fleet.targets("gpu01")[0]
-    sent, texts = errand("desk", target, None)
+    sent, texts = task_of("session", target, None)
     host, _ = unsealed(sent, texts)
     assert texts == ()
     assert fingerprint(fleet.target(host, check=False)) == fingerprint(target) == sent.wanted
@@ -68,7 +68,7 @@ def test_what_is_wanted_of_a_host_is_known_without_the_secrets_that_were_not_sen
 
 def test_a_password_that_was_typed_is_sent_in_the_place_of_the_inventorys(tmp_path: Path):
     target = fleet_of(tmp_path, ansible_become_password="sudo-secret").targets("gpu01")[0]
-    sent, texts = errand("desk", target, Secret("typed"))
+    sent, texts = task_of("session", target, Secret("typed"))
     assert texts == ("typed",)
     host, password = unsealed(sent, texts)
     assert password == Secret("typed")
@@ -92,7 +92,7 @@ def test_what_a_host_answered_to_every_standard_probe_arrives_as_it_was(tmp_path
 
 def test_a_host_without_secrets_sends_none(tmp_path: Path):
     target = fleet_of(tmp_path, hostwright_bmc_password="bmc-secret").targets("gpu01")[0]
-    sent, texts = errand("desk", target, None)
+    sent, texts = task_of("session", target, None)
     assert texts == ()
     assert (needed(target, None), named(target, None)) == (frozenset(), "")
     assert unsealed(sent, ())[0].name == "gpu01"
@@ -120,7 +120,7 @@ def test_the_secret_that_is_needed_is_named(tmp_path: Path, variables, password,
 def test_a_command_that_prints_no_password_is_the_hosts_error(tmp_path: Path):
     target = fleet_of(tmp_path, ansible_become_password_command="exit 1").targets("gpu01")[0]
     with pytest.raises(HostError, match="gpu01: the command of ansible_become_password"):
-        errand("desk", target, None)
+        task_of("session", target, None)
 
 
 def test_the_fingerprint_is_of_what_is_wanted(tmp_path: Path):
@@ -131,20 +131,20 @@ def test_the_fingerprint_is_of_what_is_wanted(tmp_path: Path):
     assert one != fingerprint(fleet_of(tmp_path / "four", stack=other).targets("gpu01")[0])
 
 
-def test_briefs_and_errands_can_be_sent_and_their_bytes_are_not_shown(tmp_path: Path):
+def test_briefs_and_tasks_can_be_sent_and_their_bytes_are_not_shown(tmp_path: Path):
     fleet = fleet_of(tmp_path)
     change = Request(drain=True, executor="dask", scheduler="tls://a:1")
     brief = brief_of(fleet, change)
-    sent, _ = errand(brief.desk, fleet.targets("gpu01")[0], None)
+    sent, _ = task_of(brief.session, fleet.targets("gpu01")[0], None)
     assert pickle.loads(pickle.dumps((brief, sent))) == (brief, sent)  # noqa: S301 - our own
-    assert brief.desk == f"hostwright-{brief.run.id}"
+    assert brief.session == f"hostwright-{brief.run.id}"
     assert "body" not in repr(brief)
     assert "body" not in repr(sent)
-    assert "xyz" not in repr(Word(going={"a": Go(b"xyz")}))
+    assert "xyz" not in repr(Heartbeat(going={"a": Go(b"xyz")}))
 
 
 def test_a_message_is_the_same_at_the_other_end():
-    message = Message("gpu01", new_attempt(), "tls://a:1", 1, "2027-01-01T00:00:00+00:00", Knock("w1", b"key"))
+    message = Message("gpu01", new_attempt(), "tls://a:1", 1, "2027-01-01T00:00:00+00:00", Claim("w1", b"key"))
     assert Message.unpacked(message.packed()["body"]) == message
     assert new_attempt() != new_attempt()
 

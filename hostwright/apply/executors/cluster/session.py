@@ -1,8 +1,8 @@
-"""A run's place on one worker: it takes errands, hears how the run stands, and lets go of hosts when nobody wants them.
+"""A run's session on one worker: it works on hosts, receives how the run stands, and lets go of hosts nobody waits for.
 
-A worker hears a ``Word`` every few seconds. One that hears none for ``LEASE_S`` (its network was cut, the operator's
+A worker gets a ``Heartbeat`` every few seconds. One that gets none for ``LEASE_S`` (its network was cut, the operator's
 machine is gone) lets go of its hosts: their jobs go on, their locks end, and another may be given them. Where the
-cluster knows earlier that nobody waits for a task any more, the desk is told so by the worker itself.
+cluster knows earlier that nobody waits for a task any more, the worker itself reports it to the session.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.events import Event, Note
 from hostwright.apply.executors.cluster import reporting, sites
 from hostwright.apply.executors.cluster.attempt import Attempt, Workplace
-from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, desk_of
+from hostwright.apply.executors.cluster.messages import Brief, Heartbeat, Message, Task, session_name
 from hostwright.apply.locking.runlock import now_s
 from hostwright.inventory import Inventory
 from hostwright.plan.desired import forget_questions
 from hostwright.plan.roles.role import discover
 from hostwright.plan.targets import Roster
 
-WORD_S = 15.0  #: our choice: between two words to a worker, each of which is a line in its log
-LEASE_S = 45.0  #: three words that did not come
+HEARTBEAT_S = 15.0  #: our choice: between two heartbeats to a worker, each of which is a line in its log
+LEASE_S = 45.0  #: three heartbeats that did not come
 LEAVE_S = 5.0  #: our choice: how long attempts that must leave are waited for, before their records are read
 
 
-class Desk(WorkerPlugin):
-    """The desk of one run on one worker. It is sent as its ``brief`` alone; the rest is made in ``setup``."""
+class WorkerSession(WorkerPlugin):
+    """The session of one run on one worker. It is sent as its ``brief`` alone; the rest is made in ``setup``."""
 
     def __init__(self, brief: Brief):
         self.brief = brief
@@ -42,7 +42,7 @@ class Desk(WorkerPlugin):
         """Take up work on this worker: its site is unpacked. Called by the cluster, also on workers that join later."""
         self._site = sites.unpacked(self.brief.site)
         self._place = Workplace(
-            self.brief, self._roster, worker.address, str(worker.name), partial(worker.log_event, self.brief.desk)
+            self.brief, self._roster, worker.address, str(worker.name), partial(worker.log_event, self.brief.session)
         )
         self._change = threading.Condition()  # guards the fields below
         self._attempts: dict[str, Attempt] = {}
@@ -63,12 +63,12 @@ class Desk(WorkerPlugin):
                 if attempt.key == str(key):
                     attempt.leave()
 
-    def carry_out(self, errand: Errand, key: str) -> None:
-        """Carry out one errand, from the question to the end. Called in a thread of the worker's."""
-        attempt = Attempt(self._place, errand, key)
+    def run(self, task: Task, key: str) -> None:
+        """Work on one host, from the claim to the end. Called in a thread of the worker's."""
+        attempt = Attempt(self._place, task, key)
         handout = self._enter(attempt)
         try:
-            attempt.carry_out(handout)
+            attempt.run(handout)
         finally:
             self._part(attempt)
 
@@ -98,22 +98,22 @@ class Desk(WorkerPlugin):
             over.close()
             forget_questions()
 
-    def hear(self, word: Word) -> None:
+    def hear(self, heartbeat: Heartbeat) -> None:
         """How the run stands. Called by the operator's machine; does not wait for anything."""
         with self._change:
             self._heard_s = now_s()
-            handout = self._handout if word.stopping and not self._stopping else None
-            self._stopping = word.stopping
+            handout = self._handout if heartbeat.stopping and not self._stopping else None
+            self._stopping = heartbeat.stopping
         if handout is not None:
             threading.Thread(target=handout.stop, name="stop-files", daemon=True).start()
         for attempt in self._now():
-            if attempt.id in word.leave:
+            if attempt.id in heartbeat.leave:
                 attempt.leave()
                 continue
-            if word.stopping:
+            if heartbeat.stopping:
                 attempt.stop()
-            if attempt.id in word.going:
-                attempt.go(word.going[attempt.id])
+            if attempt.id in heartbeat.going:
+                attempt.go(heartbeat.going[attempt.id])
 
     def leave(self) -> None:
         """Let go of every host. Returns without waiting."""
@@ -149,7 +149,7 @@ class Desk(WorkerPlugin):
                 self.empty(LEASE_S)
 
     def _roster(self) -> Roster:
-        """What is known of the run's site: read once, by the first errand."""
+        """What is known of the run's site: read once, by the first task."""
         with self._reading:
             if self._known is None:
                 site, sources = sites.sources(self.brief.site, self._site)
@@ -163,20 +163,20 @@ class Desk(WorkerPlugin):
             return self._known
 
 
-def carry_out(errand: Errand) -> None:
+def run_task(task: Task) -> None:
     """The task of one host, on a worker. All that comes of it is told; it returns nothing."""
     worker = get_worker()
-    desk = worker.plugins.get(errand.desk)
-    if isinstance(desk, Desk):
-        desk.carry_out(errand, str(worker.get_current_task()))
+    session = worker.plugins.get(task.session)
+    if isinstance(session, WorkerSession):
+        session.run(task, str(worker.get_current_task()))
 
 
-def hear(desk: str, word: Word, dask_worker: Worker) -> bool:
-    """Tell the desk of a run on this worker how the run stands; whether it is there."""
-    found = dask_worker.plugins.get(desk)
-    if not isinstance(found, Desk):
+def hear(session: str, heartbeat: Heartbeat, dask_worker: Worker) -> bool:
+    """Pass a heartbeat to the session of a run on this worker; whether it is there."""
+    found = dask_worker.plugins.get(session)
+    if not isinstance(found, WorkerSession):
         return False
-    found.hear(word)
+    found.hear(heartbeat)
     return True
 
 
@@ -187,10 +187,10 @@ def kept(run: str, known: Mapping[str, int]) -> list[Message]:
 
 async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list[Message]:
     """Let go of the hosts of a run whose operator's machine is gone; what is kept of it beyond what is known."""
-    desk = dask_worker.plugins.get(desk_of(run))
-    if isinstance(desk, Desk):
-        desk.leave()
-        await asyncio.to_thread(desk.empty, LEAVE_S)
+    session = dask_worker.plugins.get(session_name(run))
+    if isinstance(session, WorkerSession):
+        session.leave()
+        await asyncio.to_thread(session.empty, LEAVE_S)
     return reporting.kept(run, known)
 
 
