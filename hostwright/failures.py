@@ -10,9 +10,29 @@ from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.failures.treatment import ForPeople
 from hostwright.audit.failures.units import Units
 from hostwright.audit.failures.wanted import wanted
-from hostwright.audit.judging.look import Cards, Look, Unread, once
+from hostwright.audit.judging.context import AuditContext, Cards, Unread, once
 
 __all__ = [
-    "LAST_JOBS", "LOOK_S", "Cards", "Case", "Covers", "FailureRule", "ForPeople", "Hardware", "Held", "Look", "NoRoom",
-    "Sign", "Stuck", "Tangled", "Try", "Units", "Unread", "ended", "homes_probe", "logs", "once", "wanted",
+    "LAST_JOBS",
+    "LOOK_S",
+    "AuditContext",
+    "Cards",
+    "Case",
+    "Covers",
+    "FailureRule",
+    "ForPeople",
+    "Hardware",
+    "Held",
+    "NoRoom",
+    "Sign",
+    "Stuck",
+    "Tangled",
+    "Try",
+    "Units",
+    "Unread",
+    "ended",
+    "homes_probe",
+    "logs",
+    "once",
+    "wanted",
 ]  # fmt: skip

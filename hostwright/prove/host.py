@@ -16,7 +16,7 @@ from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.host.jobrunner import JobLost, JobRunner
 from hostwright.apply.locking.runlock import HostLock
 from hostwright.audit.judging.audited import cards_of
-from hostwright.audit.judging.look import Look, Unread
+from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.common.errors import Locked, NotAnswered, ProtocolError
 from hostwright.common.text import count, short
 from hostwright.common.untrusted import whole
@@ -184,7 +184,7 @@ def probes_of(target: TargetHost) -> tuple[Probe, ...]:
 def look(target: TargetHost, facts: Facts, at: datetime) -> Seen:
     """What the answers say. Pure."""
     planned = plan_host(target.desired, facts, at)
-    view = Look(target.desired, target.variables, facts, {}, at, cards_of(target))
+    view = AuditContext(target.desired, target.variables, facts, {}, at, cards_of(target))
     cards, unread = None, ""
     try:
         cards = view.gpus

@@ -19,7 +19,7 @@ from invoke.parser import Parser
 
 from hostwright.apply.disturb.draining import read_hooks
 from hostwright.audit.failures.catalogue import catalogue
-from hostwright.audit.judging.look import Look
+from hostwright.audit.judging.context import AuditContext
 from hostwright.cli.verbs.init import init
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
@@ -237,8 +237,8 @@ def test_the_sample_failures_are_known_and_the_sign_is_seen(site: Path):
     (sign,) = (rule.sign for rule in known.rules if rule.name == "cutensor-not-held" and rule.sign)
     for state, evidence in (("ii ", ["libcutensor1 is not held"]), ("hi ", [])):
         facts = Facts({DPKG: Answer(0, f"libcutensor1\t1.2.2.5-1\t{state}\n")})
-        look = Look(target.desired, target.variables, facts, {}, datetime(2026, 1, 1, tzinfo=UTC))
-        assert list(sign.seen(look)) == evidence
+        ctx = AuditContext(target.desired, target.variables, facts, {}, datetime(2026, 1, 1, tzinfo=UTC))
+        assert list(sign.seen(ctx)) == evidence
 
 
 def test_the_sample_values_are_compared(site: Path):

@@ -39,7 +39,7 @@ KNOW_GPUS = {
     "audit/judging/alike.py",
     "audit/judging/audited.py",
     "audit/judging/judging.py",
-    "audit/judging/look.py",
+    "audit/judging/context.py",
     "audit/readings/cards.py",
     "audit/readings/host.py",
     "audit/reports/details.py",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hostwright.audit.failures import Catalogue, catalogue
-from hostwright.audit.judging.look import Cards
+from hostwright.audit.judging.context import Cards
 from hostwright.audit.readings.answers import asked_for
 from hostwright.common.canonical import Same
 from hostwright.plan.model import Probe

@@ -20,8 +20,8 @@ from hostwright.audit.fleetaudit import (
 from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
 from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, alike, events_of, gpus_of, readings_of
 from hostwright.audit.judging.audited import audited
+from hostwright.audit.judging.context import AuditContext, Cards, Unread
 from hostwright.audit.judging.drift import last_good, shown
-from hostwright.audit.judging.look import Cards, Look, Unread
 from hostwright.audit.readings.answers import RELEASE_LAYER
 from hostwright.common.errors import NOT_IN_TIME, Finding, NotAnswered
 from hostwright.plan.facts.expected import read_expected_gpus
@@ -42,14 +42,16 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
     hardware = replace(known_before, gpus=read_expected_gpus(target.host))
     if refusal := memory.judged("refusal", facts, release.refusal):
         return unread(target, refusal, at)
-    first = Look(target.desired, target.variables, facts, {}, at, looks_at.cards, looks_at.named, hardware, memory)
+    first = AuditContext(
+        target.desired, target.variables, facts, {}, at, looks_at.cards, looks_at.named, hardware, memory
+    )
     known = alike(first, looks_at)
-    look = replace(first, changes=known.changes)
-    read = readings_of(looks_at.wants.audit_values, look) if known.readings is OPEN else known.readings
-    found = [_repairable(one, known.changes) for one in known.found(look, looks_at.rules)]
+    ctx = replace(first, changes=known.changes)
+    read = readings_of(looks_at.wants.audit_values, ctx) if known.readings is OPEN else known.readings
+    found = [_repairable(one, known.changes) for one in known.found(ctx, looks_at.rules)]
     record = memory.judged("recorded", facts, _record)
     deviations = tuple(_deviations(target, known, read, record))
-    not_checked = (*_not_checked(known, found), *_unread_cards(look, looks_at.own_cards))
+    not_checked = (*_not_checked(known, found), *_unread_cards(ctx, looks_at.own_cards))
     not_checked += tuple(_others_late(target, facts, not_checked)) if facts.late else ()
     findings = tuple(one for one in found if isinstance(one, Finding))
     names = (*known.changes, GPU_LAYER)
@@ -65,8 +67,8 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
         deviations=deviations,
         findings=findings,
         not_checked=not_checked,
-        gpus=gpus_of(look) if known.gpus is OPEN else known.gpus,
-        xids=events_of(look) if known.events is OPEN else known.events,
+        gpus=gpus_of(ctx) if known.gpus is OPEN else known.gpus,
+        xids=events_of(ctx) if known.events is OPEN else known.events,
         record=shown(record),
         groups=target.host.groups,
         stand_ins=target.stand_ins,
@@ -118,11 +120,11 @@ def _not_checked(known: Alike, found: Iterable[Found]) -> Iterator[NotChecked]:
     yield from (one for one in found if isinstance(one, NotChecked))
 
 
-def _unread_cards(look: Look, own: Iterable[Cards]) -> Iterator[NotChecked]:
+def _unread_cards(ctx: AuditContext, own: Iterable[Cards]) -> Iterator[NotChecked]:
     """That no card could be read, of a host that has cards and a role that reads them."""
     try:
-        if any(cards.on_bus(look.facts) for cards in own):
-            _ = look.gpus
+        if any(cards.on_bus(ctx.facts) for cards in own):
+            _ = ctx.gpus
     except KeyError:  # the bus was not probed
         return
     except (Unread, NotAnswered) as error:

@@ -22,8 +22,8 @@ from hostwright.audit.failures.units import unit_journals
 from hostwright.audit.judging import audited
 from hostwright.audit.judging.alike import EVIDENCE_LINES, NOT_ASKED
 from hostwright.audit.judging.audited import audit_probes, cards_of
+from hostwright.audit.judging.context import NOT_PROBED, Unread
 from hostwright.audit.judging.judging import judge, unread
-from hostwright.audit.judging.look import NOT_PROBED, Unread
 from hostwright.audit.reports.document import read_json, render_json
 from hostwright.common.errors import Unreachable
 from hostwright.fleet import Fleet, TargetHost
@@ -156,10 +156,10 @@ def test_provisioning_does_not_fix_what_is_of_a_layer_whose_plan_is_refused(
 
 
 def test_a_rule_that_cannot_tell_is_not_the_hosts_fault(target: TargetHost, monkeypatch: pytest.MonkeyPatch):
-    def cannot(look):
+    def cannot(ctx):
         raise Unread("nvidia-smi is silent")
 
-    def many(look):
+    def many(ctx):
         yield from (f"line {number} " + "x" * 1000 for number in range(50))
 
     rules = (rule("blind", cannot), rule("loud", many))
@@ -191,7 +191,7 @@ def test_cards_of_which_nothing_can_be_read_are_unread_and_not_as_desired(target
 
 
 def test_a_defect_of_ours_is_said_and_ends_no_audit(target: TargetHost, monkeypatch: pytest.MonkeyPatch):
-    def broken(look):
+    def broken(ctx):
         raise RuntimeError("oops")
 
     monkeypatch.setattr(audited, "catalogue", lambda roles: Catalogue((rule("broken", broken),)))

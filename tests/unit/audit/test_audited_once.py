@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from hostwright.audit.failures import Catalogue, FailureRule, Sign
 from hostwright.audit.judging import audited
 from hostwright.audit.judging.audited import audit_probes
+from hostwright.audit.judging.context import AuditContext, once
 from hostwright.audit.judging.judging import judge
-from hostwright.audit.judging.look import Look, once
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.desired import DesiredRole
 from hostwright.plan.facts.memory import Memory
@@ -91,9 +91,9 @@ def test_a_sign_is_looked_for_once_and_again_where_an_answer_differs(
 ) -> None:
     asked: list[str] = []
 
-    def sees(look: Look) -> Iterator[str]:
-        asked.append(look.text(SEEN))
-        yield from (line for line in look.text(SEEN).splitlines() if "broken" in line)
+    def sees(ctx: AuditContext) -> Iterator[str]:
+        asked.append(ctx.text(SEEN))
+        yield from (line for line in ctx.text(SEEN).splitlines() if "broken" in line)
 
     with_rules(monkeypatch, rule("broken", sees))
     hosts = targets(tmp_path, 100)
@@ -111,17 +111,17 @@ def test_who_reads_a_package_or_what_comes_of_the_facts_depends_on_nothing_else(
     """A hundred hosts, no two of which answer alike: each rule is judged as often as what it reads differs."""
     asked = Counter[str]()
 
-    def package(look: Look) -> Iterator[str]:
+    def package(ctx: AuditContext) -> Iterator[str]:
         asked["package"] += 1
-        yield from (row.version for row in [look.packages.get("make")] if row and row.version != "4.3")
+        yield from (row.version for row in [ctx.packages.get("make")] if row and row.version != "4.3")
 
-    def chosen(look: Look) -> Iterator[str]:
+    def chosen(ctx: AuditContext) -> Iterator[str]:
         asked["chosen"] += 1
-        yield from (row.name for row in look.packages_where(is_broken))
+        yield from (row.name for row in ctx.packages_where(is_broken))
 
-    def enough(look: Look) -> Iterator[str]:
+    def enough(ctx: AuditContext) -> Iterator[str]:
         asked["enough"] += 1
-        if not look.settled("enough", lambda facts: int(facts[SEEN].text) >= 1000):
+        if not ctx.settled("enough", lambda facts: int(facts[SEEN].text) >= 1000):
             yield "too little"
 
     with_rules(monkeypatch, rule("package", package), rule("chosen", chosen), rule("enough", enough))
@@ -143,13 +143,13 @@ def test_who_reads_a_package_or_what_comes_of_the_facts_depends_on_nothing_else(
 def test_what_looks_at_the_time_is_judged_for_each_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Counter[str]()
 
-    def late(look: Look) -> Iterator[str]:
+    def late(ctx: AuditContext) -> Iterator[str]:
         asked["late"] += 1
-        yield f"seen at {look.now:%H:%M}"
+        yield f"seen at {ctx.now:%H:%M}"
 
-    def steady(look: Look) -> Iterator[str]:
+    def steady(ctx: AuditContext) -> Iterator[str]:
         asked["steady"] += 1
-        yield look.text(SEEN)
+        yield ctx.text(SEEN)
 
     with_rules(monkeypatch, rule("late", late), rule("steady", steady))
     hosts = targets(tmp_path, 5)
@@ -162,7 +162,7 @@ def test_what_looks_at_the_time_is_judged_for_each_host(tmp_path: Path, monkeypa
 
 
 def test_what_names_the_host_is_judged_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_rules(monkeypatch, rule("named", lambda look: [f"on {look.host}"]))
+    with_rules(monkeypatch, rule("named", lambda ctx: [f"on {ctx.host}"]))
     hosts = targets(tmp_path, 3)
     facts = dict.fromkeys(audit_probes(hosts[0]), Answer(0, ""))
     said = [judge(target, Facts(facts), AT).findings[0].evidence for target in hosts]
@@ -175,19 +175,19 @@ def test_what_is_different_on_every_host_is_soon_not_noted_any_more_with_all_the
     """A serial number: the rule that reads it is judged for each host, the other one once."""
     asked: list[str] = []
 
-    def sees(look: Look) -> Iterator[str]:
+    def sees(ctx: AuditContext) -> Iterator[str]:
         asked.append("steady")
-        yield from look.text(SEEN).splitlines()
+        yield from ctx.text(SEEN).splitlines()
 
-    def sees_serial(look: Look) -> Iterator[str]:
-        yield look.text(OTHER)
+    def sees_serial(ctx: AuditContext) -> Iterator[str]:
+        yield ctx.text(OTHER)
 
     with_rules(monkeypatch, rule("steady", sees), FailureRule(
         "serial", "", "cause", "cure", "source", sign=Sign("gpu", sees_serial, (OTHER,)),
     ))  # fmt: skip
     noted: list[str] = []
-    noting = Look.noting
-    monkeypatch.setattr(Look, "noting", lambda look, notes: noted.append(look.host) or noting(look, notes))
+    noting = AuditContext.noting
+    monkeypatch.setattr(AuditContext, "noting", lambda ctx, notes: noted.append(ctx.host) or noting(ctx, notes))
     hosts = targets(tmp_path, 40)
     usual = dict.fromkeys(audit_probes(hosts[0]), Answer(1, ""))
     per_host: list[int] = []
@@ -204,14 +204,14 @@ def test_a_function_of_many_rules_runs_once_for_all_hosts(two: tuple[TargetHost,
     asked: list[str] = []
 
     @once
-    def words(look: Look) -> list[str]:
-        asked.append(look.text(SEEN))
-        return look.text(SEEN).split()
+    def words(ctx: AuditContext) -> list[str]:
+        asked.append(ctx.text(SEEN))
+        return ctx.text(SEEN).split()
 
     memory = Memory()
     for text, target in (("a b", two[0]), ("a b", two[1]), ("c", two[1])):
-        look = Look(target.desired, {}, Facts({SEEN: Answer(0, text)}), {}, AT, memory=memory)
-        assert words(look) == words(look) == text.split()
+        ctx = AuditContext(target.desired, {}, Facts({SEEN: Answer(0, text)}), {}, AT, memory=memory)
+        assert words(ctx) == words(ctx) == text.split()
     assert asked == ["a b", "c"]
 
 

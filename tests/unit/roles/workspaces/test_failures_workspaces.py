@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from hostwright.audit.failures import FailureRule
 from hostwright.audit.judging.audited import audit_probes
+from hostwright.audit.judging.context import Unread
 from hostwright.audit.judging.judging import judge
-from hostwright.audit.judging.look import Unread
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.workspaces.failures import FAILURES
@@ -25,7 +25,7 @@ from hostwright.standard.roles.workspaces.failures.spaces import CARDS_INSIDE
 from hostwright.standard.roles.workspaces.states.look import LOOK
 from tests.unit.roles.workspaces.made_up import MADE_UP, MadeUp
 from tests.unit.roles.workspaces.spaces import recorded
-from tests.unit.support.hostlooks import evidence
+from tests.unit.support.auditcontexts import evidence
 from tests.unit.support.known import KNOWN
 from tests.unit.support.stubs import stub
 

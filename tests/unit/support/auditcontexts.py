@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from hostwright.audit.failures.logs import LAST_JOBS
-from hostwright.audit.judging.look import Look
+from hostwright.audit.judging.context import AuditContext
 from hostwright.plan.desired import Desired
 from hostwright.plan.host import jobs
 from hostwright.plan.host.hostfacts import PCI
@@ -100,7 +100,7 @@ def healthy() -> dict[Probe, Answer]:
     return found | {probe: answer(reply) for probe, reply in replies.items()}
 
 
-def look_at(differs: Differs | None = None, *, desired: Desired = DESIRED) -> Look:
+def look_at(differs: Differs | None = None, *, desired: Desired = DESIRED) -> AuditContext:
     """A look at a host that is as desired but for these answers; ``None`` for a question that was not asked."""
     given = healthy()
     for probe, reply in (differs or {}).items():
@@ -113,7 +113,7 @@ def look_at(differs: Differs | None = None, *, desired: Desired = DESIRED) -> Lo
         role.name: tuple(change for one in role.resources if _asked(one, facts) and (change := one.plan(facts)))
         for role in desired.roles
     }
-    return Look(desired, {}, facts, changes, NOW, CARDS, KNOWN.named)
+    return AuditContext(desired, {}, facts, changes, NOW, CARDS, KNOWN.named)
 
 
 def _asked(resource: object, facts: Facts) -> bool:

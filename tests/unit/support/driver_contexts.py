@@ -9,7 +9,7 @@ from functools import cache
 
 from hostwright.audit.failures.logs import LAST_JOBS
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.judging.look import Look, Unread
+from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import jobs
 from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
@@ -38,8 +38,8 @@ from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 from tests.unit.roles import test_role_base, test_role_driver
 from tests.unit.roles.test_role_driver import OTHER, T4, V, state
 from tests.unit.support import stacks
+from tests.unit.support.auditcontexts import show, shown
 from tests.unit.support.facts import Reply, answer
-from tests.unit.support.hostlooks import show, shown
 from tests.unit.support.known import CARD_PROBES, CARDS, KNOWN
 
 STATES = units.UNITS.states
@@ -179,7 +179,7 @@ def _healthy() -> Mapping[Probe, Answer]:
     return healthy(_desired())
 
 
-def look_at(differs: Differs | None = None, *, stack: Stack = STACK, variables: Driver | None = None) -> Look:
+def look_at(differs: Differs | None = None, *, stack: Stack = STACK, variables: Driver | None = None) -> AuditContext:
     """A look at a host that is as desired but for these answers; ``None`` for a question that was not asked."""
     usual = stack is STACK and variables is None
     wanted = _desired() if usual else desired(stack, variables)
@@ -198,7 +198,9 @@ def look_at(differs: Differs | None = None, *, stack: Stack = STACK, variables: 
         )
         for role in wanted.roles
     }
-    return Look(wanted, {"base": Base(), "driver": variables or Driver()}, facts, changes, NOW, CARDS, KNOWN.named)
+    return AuditContext(
+        wanted, {"base": Base(), "driver": variables or Driver()}, facts, changes, NOW, CARDS, KNOWN.named
+    )
 
 
 def evidence(name: str, differs: Differs | None = None, **more: object) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuLink, GpuProcess
-from hostwright.audit.judging.look import Look, Unread
+from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.plan.desired import Desired
 from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts
@@ -68,7 +68,7 @@ def xid(number: int, bus: str = "3b", hours: float = 1.0) -> KernelLine:
     return line(f"NVRM: Xid (PCI:0000:{bus}:00): {number}, pid=7, its words", hours)
 
 
-def look(
+def audit_context(
     *gpus: Gpu,
     log: Iterable[KernelLine] | None = (),
     smi: Answer | None = None,
@@ -77,7 +77,7 @@ def look(
     switches: int = 0,
     answers: Mapping[Any, Answer] | None = None,
     roles: tuple[str, ...] = ("driver",),
-) -> Look:
+) -> AuditContext:
     """A look at a host whose nvidia-smi reports these cards; with ``smi`` it gave that instead of a report.
 
     The bus has as many cards as are reported, or two where none are, unless ``on_bus`` says otherwise.
@@ -90,7 +90,7 @@ def look(
     if log is None:
         said[KERNEL_LOG] = Answer(1, "")
     facts = Facts({**said, **(answers or {})})
-    found = Look(DESIRED, {}, facts, dict.fromkeys(roles, ()), NOW, CARDS, KNOWN.named)
+    found = AuditContext(DESIRED, {}, facts, dict.fromkeys(roles, ()), NOW, CARDS, KNOWN.named)
     if smi is None:
         found.judged(smi_report, lambda _: GpuReport("470.182.03", "11.4", gpus, len(gpus), notices))
     if log is not None:
@@ -98,14 +98,14 @@ def look(
     return found
 
 
-def seen(name: str, at: Look) -> list[str]:
+def seen(name: str, at: AuditContext) -> list[str]:
     """The evidence for one rule."""
     sign = RULES[name].sign
     assert sign is not None
     return list(sign.seen(at))
 
 
-def all_seen(at: Look) -> dict[str, list[str]]:
+def all_seen(at: AuditContext) -> dict[str, list[str]]:
     """The evidence for all rules that find something; what cannot be told is left out."""
     found = {}
     for name in RULES:
@@ -118,7 +118,7 @@ def all_seen(at: Look) -> dict[str, list[str]]:
     return found
 
 
-def unread(name: str, at: Look) -> bool:
+def unread(name: str, at: AuditContext) -> bool:
     """Whether a rule says that it cannot tell."""
     try:
         seen(name, at)
@@ -127,7 +127,7 @@ def unread(name: str, at: Look) -> bool:
     return False
 
 
-def only(at: Look, name: str) -> str:
+def only(at: AuditContext, name: str) -> str:
     """The one line of evidence of the one rule that finds something."""
     found = all_seen(at)
     if list(found) != [name] or len(found[name]) != 1:

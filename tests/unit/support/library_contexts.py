@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.judging.look import Look
+from hostwright.audit.judging.context import AuditContext
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.hostfacts import AVX, HOST_PROBES
 from hostwright.plan.model import Answer, Change, Facts, Probe
@@ -137,7 +137,7 @@ def healthy() -> dict[Probe, Answer]:
     return found | {probe: answer(reply) for probe, reply in replies.items()}
 
 
-def look_at(differs: Differs | None = None, *, variables: Cuda | None = None) -> Look:
+def look_at(differs: Differs | None = None, *, variables: Cuda | None = None) -> AuditContext:
     """A look at a host that is as desired but for these answers; ``None`` for a question that was not asked."""
     given = healthy()
     for probe, reply in (differs or {}).items():
@@ -145,7 +145,9 @@ def look_at(differs: Differs | None = None, *, variables: Cuda | None = None) ->
             given.pop(probe, None)
         else:
             given[probe] = answer(reply)
-    return Look(DESIRED, {"cuda": variables or Cuda()}, Facts(given), {role.name: () for role in DESIRED.roles}, NOW)
+    return AuditContext(
+        DESIRED, {"cuda": variables or Cuda()}, Facts(given), {role.name: () for role in DESIRED.roles}, NOW
+    )
 
 
 def planned() -> list[Change]:
@@ -154,10 +156,10 @@ def planned() -> list[Change]:
     return [change for role in DESIRED.roles for one in role.resources if (change := one.plan(facts))]
 
 
-def seen(rule: FailureRule, look: Look) -> list[str]:
+def seen(rule: FailureRule, ctx: AuditContext) -> list[str]:
     """What a rule's sign sees. Raises ``Unread``."""
     assert rule.sign is not None
-    return list(rule.sign.seen(look))
+    return list(rule.sign.seen(ctx))
 
 
 def asked(probe: Probe, root: Path, *places: str) -> Answer:

@@ -1,6 +1,7 @@
 """Everything known about one host at one moment, from which readings and failure rules are computed. Pure.
 
-What is computed from a ``Look`` is computed once for all hosts of a run that look alike to it (``plan.facts.memory``).
+What is computed from an ``AuditContext`` is computed once for all hosts of a run that look alike to it
+(``plan.facts.memory``).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Unread(Exception):
 
 
 @dataclass(frozen=True)
-class Look:
+class AuditContext:
     """The facts of one host with its desired states. ``now`` is when the facts were read (UTC).
 
     ``changes`` is what differs, by role, as ``invoke plan`` would show it. ``variables`` are the roles' bound
@@ -106,20 +107,20 @@ class Look:
     @property
     def gpus(self) -> tuple[Gpu, ...]:
         """The host's cards as their drivers report them. Raises ``Unread`` where no driver does."""
-        return self.judged("cards", lambda look: _of_cards(look, lambda cards: cards.gpus(look)))
+        return self.judged("cards", lambda ctx: _of_cards(ctx, lambda cards: cards.gpus(ctx)))
 
     @property
     def gpu_events(self) -> tuple[GpuEvent, ...]:
         """What the cards reported in recent days. Raises ``Unread`` where that cannot be read."""
-        return self.judged("events of cards", lambda look: _of_cards(look, lambda cards: cards.events(look)))
+        return self.judged("events of cards", lambda ctx: _of_cards(ctx, lambda cards: cards.events(ctx)))
 
-    def judged(self, key: Hashable, work: Callable[[Look], T], *, tries: int = MOST_RESULTS) -> T:
-        """``work(look)``, made once for all hosts that look alike to it; likewise ``Unread``, where it raises that.
+    def judged(self, key: Hashable, work: Callable[[AuditContext], T], *, tries: int = MOST_RESULTS) -> T:
+        """``work(ctx)``, made once for all hosts that look alike to it; likewise ``Unread``, where it raises that.
         ``tries`` is as of ``Memory.judged``."""
         return self.memory.judged(key, self, work, (Unread, NotAnswered), tries=tries)
 
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
-        """``work(look.facts)``. Who asks depends on what comes of it, and not on all that it reads: hosts with more and
+        """``work(ctx.facts)``. Who asks depends on what comes of it, and not on all that it reads: hosts with more and
         less memory, which both have enough. The ``repr`` of a result must hold all of it."""
         return self.memory.judged(key, self.facts, work)
 
@@ -137,9 +138,9 @@ class Look:
         value = part.get(name) if isinstance(part, Mapping) else getattr(part, name)
         return value if isinstance(value, str | bool) else Same(value)
 
-    def noting(self, notes: Notes) -> Look:
+    def noting(self, notes: Notes) -> AuditContext:
         """The same, which notes what is read of it."""
-        return NotedLook(self, notes)
+        return NotedContext(self, notes)
 
 
 _WHOLE = ""  #: a part itself; of one by role, its names
@@ -154,20 +155,20 @@ class Settled:
     key: Hashable
     work: Callable[[Facts], object] = field(compare=False)
 
-    def token(self, look: Look) -> Hashable:
+    def token(self, ctx: AuditContext) -> Hashable:
         """The result as a key, or why there is none."""
         try:
-            return repr(look.settled(self.key, self.work))
+            return repr(ctx.settled(self.key, self.work))
         except NotAnswered as error:
             return (NotAnswered, str(error))
 
 
-class NotedLook(Look):
-    """A ``Look`` that notes what is read of it."""
+class NotedContext(AuditContext):
+    """An ``AuditContext`` that notes what is read of it."""
 
-    def __init__(self, look: Look, notes: Notes):
-        whole = look.__dict__.get("_whole", look)
-        self.__dict__.update(_look=look, _whole=whole, _notes=notes)
+    def __init__(self, ctx: AuditContext, notes: Notes):
+        whole = ctx.__dict__.get("_whole", ctx)
+        self.__dict__.update(_look=ctx, _whole=whole, _notes=notes)
 
     def __getattribute__(self, name: str) -> Any:
         own = super().__getattribute__
@@ -186,27 +187,27 @@ class NotedLook(Look):
         return part
 
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
-        """As of every ``Look``; what comes of it is noted, and not what it reads."""
+        """As of every ``AuditContext``; what comes of it is noted, and not what it reads."""
         self.token(Settled(key, work))
-        whole: Look = self._whole
+        whole: AuditContext = self._whole
         return whole.settled(key, work)
 
     def token(self, question: Hashable) -> Hashable:
-        """As of every ``Look``; it is noted."""
+        """As of every ``AuditContext``; it is noted."""
         notes: Notes = self._notes
         if question not in notes:
             notes[question] = self._look.token(question)
         return notes[question]
 
 
-_PARTS = frozenset(part.name for part in fields(Look))
+_PARTS = frozenset(part.name for part in fields(AuditContext))
 
 
 class _NotedMapping(Mapping[str, Any]):
-    """A part of a ``Look`` by role, which notes of which roles it is read."""
+    """A part of an ``AuditContext`` by role, which notes of which roles it is read."""
 
-    def __init__(self, values: Mapping[str, Any], place: str, look: NotedLook):
-        self._values, self._place, self._look = values, place, look
+    def __init__(self, values: Mapping[str, Any], place: str, ctx: NotedContext):
+        self._values, self._place, self._look = values, place, ctx
 
     def __getitem__(self, role: str) -> Any:
         self._look.token((self._place, role))
@@ -227,10 +228,10 @@ class _NotedDesired(Desired):
     __slots__ = ("noted",)
 
     @classmethod
-    def of(cls, desired: Desired, look: NotedLook) -> _NotedDesired:
+    def of(cls, desired: Desired, ctx: NotedContext) -> _NotedDesired:
         """The same as ``desired``."""
         noted = cls(*(getattr(desired, part) for part in _OF_DESIRED))
-        object.__setattr__(noted, "noted", look)
+        object.__setattr__(noted, "noted", ctx)
         return noted
 
     def __getattribute__(self, name: str) -> Any:
@@ -242,11 +243,11 @@ class _NotedDesired(Desired):
 _OF_DESIRED = tuple(part.name for part in fields(Desired))
 
 
-def _of_cards(look: Look, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:
+def _of_cards(ctx: AuditContext, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:
     """The results of all roles that read cards, of those that can be read."""
     answers: list[tuple[T, ...]] = []
     reason = "no role reads cards"
-    for cards in look.cards:
+    for cards in ctx.cards:
         try:
             answers.append(read(cards))
         except Unread as error:
@@ -256,13 +257,13 @@ def _of_cards(look: Look, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ..
     return tuple(item for items in answers for item in items)
 
 
-def once(read: Callable[[Look], T]) -> Callable[[Look], T]:
+def once(read: Callable[[AuditContext], T]) -> Callable[[AuditContext], T]:
     """Mark a function that many rules call: it runs once for all hosts that look alike to it. Raises what ``read``
     raises."""
 
     @wraps(read)
-    def kept(look: Look) -> T:
-        return look.judged(kept, read)
+    def kept(ctx: AuditContext) -> T:
+        return ctx.judged(kept, read)
 
     return kept
 
@@ -276,6 +277,6 @@ class Cards:
     """
 
     probes: tuple[Probe, ...]
-    gpus: Callable[[Look], tuple[Gpu, ...]]
-    events: Callable[[Look], tuple[GpuEvent, ...]]
+    gpus: Callable[[AuditContext], tuple[Gpu, ...]]
+    events: Callable[[AuditContext], tuple[GpuEvent, ...]]
     on_bus: Callable[[Facts], int]
