@@ -88,8 +88,8 @@ class Auditor:
 
         A host whose bill cannot be made is named in a warning, and passed over.
         """
-        from hostwright.audit.bills.bill import bill_of
-        from hostwright.audit.bills.cyclonedx import render_cyclonedx  # its library takes 0.2 s to import
+        from hostwright.audit.sbom.bill import bill_of
+        from hostwright.audit.sbom.cyclonedx import render_cyclonedx  # its library takes 0.2 s to import
 
         for host in audit.hosts:
             if host.sentence:

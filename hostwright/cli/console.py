@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
-from hostwright.cli.door import advice, streams
+from hostwright.cli.shell import advice, streams
 
 UNBOUNDED = 1_000_000  #: columns of what is no terminal: nothing that we print is as long
 _DEEPER = 4  #: columns
@@ -183,7 +183,7 @@ class Ragged:
 
 
 class Adviser(Console):
-    """A console on which the commands that texts advise work as printed (``hostwright.cli.door.advice``).
+    """A console on which the commands that texts advise work as printed (``hostwright.cli.shell.advice``).
 
     In a terminal, a sentence that is longer than a line continues deeper. Elsewhere nothing is wrapped, as wide as it
     may be: who reads a log, with whatever program, gets each sentence and each host on one line.

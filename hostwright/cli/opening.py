@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hostwright.cli.door.completion import names
+from hostwright.cli.shell.completion import names
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError, Mistakes

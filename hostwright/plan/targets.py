@@ -414,9 +414,9 @@ class Roster:
         role reads. Raises ``InputErrors``."""
         check_stack_variable(host, self._stacks, self.stack_dirs)
         stack = self.stack(self.stack_name(host))
-        slips = [*enabled_is_gone(host, self.roles), *(self.binder.strangers(host) if self.request.strict else ())]
-        if slips:
-            raise InputErrors(slips)
+        mistakes = [*enabled_is_gone(host, self.roles), *(self.binder.strangers(host) if self.request.strict else ())]
+        if mistakes:
+            raise InputErrors(mistakes)
         named = (stack.name, named_roles(host, stack), chosen)
         ordered = self.memory.kept("roles", named, lambda: self._roles_in_order(host, stack, chosen))
         self._files_read(ordered.of_host)

@@ -38,9 +38,9 @@ from hostwright.prove.fleetproof import FleetProof, HostProof
 from hostwright.prove.host import HostProve, proofs_of
 from hostwright.prove.judging import against_baseline, doubtful, measured_again
 from hostwright.prove.model import Level, Outcome, Proof, ProofResult
+from hostwright.prove.peers.again import doubts_of, due_again, with_better
+from hostwright.prove.peers.comparing import STATISTICS, against_twins
 from hostwright.prove.proofstore import PastFigure, ProofStore
-from hostwright.prove.twins.again import doubts_of, due_again, with_better
-from hostwright.prove.twins.comparing import STATISTICS, against_twins
 from hostwright.prove.variables import max_loss
 
 LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that runs on a host goes on to its end there"
@@ -128,7 +128,7 @@ def prove(
         due = due_on(targets, options)
         alone = {name: tuple(proof for proof in proofs if proof.hosts == 1) for name, proofs in due.items()}
         several = {name: tuple(proof for proof in proofs if proof.hosts > 1) for name, proofs in due.items()}
-        results = each.carry_out(alone, options.at_once, several)
+        results = each.run(alone, options.at_once, several)
         if not results.stopped_because:
             results = _together(each, targets, several, results)
         hosts = _judged(targets, results, store, began)
@@ -137,7 +137,7 @@ def prove(
             if results.stopped_because or not (doubts := doubts_of(results, hosts, alone)):
                 break
             due = due_again(hosts, doubts, alone, recording.emit)
-            ran = each.carry_out(due, options.at_once)
+            ran = each.run(due, options.at_once)
             again.append(tuple(store.clean(host) for host in ran.values))
             results = with_better(results, ran, doubts)
             hosts = _judged(targets, results, store, began, again)
@@ -170,7 +170,7 @@ class _Each:
     recording: Recording
     cut: list[Interrupted] = field(default_factory=list)  #: what ended the proofs before their end
 
-    def carry_out(
+    def run(
         self,
         due: Mapping[str, tuple[Proof, ...]],
         at_once: int = 0,
@@ -219,7 +219,7 @@ def _together(
                 proved[name] = replace(proved[name], results=(*proved[name].results, result))
             continue
         peers = [targets.by_name[name].host.address or name for name in of]
-        ran = each.carry_out({name: (proof.among(peers, index),) for index, (name, proof) in enumerate(of.items())})
+        ran = each.run({name: (proof.among(peers, index),) for index, (name, proof) in enumerate(of.items())})
         for host in ran.values:
             proved[host.host] = replace(proved[host.host], results=(*proved[host.host].results, *host.results))
         errors.update({error.host: error for error in ran.errors})

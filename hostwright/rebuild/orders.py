@@ -105,7 +105,7 @@ def power(
     order.check()
     by_name, bmcs = targets.by_name, read_bmcs(targets)
 
-    def carry_out(name: str) -> Powered:
+    def power(name: str) -> Powered:
         notes = bmcs[name].notes
         if order.name in DISTURBING and by_name[name].host.local:
             raise Refused(name, f"it is the machine that Hostwright runs on: `power {order.name}` would end this run")
@@ -129,7 +129,7 @@ def power(
                 )
             )  # fmt: skip
         try:
-            results: Results[Powered] = on_each(tuple(by_name), carry_out, stop=connections.close)
+            results: Results[Powered] = on_each(tuple(by_name), power, stop=connections.close)
         except Interrupted as stop:
             stop.ended = RunResults(recording.record if recording else "", stop.results, INTERRUPTED)
             raise
@@ -178,7 +178,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
             notes += (f"it boots once from {boot.image}",)
             notes += ("the image stays in the drive: invoke power cycle --boot disk removes it",)
     try:
-        _carry_out(controller, order)
+        _apply(controller, order)
     except BaseException:
         if boot.source:
             with suppress(HostError):  # or a later start would find it
@@ -189,7 +189,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
     return Powered(controller.bmc.host, order.name, before, controller.status(), notes, controller.console_hint)
 
 
-def _carry_out(controller: Controller, order: Order) -> None:
+def _apply(controller: Controller, order: Order) -> None:
     match order.name:
         case "on":
             controller.turn_on()

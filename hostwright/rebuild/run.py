@@ -33,7 +33,7 @@ from hostwright.plan.host.release import Run
 from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.prove.proving import ProofsPass
 from hostwright.rebuild.bmc import Controller, Opener
-from hostwright.rebuild.host.carrying import HostRebuild
+from hostwright.rebuild.host.hostrebuild import HostRebuild
 from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.install.installing import Installer
 from hostwright.rebuild.install.serving import SeedServers
@@ -125,7 +125,7 @@ def rebuild(
             with on_interrupt(LEFT_RUNNING % THE_SAME), recording.view():
                 results = roll_out(
                     tuple(decisions.of),
-                    lambda name: run.carry_out(rebuilds[name], decisions.of[name]),
+                    lambda name: run.apply(rebuilds[name], decisions.of[name]),
                     limits=limits,
                     emit=recording.emit,
                     stop=connections.close,
@@ -222,9 +222,9 @@ class _Run:
             raise Locked(rebuild.name, refused)
         return rebuild.name, rebuild.diagnose()
 
-    def carry_out(self, rebuild: HostRebuild, decision: Decision) -> Rebuild:
+    def apply(self, rebuild: HostRebuild, decision: Decision) -> Rebuild:
         """One host's rebuild, to its record."""
-        done = rebuild.carry_out(decision)
+        done = rebuild.run(decision)
         if ENDED[done.outcome] != "failed":
             self._finish_installation(self.targets.by_name[rebuild.name])
         try:

@@ -35,8 +35,8 @@ from hostwright.plan.targets import Roster, TargetHost
 from hostwright.stack.stack import Stack
 from hostwright.transport import Output, Session, import_all
 from hostwright.transport.root.rootshell import RootShell
+from hostwright.verify.backend import program_runner, testinfra_host
 from hostwright.verify.crew import HostCrew
-from hostwright.verify.eyes import program_runner, testinfra_host
 from hostwright.verify.lending import LentSession
 from hostwright.verify.units import MARKS, HostUnits, PlacedCheck, Unit, lanes_for, units_of
 from hostwright.verify.worker import UNREADABLE, Order, Worker, opening_of
@@ -187,7 +187,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
 
     import_all()
     gc.freeze()  # what is here now is shared with all processes, as long as nothing counts in it
-    Worker(option("--hw-orders"), option("--hw-answers"), option("--hw-limit"), crew).carry_out()
+    Worker(option("--hw-orders"), option("--hw-answers"), option("--hw-limit"), crew).run()
     return True
 
 

@@ -45,7 +45,7 @@ def stand_in() -> None:
     from hostwright.audit import auditing, auditor
     from hostwright.plan.targets import TargetHost
     from hostwright.prove.host import HostProve
-    from hostwright.rebuild.host.carrying import HostRebuild
+    from hostwright.rebuild.host.hostrebuild import HostRebuild
     from hostwright.standard.roles.container.images import verbs as images
     from hostwright.standard.roles.workspaces.verbs import listing, rebuilding
     from hostwright.verify.checking import Checks
@@ -64,7 +64,7 @@ def stand_in() -> None:
     auditing.audit_host = auditor.audit_host = looking.audited
     fleet._Knowledge.examine = lambda *_, **__: changing.examination()  # type: ignore[method-assign]
     HostProve.prove = looking.proved  # type: ignore[method-assign]
-    HostRebuild.diagnose, HostRebuild.carry_out = changing.decided, changing.rebuilt  # type: ignore[method-assign]
+    HostRebuild.diagnose, HostRebuild.run = changing.decided, changing.rebuilt  # type: ignore[method-assign]
     following._Following.to_the_end = looking.followed  # type: ignore[method-assign]
     for module in (images, listing, rebuilding):
         module.ask = people.ask

@@ -98,7 +98,7 @@ def on_each(
     """
     most = window(len(names))
     limits = Limits(canary=0, batch=min(at_once or most, most), max_fail=len(names))
-    return _Run(names, work, limits, emit=lambda _: None, stop=stop, gently=None, silent=_nobody, told=told).carry_out()
+    return _Run(names, work, limits, emit=lambda _: None, stop=stop, gently=None, silent=_nobody, told=told).run()
 
 
 def _nobody() -> Collection[str]:
@@ -138,7 +138,7 @@ def roll_out(
         names, work, limits, emit=emit, stop=stop, gently=gently, leave_alone=leave_alone, silent=silent,
         unheard=unheard, result=result, crew=crew,
     )  # fmt: skip
-    return run.carry_out()
+    return run.run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class _Interrupted:
 
 
 class _Run(Generic[T]):
-    """One run over hosts, until ``carry_out`` returns."""
+    """One run over hosts, until ``run`` returns."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class _Run(Generic[T]):
         self._asked_to_stop = False
         self._listed = False
 
-    def carry_out(self) -> Results[T]:
+    def run(self) -> Results[T]:
         """Everything, to the end."""
         with interruptions(lambda: self._inbox.put(_Interrupted())):
             try:

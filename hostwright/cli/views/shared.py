@@ -14,7 +14,7 @@ from rich.text import Text
 
 from hostwright.cli import console
 from hostwright.cli.console import Hanging, Listed
-from hostwright.cli.door import advice
+from hostwright.cli.shell import advice
 from hostwright.common.errors import (
     Acceptance,
     BecomeError,

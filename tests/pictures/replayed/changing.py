@@ -147,7 +147,7 @@ def decided(self: Any) -> Any:
 
 
 def rebuilt(self: Any, decision: Any) -> Any:
-    """``HostRebuild.carry_out``."""
+    """``HostRebuild.run``."""
     from hostwright.apply.events import Note, Phase, Waiting
     from hostwright.common.errors import Locked
     from hostwright.common.operator import operator

@@ -25,7 +25,7 @@ from hostwright.prove.proofstore import ProofHistory
 from hostwright.prove.proving import accepted
 from hostwright.prove.variables import VARIABLE
 from hostwright.rebuild import run as rebuilding
-from hostwright.rebuild.host.carrying import HostRebuild
+from hostwright.rebuild.host.hostrebuild import HostRebuild
 from hostwright.rebuild.ways.ways import Decision
 from tests.unit.support.proofs import fleet as proofs_of_a_run
 from tests.unit.support.proofs import host, result, ticks

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from hostwright.cli.console import Hanging, Quoted
-from hostwright.cli.door import advice
+from hostwright.cli.shell import advice
 from hostwright.common.text import one_line
 from hostwright.inventory.patterns import fold, headed
 from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan, tally

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
-from hostwright.cli.door import advice
+from hostwright.cli.shell import advice
 from hostwright.cli.views.shared import (
     errors_json,
     print_document,

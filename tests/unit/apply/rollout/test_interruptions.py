@@ -201,7 +201,7 @@ def test_a_reading_verb_that_ends_with_its_last_host_has_all_of_them():
         ["gpu01"], work, FREE, emit=nothing, stop=nothing, gently=None, silent=rollout._nobody, result=result
     )
     with pytest.raises(Interrupted) as stopped:
-        run.carry_out()
+        run.run()
     assert (stopped.value.results.values, stopped.value.results.errors) == (("gpu01",), ())
     assert stopped.value.results.stopped_because == STOPPED_BY_OPERATOR, "nothing is begun after it"
 

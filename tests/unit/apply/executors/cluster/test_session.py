@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.delivery.bringing import DeliveryMeans
+from hostwright.apply.delivery.fetch import DeliveryMeans
 from hostwright.apply.delivery.looking import StoredFile
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.delivery.sources.settings import FileSettings, Ports
