@@ -161,7 +161,7 @@ class Fleet(Roster):
         touched and counts as failed, one without a plan there is planned anew. With ``request.prove``, the proofs of
         that level are run on each host that is as desired; one whose proofs do not pass counts as failed. With
         ``request.executor``, the workers of a Dask cluster work on the hosts, and this machine decides and records."""
-        from hostwright.apply.executors.hiring import hired
+        from hostwright.apply.executors.choosing import executor_for
         from hostwright.apply.rollout.applying import apply_goal
 
         request, connections, accept = request or self.request, Connections(password), None
@@ -169,10 +169,10 @@ class Fleet(Roster):
             from hostwright.prove.proving import ProofsPass
 
             accept = ProofsPass.of(self, targets, request.prove, connections, audience)
-        with hired(self, targets, request, password) as hire:
+        with executor_for(self, targets, request, password) as open_executor:
             return apply_goal(
                 "provision", self, targets, connections, audience,
-                request=request, saved=saved, ask=ask, accept=accept, hire=hire,
+                request=request, saved=saved, ask=ask, accept=accept, open_executor=open_executor,
             )  # fmt: skip
 
     def resume(self, request: Request, run: str = "") -> tuple[str, Request]:
@@ -181,7 +181,7 @@ class Fleet(Roster):
 
         Workers of a cluster that still work on its hosts let go of them, and what they recorded goes into its journal.
         """
-        from hostwright.apply.executors.hiring import take_over_left
+        from hostwright.apply.executors.choosing import take_over_left
         from hostwright.apply.journal.selecting import resumable
         from hostwright.apply.rollout.resuming import resume
 

@@ -129,7 +129,7 @@ def rebuild(
                     limits=limits,
                     emit=recording.emit,
                     stop=connections.close,
-                    gently=lambda: stop_gently(stopping, recording.emit, THE_SAME, handout),
+                    on_interrupt=lambda: stop_gently(stopping, recording.emit, THE_SAME, handout),
                     silent=recording.silence.hosts,
                     result=lambda done: ENDED[done.outcome],
                 )

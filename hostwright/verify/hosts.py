@@ -56,7 +56,7 @@ def verify(roster: Roster, targets: Targets, connections: Connections, audience:
             recording.emit(_end_of(result))
 
         try:
-            results = on_each(tuple(by_name), verified, stop=connections.close, told=tell)
+            results = on_each(tuple(by_name), verified, stop=connections.close, on_result=tell)
         except Interrupted as stop:
             for left in (*stop.results.values, *stop.results.errors):
                 if left.host not in ended:

@@ -62,10 +62,10 @@ def run_on_hosts(
             limits=limits,
             emit=recording.emit,
             stop=connections.close,
-            gently=commands.stop,
-            leave_alone=connections.leave_alone,
+            on_interrupt=commands.stop,
+            detach=connections.detach,
             silent=recording.silence.hosts,
-            unheard=connections.unheard,
+            not_responding=connections.not_responding,
             result=_word,
         )
         status = _status(results)

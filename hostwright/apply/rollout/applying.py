@@ -16,7 +16,7 @@ from hostwright.apply.delivery.sources.settings import FileSettings, read_file_s
 from hostwright.apply.disturb.draining import read_hooks
 from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.apply.events import Emit, HostEnded, Note
-from hostwright.apply.executors.crew import Crew
+from hostwright.apply.executors.executor import HostExecutor
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.host.scheduling.durations import Durations
@@ -144,8 +144,8 @@ class Work:
         )
 
 
-class HiredCrew(Crew, Protocol):
-    """A crew that was hired for one run."""
+class RunExecutor(HostExecutor, Protocol):
+    """The executor of one run."""
 
     def cut(self) -> None:
         """Let go of every host at once: what runs on them goes on."""
@@ -153,7 +153,7 @@ class HiredCrew(Crew, Protocol):
 
 
 #: who works on the hosts of a run, while it lasts; the run's work is what is to be done
-Hire = Callable[[Work], AbstractContextManager[HiredCrew]]
+OpenExecutor = Callable[[Work], AbstractContextManager[RunExecutor]]
 #: what is still asked of a host that is as desired, before it counts as done; see ``Settings.accept``
 Accept = Callable[[Work, TargetHost, Holder | None], tuple[Acceptance, ...]]
 
@@ -171,19 +171,19 @@ def apply_goal(
     ask: Ask | None = None,
     files: Mapping[str, Path] | None = None,
     accept: Accept | None = None,
-    hire: Hire | None = None,
+    open_executor: OpenExecutor | None = None,
 ) -> RunResults[Outcome]:
     """Bring hosts to a goal, as one run of ``verb``.
 
     A host whose goal raises a ``HostError`` is not touched, and counts as failed. ``saved`` are plans that were shown
     before: a host whose saved plan is stale is not touched. ``ask`` is asked once, before the run begins; then each
     host is changed as it was planned for that, or refused. ``files`` are those of artifacts that no stack has.
-    ``accept`` is asked of each host that is as desired: where it raises ``NotAccepted``, the host has failed. ``hire``
-    gives the crew that works on them, by default this machine.
+    ``accept`` is asked of each host that is as desired: where it raises ``NotAccepted``, the host has failed.
+    ``open_executor`` gives the executor that works on them, by default this machine.
     Raises ``InputError`` for limits that cannot be read, and ``Interrupted`` with these results after a second Ctrl-C;
     errors of hosts are in the results.
     """
-    limits = read_limits(request, len(targets), most=len(targets) if hire else None)
+    limits = read_limits(request, len(targets), most=len(targets) if open_executor else None)
     request = roster.request_of(targets, request)
     agreed = consent(targets, connections, request, goal, saved=saved or {}, removes=verb == "remove", ask=ask)
     with (
@@ -213,18 +213,18 @@ def apply_goal(
             unplanned=agreed.errors,
         )
         try:
-            with on_interrupt(LEFT_RUNNING % then), hire(work) if hire else nullcontext() as crew:
+            with on_interrupt(LEFT_RUNNING % then), open_executor(work) if open_executor else nullcontext() as executor:
                 results = roll_out(
                     tuple(targets.by_name),
                     work,
                     limits=limits,
                     emit=recording.emit,
-                    stop=crew.cut if crew else connections.close,
-                    gently=lambda: stop_gently(stopping, recording.emit, then, handout),
-                    leave_alone=connections.leave_alone,
+                    stop=executor.cut if executor else connections.close,
+                    on_interrupt=lambda: stop_gently(stopping, recording.emit, then, handout),
+                    detach=connections.detach,
                     silent=recording.silence.hosts,
-                    unheard=connections.unheard,
-                    crew=crew,
+                    not_responding=connections.not_responding,
+                    executor=executor,
                 )
         except Interrupted as stop:
             stop.ended = RunResults(recording.record, stop.results, INTERRUPTED)

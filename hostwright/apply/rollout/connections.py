@@ -17,7 +17,7 @@ from hostwright.plan.targets import TargetHost
 from hostwright.transport import Allowance
 from hostwright.transport.root.rootshell import RootShell
 
-UNHEARD_S = 2.0  #: our choice: a server says at once who it is, and a line around the world takes half a second for it
+QUIET_S = 2.0  #: our choice: a server says at once who it is, and a line around the world takes half a second for it
 CUT = "the run was interrupted; what runs on the host continues"
 
 
@@ -52,16 +52,16 @@ class Connections:
             raise Stopped(target.name, LEFT_ALONE if alone else CUT)
         return shell
 
-    def leave_alone(self) -> frozenset[str]:
+    def detach(self) -> frozenset[str]:
         """The hosts to which a first connection is being made: nothing will come of it, nor of any further one."""
         with self._lock:
             self._left_alone = set(self._unreached)
             return frozenset(self._left_alone)
 
-    def unheard(self) -> frozenset[str]:
+    def not_responding(self) -> frozenset[str]:
         """The hosts to which a first connection is being made and that have not said a word for a while."""
         with self._lock:
-            return frozenset(name for name in self._unreached if self._allowances[name].unheard_s() >= UNHEARD_S)
+            return frozenset(name for name in self._unreached if self._allowances[name].unheard_s() >= QUIET_S)
 
     def close(self) -> None:
         """Close all connections, for good: ``connect`` raises ``Stopped`` from now on."""

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _unheard(_: object) -> None:
+def _discard(_: object) -> None:
     """Takes a message and does nothing with it."""
 
 
 @contextmanager
 def _unseen(_: Sequence[TargetHost], _run: str) -> Iterator[Emit]:
     """A view that shows nothing."""
-    yield _unheard
+    yield _discard
 
 
 class _ViewFailed(BaseException):
@@ -52,7 +52,7 @@ class Audience:
     """
 
     view: Callable[[Sequence[TargetHost], str], AbstractContextManager[Emit]] = _unseen
-    warn: Callable[[str], None] = _unheard
+    warn: Callable[[str], None] = _discard
     notify: str = ""
 
     @contextmanager

@@ -1,11 +1,11 @@
-"""The workers of a Dask cluster as the crew of a run.
+"""The workers of a Dask cluster as the executor of a run.
 
     with opened(address, roster, targets, password) as cluster:   # everything is checked, no host is touched
-        with crew_of(cluster, work) as crew:                      # the run is recorded by now
-            roll_out(names, work, crew=crew, stop=crew.cut, …)
+        with executor_of(cluster, work) as executor:                      # the run is recorded by now
+            roll_out(names, work, executor=executor, stop=executor.cut, …)
 
-The loop of the run gives each host to the crew, which sends it as a task of the cluster (``Client.get_executor``). A
-thread takes what workers say, in order; ``Heartbeats`` tells each worker how the run stands; a thread looks which
+The loop of the run gives each host to the executor, which sends it as a task of the cluster (``Client.get_executor``).
+A thread takes what workers say, in order; ``Heartbeats`` tells each worker how the run stands; a thread looks which
 workers there are. Only workers that were found to fit are given hosts.
 """
 
@@ -48,14 +48,14 @@ THEN = "a job that runs on it goes on, and `invoke provision --resume %s` re-att
 
 
 @contextmanager
-def crew_of(cluster: Cluster, work: Work) -> Iterator[ClusterCrew]:
-    """The workers of a cluster as the crew of a run. Raises ``HostwrightError`` where they cannot be prepared."""
-    crew = ClusterCrew(cluster, brief(work, cluster.roles, cluster.archive), work)
+def executor_of(cluster: Cluster, work: Work) -> Iterator[ClusterExecutor]:
+    """The workers of a cluster as the executor of a run. Raises ``HostwrightError`` where they cannot be prepared."""
+    executor = ClusterExecutor(cluster, brief(work, cluster.roles, cluster.archive), work)
     try:
-        crew.begin()
-        yield crew
+        executor.begin()
+        yield executor
     finally:
-        crew.end()
+        executor.end()
 
 
 def brief(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
@@ -74,7 +74,7 @@ def brief(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
     )
 
 
-class ClusterCrew:
+class ClusterExecutor:
     """The workers of a cluster, while one run lasts: an executor for its loop."""
 
     def __init__(self, cluster: Cluster, brief: Brief, work: Work):
@@ -95,7 +95,7 @@ class ClusterCrew:
         self._over = threading.Event()
 
     @property
-    def places(self) -> int:
+    def slots(self) -> int:
         """How many hosts the workers take at once: each of their threads takes one."""
         return 1 if self._lost else sum(self._workers.values())  # that one will end with the reason
 
@@ -139,7 +139,7 @@ class ClusterCrew:
         self._look()
         threading.Thread(target=self._watch, name="workers", daemon=True).start()
         workers = count(len(self._workers), "worker")
-        self._note(f"{workers} of {self._address} can work on {count(self.places, 'host')} at once")
+        self._note(f"{workers} of {self._address} can work on {count(self.slots, 'host')} at once")
         if is_open(self._address):
             self._note(OPEN % self._address)
 

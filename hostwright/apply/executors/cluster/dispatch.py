@@ -18,7 +18,7 @@ from hostwright.apply.executors.cluster.messages import Claim, Done, Go, Heartbe
 from hostwright.apply.executors.cluster.sealing import encrypted_for
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.connections import CUT
-from hostwright.common.errors import CrewLost, HostError, Stopped
+from hostwright.common.errors import ExecutorLost, HostError, Stopped
 from hostwright.plan.model import Plan, RoleResult
 
 AGAIN = 3  #: our choice: how often a host is sent again after its worker let go of it; as often as Dask by itself
@@ -184,7 +184,7 @@ class Dispatch:
     def lose(self, because: str, then: str) -> None:
         """No worker is left: every host ends as it is."""
         for assignment in self._left():
-            self._end(assignment, CrewLost(assignment.host, because, then))
+            self._end(assignment, ExecutorLost(assignment.host, because, then))
 
     def cut(self) -> None:
         """Have every worker let go of its hosts at once; every host ends here."""

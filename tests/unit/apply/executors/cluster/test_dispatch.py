@@ -24,7 +24,7 @@ from hostwright.apply.executors.cluster.dispatch import AGAIN, Dispatch, HostAss
 from hostwright.apply.executors.cluster.messages import Claim, Done, Go, Message, Reported
 from hostwright.apply.executors.cluster.sealing import Mailbox
 from hostwright.apply.host.outcome import Outcome
-from hostwright.common.errors import CrewLost, HostError, Stopped
+from hostwright.common.errors import ExecutorLost, HostError, Stopped
 from hostwright.plan.model import Change, Plan, RolePlan, RoleResult, Step
 
 CHANGE = Change("file /etc/motd", "absent", "there", (Step("true"),))
@@ -273,7 +273,7 @@ def test_when_nobody_is_left_every_host_ends_with_the_reason():
     office.dispatch.lose("the scheduler was lost", "run again")
     for future in futures:
         error = future.exception(0)
-        assert isinstance(error, CrewLost)
+        assert isinstance(error, ExecutorLost)
         assert isinstance(error, Stopped)
         assert (error.because, error.sentence) == ("the scheduler was lost", "the scheduler was lost; run again")
 

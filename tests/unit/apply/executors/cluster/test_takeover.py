@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.apply.events import EventOrigin, HostEnded, Note, Observed, RoleFinished, RoleStarted
+from hostwright.apply.executors.choosing import is_left
 from hostwright.apply.executors.cluster.messages import Claim, Done, Message, Reported
 from hostwright.apply.executors.cluster.takeover import Recorded, in_order, recorded, take_over
-from hostwright.apply.executors.hiring import is_left
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.reading import Runs, summary_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.executors.hiring import cluster_of, hired, take_over_left
+from hostwright.apply.executors.choosing import cluster_of, executor_for, take_over_left
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.journal.writing import Journal
@@ -67,8 +67,8 @@ def test_the_options_are_recorded_and_taken_up_again(tmp_path: Path):
 
 def test_this_machine_needs_nothing(tmp_path: Path):
     fleet = fleet_of(tmp_path / "site")
-    with hired(fleet, fleet.targets("all"), Request(), None) as hire:
-        assert hire is None
+    with executor_for(fleet, fleet.targets("all"), Request(), None) as open_executor:
+        assert open_executor is None
 
 
 def test_proofs_are_run_from_this_machine(tmp_path: Path):
@@ -76,7 +76,7 @@ def test_proofs_are_run_from_this_machine(tmp_path: Path):
     request = Request(executor="dask", scheduler="tls://a:1", prove="quick")
     with (
         pytest.raises(InputError, match=r"--prove: proofs are run from this machine"),
-        hired(fleet, fleet.targets("all"), request, None),
+        executor_for(fleet, fleet.targets("all"), request, None),
     ):
         pass
 
@@ -94,14 +94,14 @@ import sys
 sys.path.insert(0, {str(PROJECT)!r})
 sys.modules["distributed"] = None
 from pathlib import Path
-from hostwright.apply.executors.hiring import hired
+from hostwright.apply.executors.choosing import executor_for
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.fleet import Fleet
 from hostwright.plan.roles.site import Site
 fleet = Fleet.load(site=Site(Path(sys.argv[1])))
 try:
-    with hired(fleet, fleet.targets("all"), Request(executor="dask", scheduler="tls://a:1"), None):
+    with executor_for(fleet, fleet.targets("all"), Request(executor="dask", scheduler="tls://a:1"), None):
         pass
 except InputError as error:
     print(error, error.exit_status)
@@ -119,7 +119,7 @@ def test_without_the_package_one_sentence_says_what_to_install(tmp_path: Path):
 
 
 def test_hostwright_alone_imports_no_dask():
-    program = "import sys, hostwright.fleet, hostwright.apply.rollout.applying, hostwright.apply.executors.hiring; "
+    program = "import sys, hostwright.fleet, hostwright.apply.rollout.applying, hostwright.apply.executors.choosing; "
     program += "print([name for name in sys.modules if name.partition('.')[0] in ('dask', 'distributed')])"
     done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -13,7 +13,7 @@ from hostwright.plan.targets import Roster, Targets
 
 if TYPE_CHECKING:
     from hostwright.apply.journal.reading import RunSummary
-    from hostwright.apply.rollout.applying import Hire
+    from hostwright.apply.rollout.applying import OpenExecutor
     from hostwright.common.secret import Secret
 
 PACKAGES = ("dask", "distributed")
@@ -36,7 +36,9 @@ def cluster_of(request: Request) -> str:
 
 
 @contextmanager
-def hired(roster: Roster, targets: Targets, request: Request, password: Secret | None) -> Iterator[Hire | None]:
+def executor_for(
+    roster: Roster, targets: Targets, request: Request, password: Secret | None
+) -> Iterator[OpenExecutor | None]:
     """Who works on these hosts; ``None``: this machine. Raises ``InputError`` for a cluster that cannot, before any
     host is touched."""
     address = cluster_of(request)
@@ -46,10 +48,10 @@ def hired(roster: Roster, targets: Targets, request: Request, password: Secret |
     if request.prove:
         raise InputError(PROVE, "--prove")
     with _needing_dask():
-        from hostwright.apply.executors.cluster.cluster import crew_of
+        from hostwright.apply.executors.cluster.cluster import executor_of
         from hostwright.apply.executors.cluster.fitness import opened
     with opened(address, roster, targets, password) as cluster:
-        yield partial(crew_of, cluster)
+        yield partial(executor_of, cluster)
 
 
 def take_over_left(run: RunSummary, roster: Roster, given: Request) -> None:

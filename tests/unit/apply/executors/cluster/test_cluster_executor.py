@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from hostwright.apply.executors.cluster import takeover
-from hostwright.apply.executors.cluster.cluster import ClusterCrew, brief
+from hostwright.apply.executors.cluster.cluster import ClusterExecutor, brief
 from hostwright.apply.executors.cluster.fitness import Cluster, Demands, this_machine
 from hostwright.apply.executors.cluster.messages import Claim, Done, Message
 from hostwright.apply.executors.cluster.sites import pack
@@ -75,29 +75,29 @@ def client() -> Client:
 
 
 @pytest.fixture
-def crew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: Client) -> Iterator[ClusterCrew]:
+def executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: Client) -> Iterator[ClusterExecutor]:
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
     fleet = fleet_of(tmp_path / "site")
     targets = fleet.targets("all")
     work = Work(fleet, targets.by_name, Connections(), RUN, lambda _: None, Flag(), REQUEST, verb="provision")
     archive = pack(fleet)
     cluster = Cluster(cast("Any", client), ADDRESS, Demands(this_machine()), archive, (), None)
-    crew = ClusterCrew(cluster, brief(work, (), archive), work)
-    crew.begin()
-    yield crew
-    crew.end()
+    executor = ClusterExecutor(cluster, brief(work, (), archive), work)
+    executor.begin()
+    yield executor
+    executor.end()
 
 
 def test_a_run_whose_journal_has_all_is_forgotten_also_where_a_worker_was_lost_just_now(
-    crew: ClusterCrew, client: Client
+    executor: ClusterExecutor, client: Client
 ):
-    future = crew.submit(lambda _: Outcome("gpu01", Plan("gpu01", "hello")), "gpu01")
+    future = executor.submit(lambda _: Outcome("gpu01", Plan("gpu01", "hello")), "gpu01")
     client.say(W1, "a1", 1, Claim("w1", b""))
     client.lost.add(W1)
     client.say(W2, "a2", 1, Claim("w2", b""))
     client.say(W2, "a2", 2, Done(Outcome("gpu01", Plan("gpu01", "hello"), (), Plan("gpu01", "hello"))))
     assert future.result(WAIT_S).word == "as desired"
-    crew.end()
+    executor.end()
     assert client.forgotten == {RUN.id: [W2]}
 
 

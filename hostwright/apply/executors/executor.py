@@ -12,11 +12,11 @@ from hostwright.common.untrusted import guarded
 T = TypeVar("T")
 
 
-class Crew(Protocol):
-    """Who works on a run's hosts: an executor of ``concurrent.futures`` that says how many it can work on now."""
+class HostExecutor(Protocol):
+    """Works on a run's hosts: an executor of ``concurrent.futures`` that says how many it can work on now."""
 
     @property
-    def places(self) -> int:
+    def slots(self) -> int:
         """How many hosts can be in work at this moment."""
         ...
 
