@@ -152,8 +152,8 @@ def in_columns(titles: Sequence[str], rows: Sequence[Sequence[Text]], width: int
     if sum(sizes) + len(_GAP) * (len(sizes) - 1) > width:
         for row in rows:
             yield Hanging.assemble(row[kept[0]], _GAP, *([row[kept[1]]] if len(kept) > 1 else []))
-            if told := [f"{titles[number]} {row[number].plain}" for number in kept[2:] if row[number].plain]:
-                yield Hanging(f"{_GAP}{', '.join(told)}")
+            if parts := [f"{titles[number]} {row[number].plain}" for number in kept[2:] if row[number].plain]:
+                yield Hanging(f"{_GAP}{', '.join(parts)}")
         return
     heads = (titles[number].ljust(size) for number, size in zip(kept, sizes, strict=True))
     yield Hanging(_GAP.join(heads).rstrip(), style="dim")

@@ -221,8 +221,8 @@ def held_back(proof: Proof, seen: Seen) -> tuple[Outcome, str] | None:
         if seen.expected.cards_on_bus:
             return "not run", f"its cards cannot be read: {seen.unread or 'the driver names none'}"
         if lost := seen.expected.gpus:
-            told = f"the inventory says that the host has {count(lost, 'GPU')} ({GPUS})"
-            return "failed", f"{told}, and none is on its PCI bus"
+            text = f"the inventory says that the host has {count(lost, 'GPU')} ({GPUS})"
+            return "failed", f"{text}, and none is on its PCI bus"
         return "no GPU", "no GPU in this host"
     return None
 
@@ -234,17 +234,17 @@ def _not_run(proof: Proof, outcome: Outcome, sentence: str) -> ProofResult:
 def ended_result(proof: Proof, end: ProgramEnd, expected: Expected) -> ProofResult:
     """The result of a program that was begun."""
     printed = reading.read(end.text)
-    said = f": {end.said[-1]}" if end.said else ""
+    text = f": {end.said[-1]}" if end.said else ""
     watched = replace(printed, measurements=Measurements((*printed.measurements, *end.hottest)))
     base = judged(proof, watched, expected, end.took_s)
     if end.unbuilt:
-        return replace(base, outcome="not run", sentence=f"its program could not be built{said}")
+        return replace(base, outcome="not run", sentence=f"its program could not be built{text}")
     if end.stopped:
         return replace(base, outcome="failed", sentence=f"it was stopped: {end.stopped}")
     if end.status is None:
-        return replace(base, outcome="not run", sentence=f"it was cut off{said}")
+        return replace(base, outcome="not run", sentence=f"it was cut off{text}")
     if end.status in {124, 137} and end.took_s >= proof.time_limit_s:
         return replace(base, outcome="failed", sentence=f"it did not end within its {proof.time_limit_s:g} s")
     if end.status != 0 and not printed.errors:
-        return replace(base, outcome="failed", sentence=f"its program ended with status {end.status}{said}")
+        return replace(base, outcome="failed", sentence=f"its program ended with status {end.status}{text}")
     return base

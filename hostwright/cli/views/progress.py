@@ -81,9 +81,9 @@ class Counting:
         with self._lock:
             self._left.discard(host)
             self._counts.update([status] if status else [])
-            told = [", ".join(f"{number} {status}" for status, number in sorted(self._counts.items()))]
-            told += [f"left: {fold(self._left)}"] if 0 < len(self._left) <= NAMED else []
-        self._progress.update(self._task, advance=1, description="; ".join(filter(None, told)))
+            parts = [", ".join(f"{number} {status}" for status, number in sorted(self._counts.items()))]
+            parts += [f"left: {fold(self._left)}"] if 0 < len(self._left) <= NAMED else []
+        self._progress.update(self._task, advance=1, description="; ".join(filter(None, parts)))
 
 
 class Audited(Counting):

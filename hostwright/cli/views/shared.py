@@ -195,8 +195,8 @@ def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
     if isinstance(error, StepFailed):
         step, known = error.step, error.sentence
         more = (f"role {step.role}", step.what, f"exit status {step.status}")
-        told = ", ".join(each for each in more if each.removeprefix("role ").removeprefix("exit ") not in known)
-        parts.append(Hanging(f"  {printable(told)}; its last lines:" if told else "  last lines of the step:"))
+        text = ", ".join(each for each in more if each.removeprefix("role ").removeprefix("exit ") not in known)
+        parts.append(Hanging(f"  {printable(text)}; its last lines:" if text else "  last lines of the step:"))
         parts += [Hanging(f"    │ {printable(line)}", style="dim") for line in step.tail]
     elif isinstance(error, ScriptFailed) and len(error.lines) > 1:
         parts.append(Hanging(f"  exit status {error.status}; its last lines:"))

@@ -86,9 +86,9 @@ def conclude(
     words = Counter(
         [_word(verdict, bare) for verdict in results.values] + [result_of(error) for error in results.errors]
     )
-    told = ", ".join(f"{number} {word}" for word, number in sorted(words.items(), key=lambda item: item[0] != PASSED))
+    text = ", ".join(f"{number} {word}" for word, number in sorted(words.items(), key=lambda item: item[0] != PASSED))
     good = words.keys() <= {PASSED}
-    sums = f"{what}{count(words.total(), 'host')} in {shown_seconds(took_s)}: {told}"
+    sums = f"{what}{count(words.total(), 'host')} in {shown_seconds(took_s)}: {text}"
     out.print(Listed(sums, style="bold green" if good else "bold red"))
     wrong = [verdict for verdict in results.values if not verdict.passed]
     differing = {verdict.host for verdict in wrong if not (verdict.plan.empty or verdict.plan.refusals)} | bare
@@ -146,15 +146,15 @@ def _show_passed(out: Console, group: Sequence[Verdict]) -> None:
     checks = group[0].checks
     layers = count(len({check.role for check in checks}), "layer")
     seconds = max(verdict.took_s for verdict in group)
-    told = f"  passed: {count(len(checks), 'check')} in {layers}  {shown_seconds(seconds)}"
-    out.print(_title(group).append(told, style="green"))
+    text = f"  passed: {count(len(checks), 'check')} in {layers}  {shown_seconds(seconds)}"
+    out.print(_title(group).append(text, style="green"))
     for note in group[0].host_plan.notes:
         out.print(Text(f"  {printable(note)}", style="yellow"))
 
 
 def _show_bare(out: Console, group: Sequence[Verdict]) -> None:
-    told = f"  no layer is as desired: {group[0].plan.tally} (--details shows them)"
-    out.print(_title(group).append(told, style="red"))
+    text = f"  no layer is as desired: {group[0].plan.tally} (--details shows them)"
+    out.print(_title(group).append(text, style="red"))
 
 
 def _verdict_json(verdict: Verdict) -> dict[str, object]:
@@ -207,10 +207,10 @@ def _show_verdict(out: Console, group: Sequence[Verdict], *, details: bool) -> N
 
 def _told_of_layer(role: str, checks: Sequence[Check], verdict: Verdict) -> Text:
     unchecked = sum(not check.checked for check in checks)
-    told = ["differs from the stack"] if role in {each.role for each in verdict.plan.roles} else []
-    told += [f"{sum(check.passed for check in checks)} of {count(len(checks), 'check')} passed"] if checks else []
-    told += [f"{unchecked} not checked"] if unchecked else []
-    return _layer_line(*_mark(role, verdict), role, ", ".join(told), sum(check.duration_s for check in checks))
+    parts = ["differs from the stack"] if role in {each.role for each in verdict.plan.roles} else []
+    parts += [f"{sum(check.passed for check in checks)} of {count(len(checks), 'check')} passed"] if checks else []
+    parts += [f"{unchecked} not checked"] if unchecked else []
+    return _layer_line(*_mark(role, verdict), role, ", ".join(parts), sum(check.duration_s for check in checks))
 
 
 def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bool) -> None:
@@ -234,8 +234,8 @@ def _show_cause(out: Console, cause: Cause, *, details: bool) -> None:
 
     layers = Counter(check.role for check in cause.checks)
     of_layers = ", ".join(f"{number} of {role}" for role, number in layers.items())
-    told = f"{'probably ' if cause.probably else ''}explains {count(layers.total(), 'failed check')}: {of_layers}"
-    for line in known_problem(cause.finding, told if layers else ""):
+    text = f"{'probably ' if cause.probably else ''}explains {count(layers.total(), 'failed check')}: {of_layers}"
+    for line in known_problem(cause.finding, text if layers else ""):
         out.print(line)
     if details:
         _show_checks(out, cause.checks, " " * 6, details=True)

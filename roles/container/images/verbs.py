@@ -133,8 +133,8 @@ def _notes(scans: Iterable[Scan], *, scan: bool) -> list[str]:
     if not scan:
         return [NOT_LOOKED]
     missed = sum(failed(each) for each in scans)
-    said = [f"of {count(missed, 'image')} the scan failed, so that the status is 1"] if missed else []
-    return said + ([INSTALL] if any(each.problem == NO_SCANNER for each in scans) else [])
+    parts = [f"of {count(missed, 'image')} the scan failed, so that the status is 1"] if missed else []
+    return parts + ([INSTALL] if any(each.problem == NO_SCANNER for each in scans) else [])
 
 
 def _cut(hosts: Mapping[str, ImageFacts]) -> Iterator[str]:

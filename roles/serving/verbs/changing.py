@@ -128,8 +128,8 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
     if provision:
         without()  # a mistake is said before anybody is asked
         end = f"takes {what} off {host}"
-        told = [f"{end}: clients that ask for it get errors"]
-        agree(f"`serve.down` {end}", told, 1, yes=request.yes, as_json=request.json)
+        parts = [f"{end}: clients that ask for it get errors"]
+        agree(f"`serve.down` {end}", parts, 1, yes=request.yes, as_json=request.json)
     change = _Change(host, name, what, yes=provision)
     return _write(fleet, change, without, request, provision=provision)
 

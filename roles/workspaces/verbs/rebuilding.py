@@ -107,8 +107,8 @@ def rebuild(request: Request, *, again: bool = False) -> int:
         )
     read_limits(request, len(boxed))
     anew = f"makes the SSH boxes on {counted(target.name for target in boxed)} anew"
-    told = [f"{anew}: what runs in them ends; files and host keys stay"]
-    agree(f"`images.rebuild` {anew}", told, len(boxed), yes=request.yes, as_json=request.json)
+    parts = [f"{anew}: what runs in them ends; files and host keys stay"]
+    agree(f"`images.rebuild` {anew}", parts, len(boxed), yes=request.yes, as_json=request.json)
     password = ask_password(request)
     was = _looked_at(boxed, password)
     written(fleet.path, before, after)

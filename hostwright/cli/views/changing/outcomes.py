@@ -86,9 +86,9 @@ def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store
     plans = [planned.plan for planned in results.values if not planned.plan.empty]
     of_host = {target.name: target for target in targets}
     head = count(len(results.values) + len(results.errors), "host")
-    told = []
+    parts = []
     if same := len(results.values) - len(plans):
-        told.append(f"{same} as desired" if plans or results.errors else "as desired, nothing to do")
+        parts.append(f"{same} as desired" if plans or results.errors else "as desired, nothing to do")
     if plans:
         layers = {role.role for plan in plans for role in plan.roles} - {PREFLIGHT}
         making = [plan for plan in plans if any(planned.kind != "refusal" for planned in plan.changes)]
@@ -97,19 +97,19 @@ def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store
         if len(making) < len(results.values) or results.errors:
             changes = f"{len(making)} with {changes}"
         reboots = sum(bool(plan.reboot) for plan in plans)
-        told += [changes] if making else []
-        told += [f"{count(reboots, 'host')} to reboot" if reboots else "no reboot"] if making else []
+        parts += [changes] if making else []
+        parts += [f"{count(reboots, 'host')} to reboot" if reboots else "no reboot"] if making else []
         if sent := sum(_sent_bytes(of_host[plan.host], plan, store) for plan in plans if plan.host in of_host):
-            told.append(f"up to {shown_bytes(sent)} to send")
+            parts.append(f"up to {shown_bytes(sent)} to send")
         if busy := sum(bool(planned.busy) for planned in results.values):
-            told.append(f"{busy} in use")
+            parts.append(f"{busy} in use")
         if refused := sum(bool(plan.refusals) for plan in plans):
-            told.append(f"{refused} refused")
+            parts.append(f"{refused} refused")
         if lost := dict.fromkeys(what for planned in results.values for what in planned.losses):
-            told.append(f"{printable(' and '.join(lost))} lost for good")
+            parts.append(f"{printable(' and '.join(lost))} lost for good")
     if results.errors:
-        told.append(f"{len(results.errors)} not planned, see above")
-    return f"{head}: {', '.join(told)}"
+        parts.append(f"{len(results.errors)} not planned, see above")
+    return f"{head}: {', '.join(parts)}"
 
 
 def _sent_bytes(target: TargetHost, plan: Plan, store: Store | None) -> int:

@@ -82,10 +82,10 @@ def _towards(plan: Plan) -> str:
 
 
 def _show_briefly(role: RolePlan) -> Iterator[Text]:
-    told = ", ".join(dict.fromkeys(one_line(change.what) for change in role.changes))
+    sentence = ", ".join(dict.fromkeys(one_line(change.what) for change in role.changes))
     refused = [change for change in role.changes if isinstance(change, Refusal)]
     text = Hanging.assemble((f"  {role.role}", "bold cyan"), f"  {role.tally}: ")
-    yield text.append(told, style="red" if refused else "")
+    yield text.append(sentence, style="red" if refused else "")
     for refusal in refused:
         yield Hanging(f"      refused: {one_line(refusal.sentence)}", style="red")
 

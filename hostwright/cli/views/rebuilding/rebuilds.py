@@ -48,10 +48,10 @@ def show_decisions(
     announce(decisions)
     show_errors(decisions.errors)
     words = Counter(_word(decision) for decision in decisions.of.values())
-    told = [f"{number} {word}" for word, number in words.items()]
-    told += [f"{len(decisions.errors)} not diagnosed, see above"] if decisions.errors else []
+    parts = [f"{number} {word}" for word, number in words.items()]
+    parts += [f"{len(decisions.errors)} not diagnosed, see above"] if decisions.errors else []
     out, number = console.make_console(), len(decisions.of) + len(decisions.errors)
-    out.print(console.Listed(f"{count(number, 'host')}: {', '.join(told)}", style="bold"))
+    out.print(console.Listed(f"{count(number, 'host')}: {', '.join(parts)}", style="bold"))
     if due := [name for name, decision in decisions.of.items() if decision.way != "nothing"]:
         done = [name for name, decision in decisions.of.items() if decision.way == "nothing"]
         show_next(out, "rebuild", due, targets, sh(" --from %s", start) if start else "", done=done)
@@ -90,9 +90,9 @@ def show_rebuilt(targets: Sequence[TargetHost], rebuilt: Rebuilt, *, took_s: flo
         + [result_of(error) for error in rebuilt.errors]
         + ["untouched"] * len(results.untouched)
     )
-    told = ", ".join(f"{number} {word}" for word, number in words.items())
+    text = ", ".join(f"{number} {word}" for word, number in words.items())
     style = style_of_ends(words, GOOD)
-    out.print(console.Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {told}", style=style))
+    out.print(console.Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {text}", style=style))
     if rebuilt.run:
         out.print(Text(f"every step: invoke runs.show --run {rebuilt.run} --details", style="dim"))
     bad = [record.host for record in results.values if ENDED[record.outcome] == "failed"]
