@@ -62,11 +62,11 @@ class ProofHistory:
                         _keep(db, (inventory, host.host, result.proof), at, result)
             _prune(db, at)
 
-    def baseline(self, inventory: str | Path, host: str) -> Baseline:
+    def baseline(self, inventory: str | Path, host_name: str) -> Baseline:
         """The figures to which a host is held."""
         with opened(self.path, write=False) as db:
             query = "SELECT proof, name, device, at, value FROM baseline WHERE inventory = ? AND host = ?"
-            rows = db.execute(query, (inventory_id(db, inventory), host)).fetchall()
+            rows = db.execute(query, (inventory_id(db, inventory), host_name)).fetchall()
         return {
             (proof, name, device): Kept(datetime.fromtimestamp(at, UTC).isoformat(), float(value))
             for proof, name, device, at, value in rows
@@ -140,9 +140,9 @@ class ProofStore:
         """Add a run; where that fails, warn once and go on."""
         self._attempt(lambda: self._history.add(fleet, baseline=baseline))
 
-    def baseline(self, host: str) -> Baseline:
+    def baseline(self, name: str) -> Baseline:
         """The figures to which a host is held; none where the history cannot be read."""
-        return self._attempt(lambda: self._history.baseline(self._inventory, host)) or {}
+        return self._attempt(lambda: self._history.baseline(self._inventory, name)) or {}
 
     def past(self, fleet: FleetProof) -> tuple[PastFigure, ...]:
         """What was measured on the hosts of a run before and in it."""
