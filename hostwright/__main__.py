@@ -14,7 +14,7 @@ def main() -> None:
         print("stopped; nothing was changed", file=sys.stderr)
         raise SystemExit(130) from None
     except ModuleNotFoundError as error:
-        from hostwright.cli.door.libraries import lacking
+        from hostwright.cli.shell.libraries import lacking
         from hostwright.common.errors import BAD_INPUT
 
         if not lacking(error):

@@ -3,11 +3,11 @@
     >>> from pathlib import Path
     >>> from hostwright.fleet import Audience, Fleet
     >>> fleet = Fleet.load(Path("inventory"))
-    >>> members = fleet.members("@rack3,!gpu05")
-    >>> results = fleet.plan(members)
+    >>> targets = fleet.targets("@rack3,!gpu05")
+    >>> results = fleet.plan(targets)
     >>> [(error.host, error.sentence) for error in results.errors]
     [('gpu03', '127.0.0.1:... refuses the connection...')]
-    >>> ended = fleet.verify(members, audience=Audience.of(lambda event: print(event.host, type(event).__name__)))
+    >>> ended = fleet.verify(targets, audience=Audience.of(lambda event: print(event.host, type(event).__name__)))
     gpu03 HostEnded
     >>> ended.status
     1
@@ -34,7 +34,7 @@ from hostwright.common.errors import Examination, Finding, Mistakes
 from hostwright.common.places import state_root
 from hostwright.common.request import Request
 from hostwright.inventory import Host
-from hostwright.plan.member import Member, Members, Roster
+from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.rebuild.ways.means import read_means
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
     from hostwright.verify.verdict import Verdict
 
-__all__ = ["Audience", "Fleet", "Member", "Members", "Request", "RunResults"]
+__all__ = ["Audience", "Fleet", "Request", "RunResults", "TargetHost", "Targets"]
 
 
 class _Knowledge:
@@ -101,12 +101,12 @@ class _Knowledge:
         return catalogue(roster.roles).explained(output)
 
     def examine(
-        self, member: Member, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
+        self, target: TargetHost, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
     ) -> Examination:
         """The signs of known problems on a host, and the journals of these units. Never an error."""
         from hostwright.audit.auditing import examine
 
-        return examine(member, shell, units, clean)
+        return examine(target, shell, units, clean)
 
     def retry_rules(self, roster: Roster) -> tuple[RetryRule, ...]:
         """Which failures of a step are retried on the host."""
@@ -118,7 +118,7 @@ class _Knowledge:
 class Fleet(Roster):
     """An inventory with its stacks and roles, and everything that can be done to its hosts.
 
-    ``members`` reads all variables of hosts: a mistake is an error before any is touched. ``@failed`` and the like are
+    ``targets`` reads all variables of hosts: a mistake is an error before any is touched. ``@failed`` and the like are
     hosts of the last run on this inventory, ``@drifted`` and the like those of each host's last audit. ``password``
     is for sudo on all hosts; without it, each host's own from the inventory. ``ask`` is asked once before
     hosts are changed, and each of them is then changed exactly as it was planned for the question, or refused.
@@ -141,15 +141,15 @@ class Fleet(Roster):
         """The known problem that the output of something that failed names: cause, cure, and the line that names it."""
         return self.knowledge.explain(self, output)
 
-    def plan(self, members: Members, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
+    def plan(self, targets: Targets, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
         """Probe hosts and return what ``provision`` would do, or ``remove`` with its goal. Changes nothing."""
         from hostwright.apply.rollout.planning import plan_each
 
-        return plan_each(members, Connections(password), goal)
+        return plan_each(targets, Connections(password), goal)
 
     def provision(
         self,
-        members: Members,
+        targets: Targets,
         request: Request | None = None,
         *,
         saved: Mapping[str, Plan] | None = None,
@@ -161,18 +161,18 @@ class Fleet(Roster):
         touched and counts as failed, one without a plan there is planned anew. With ``request.prove``, the proofs of
         that level are run on each host that is as desired; one whose proofs do not pass counts as failed. With
         ``request.executor``, the workers of a Dask cluster work on the hosts, and this machine decides and records."""
-        from hostwright.apply.executors.hiring import hired
+        from hostwright.apply.executors.choosing import executor_for
         from hostwright.apply.rollout.applying import apply_goal
 
         request, connections, accept = request or self.request, Connections(password), None
         if request.prove:
             from hostwright.prove.proving import ProofsPass
 
-            accept = ProofsPass.of(self, members, request.prove, connections, audience)
-        with hired(self, members, request, password) as hire:
+            accept = ProofsPass.of(self, targets, request.prove, connections, audience)
+        with executor_for(self, targets, request, password) as open_executor:
             return apply_goal(
-                "provision", self, members, connections, audience,
-                request=request, saved=saved, ask=ask, accept=accept, hire=hire,
+                "provision", self, targets, connections, audience,
+                request=request, saved=saved, ask=ask, accept=accept, open_executor=open_executor,
             )  # fmt: skip
 
     def resume(self, request: Request, run: str = "") -> tuple[str, Request]:
@@ -181,7 +181,7 @@ class Fleet(Roster):
 
         Workers of a cluster that still work on its hosts let go of them, and what they recorded goes into its journal.
         """
-        from hostwright.apply.executors.hiring import take_over_left
+        from hostwright.apply.executors.choosing import take_over_left
         from hostwright.apply.journal.selecting import resumable
         from hostwright.apply.rollout.resuming import resume
 
@@ -189,15 +189,15 @@ class Fleet(Roster):
         take_over_left(chosen, self, request)
         return resume(request, self, chosen.run)
 
-    def removal(self, members: Members) -> Removal:
+    def removal(self, targets: Targets) -> Removal:
         """The goal of ``remove``, also for ``plan``: hosts without these roles, and without those of former stacks."""
         from hostwright.apply.rollout.removal import removal
 
-        return removal(self, members, Connections())
+        return removal(self, targets, Connections())
 
     def remove(
         self,
-        members: Members,
+        targets: Targets,
         removal: Removal,
         request: Request | None = None,
         *,
@@ -205,38 +205,38 @@ class Fleet(Roster):
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
-        """Remove the members' roles from their hosts; ``removal`` is what ``fleet.removal(members)`` returned."""
+        """Remove the targets' roles from their hosts; ``removal`` is what ``fleet.removal(targets)`` returned."""
         from hostwright.apply.rollout.applying import apply_goal
 
         connections, request = Connections(password), request or self.request
-        return apply_goal("remove", self, members, connections, audience, request=request, goal=removal, ask=ask)
+        return apply_goal("remove", self, targets, connections, audience, request=request, goal=removal, ask=ask)
 
-    def ways_back(self, members: Members, to: str = "") -> Results[WayBack]:
+    def ways_back(self, targets: Targets, to: str = "") -> Results[WayBack]:
         """Where ``rollback`` can bring each host: its last verified release other than the wanted one, or the
         one that ``to`` names by its stack, or by the beginning of its date or digest. Changes nothing."""
         from hostwright.apply.rollout.rollback import ways_back
 
-        return ways_back(members, Connections(), to)
+        return ways_back(targets, Connections(), to)
 
     def rollback(
         self,
-        members: Members,
+        targets: Targets,
         request: Request | None = None,
         *,
         ask: Ask | None = None,
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
-        """Bring hosts to the stacks that ``members`` have, those of ``WayBack.back``."""
+        """Bring hosts to the stacks that ``targets`` have, those of ``WayBack.back``."""
         from hostwright.apply.rollout.applying import apply_goal
 
         connections, request = Connections(password), request or self.request
-        return apply_goal("rollback", self, members, connections, audience, request=request, ask=ask)
+        return apply_goal("rollback", self, targets, connections, audience, request=request, ask=ask)
 
     def reach(
         self,
         verb: str,
-        members: Members,
+        targets: Targets,
         goal: Goal,
         request: Request | None = None,
         *,
@@ -250,19 +250,19 @@ class Fleet(Roster):
         from hostwright.apply.rollout.applying import apply_goal
 
         connections, request = Connections(password), request or self.request
-        return apply_goal(verb, self, members, connections, audience, request=request, goal=goal, files=files, ask=ask)
+        return apply_goal(verb, self, targets, connections, audience, request=request, goal=goal, files=files, ask=ask)
 
     def verify(
-        self, members: Members, *, password: Secret | None = None, audience: Audience = NOBODY
+        self, targets: Targets, *, password: Secret | None = None, audience: Audience = NOBODY
     ) -> RunResults[Verdict]:
         """Check that nothing differs from the stack and that each layer works. Changes nothing; recorded as a run."""
         from hostwright.verify.hosts import verify
 
-        return verify(self, members, Connections(password), audience)
+        return verify(self, targets, Connections(password), audience)
 
     def auditor(
         self,
-        members: Members,
+        targets: Targets,
         options: AuditOptions | None = None,
         *,
         password: Secret | None = None,
@@ -271,17 +271,17 @@ class Fleet(Roster):
         """For auditing the same hosts repeatedly: each call of its ``audit()`` audits them, and keeps the results."""
         from hostwright.audit.auditor import AuditOptions, Auditor
 
-        return Auditor(self, members, options or AuditOptions(), password=password, audience=audience)
+        return Auditor(self, targets, options or AuditOptions(), password=password, audience=audience)
 
     def audit(
-        self, members: Members, options: AuditOptions | None = None, *, password: Secret | None = None
+        self, targets: Targets, options: AuditOptions | None = None, *, password: Secret | None = None
     ) -> FleetAudit:
         """Compare hosts with their stacks, find known problems, and keep the result in the history. Changes no host."""
-        return self.auditor(members, options, password=password).audit().audit
+        return self.auditor(targets, options, password=password).audit().audit
 
     def prove(
         self,
-        members: Members,
+        targets: Targets,
         options: ProveOptions | None = None,
         *,
         password: Secret | None = None,
@@ -291,25 +291,25 @@ class Fleet(Roster):
         hosts with the same device, and keep the figures. Changes nothing; recorded as a run."""
         from hostwright.prove.proving import ProveOptions, prove
 
-        return prove(self, members, options or ProveOptions(), Connections(password), audience)
+        return prove(self, targets, options or ProveOptions(), Connections(password), audience)
 
-    def history(self, members: Members, since: datetime | None = None) -> tuple[HostHistory, ...]:
+    def history(self, targets: Targets, since: datetime | None = None) -> tuple[HostHistory, ...]:
         """What audits saw change on each host, since that time or ever. No host is contacted."""
         from hostwright.audit.history import History
 
         archive = History(state_root())
-        return tuple(archive.host_history(member.name, since, self.path) for member in members)
+        return tuple(archive.host_history(target.name, since, self.path) for target in targets)
 
-    def changes(self, since: datetime, members: Members | None = None) -> FleetDiff:
+    def changes(self, since: datetime, targets: Targets | None = None) -> FleetDiff:
         """What changed between the audits at ``since`` and now, on all hosts or on these. No host is contacted."""
         from hostwright.audit.history import History
 
         diff = History(state_root()).diff(self.path, since)
-        return diff if members is None else diff.on(set(members.by_name))
+        return diff if targets is None else diff.on(set(targets.by_name))
 
     def decide(
         self,
-        members: Members,
+        targets: Targets,
         start: Start | None = None,
         request: Request | None = None,
         *,
@@ -318,11 +318,11 @@ class Fleet(Roster):
         """Probe hosts and return how ``rebuild`` would bring each back, beginning with ``start``. Changes nothing."""
         from hostwright.rebuild.run import decide
 
-        return decide(self, members, start, Connections(password), request or self.request)
+        return decide(self, targets, start, Connections(password), request or self.request)
 
     def rebuild(
         self,
-        members: Members,
+        targets: Targets,
         start: Start | None = None,
         request: Request | None = None,
         *,
@@ -335,7 +335,7 @@ class Fleet(Roster):
         from hostwright.rebuild.run import rebuild
 
         connections, request = Connections(password), request or self.request
-        return rebuild(self, members, start, connections, audience, request=request, decided=decided)
+        return rebuild(self, targets, start, connections, audience, request=request, decided=decided)
 
     def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
         """The rebuilds recorded on this machine since that time or ever, the oldest first."""
@@ -375,16 +375,16 @@ class Fleet(Roster):
         return mirror(self, stack, source, to, seen=seen, pythons=pythons, search=search, progress=progress)
 
     def power(
-        self, members: Members, order: Order, *, password: Secret | None = None, audience: Audience = NOBODY
+        self, targets: Targets, order: Order, *, password: Secret | None = None, audience: Audience = NOBODY
     ) -> RunResults[Powered]:
         """Switch hosts on, off, or off and on through their BMCs, or read their power state (``Order("status")``)."""
         from hostwright.rebuild.orders import power
 
-        return power(self, members, order, Connections(password), audience)
+        return power(self, targets, order, Connections(password), audience)
 
     def run(
         self,
-        members: Members,
+        targets: Targets,
         command: RemoteCommand,
         request: Request | None = None,
         *,
@@ -395,17 +395,17 @@ class Fleet(Roster):
         Recorded as a run; Ctrl-C ends the command on every host."""
         from hostwright.apply.commands.running import run_on_hosts
 
-        return run_on_hosts(self, members, command, Connections(password), audience, request=request or self.request)
+        return run_on_hosts(self, targets, command, Connections(password), audience, request=request or self.request)
 
-    def locks(self, members: Members, *, password: Secret | None = None) -> Results[HostLocks]:
+    def locks(self, targets: Targets, *, password: Secret | None = None) -> Results[HostLocks]:
         """Who has locked each host, and whose run is changing it. Changes nothing."""
         from hostwright.apply.locking.hostlocks import probe_host_locks
 
-        return probe_host_locks(members, Connections(password), self.path)
+        return probe_host_locks(targets, Connections(password), self.path)
 
     def lock(
         self,
-        members: Members,
+        targets: Targets,
         reason: str,
         lasts: timedelta,
         *,
@@ -415,26 +415,26 @@ class Fleet(Roster):
         """Lock hosts against changes by anybody; ``force`` replaces another operator's lock."""
         from hostwright.apply.locking.hostlocks import put_locks
 
-        return put_locks(members, Connections(password), reason, lasts, force=force)
+        return put_locks(targets, Connections(password), reason, lasts, force=force)
 
-    def unlock(self, members: Members, *, force: bool = False, password: Secret | None = None) -> Results[HostLocks]:
+    def unlock(self, targets: Targets, *, force: bool = False, password: Secret | None = None) -> Results[HostLocks]:
         """Remove the locks of hosts; ``force`` removes another operator's too."""
         from hostwright.apply.locking.hostlocks import take_locks_off
 
-        return take_locks_off(members, Connections(password), self.path, force=force)
+        return take_locks_off(targets, Connections(password), self.path, force=force)
 
     def follow(
-        self, members: Members, *, password: Secret | None = None, audience: Audience = NOBODY
+        self, targets: Targets, *, password: Secret | None = None, audience: Audience = NOBODY
     ) -> Results[Followed]:
         """Follow the run that works on each host, whoever started it and where, until it ends there. Changes nothing,
         and is not recorded."""
         from hostwright.apply.rollout.following import follow_each
 
-        return follow_each(members, Connections(password), audience)
+        return follow_each(targets, Connections(password), audience)
 
     def trust(
         self,
-        members: Members,
+        targets: Targets,
         *,
         fingerprint: str = "",
         ask: Callable[[str], str] | None = None,
@@ -444,10 +444,10 @@ class Fleet(Roster):
         inventory's console command, or by the answer of ``ask`` to a question. ``tell`` is called after each host."""
         from hostwright.rebuild.newkeys import trust
 
-        return trust(members, fingerprint=fingerprint, ask=ask, tell=tell)
+        return trust(targets, fingerprint=fingerprint, ask=ask, tell=tell)
 
-    def forget(self, members: Members, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
+    def forget(self, targets: Targets, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
         """Delete the known keys of hosts, which are unknown afterwards. No host is contacted."""
         from hostwright.rebuild.newkeys import forget
 
-        return forget(members, tell=tell)
+        return forget(targets, tell=tell)

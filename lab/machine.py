@@ -161,8 +161,8 @@ def wait_for_ssh(machine: Machine, timeout_s: float | None = None) -> None:
         if answers(machine) and admits(machine):
             return True
         if not running(machine):
-            said = f"its console {machine.console} says:\n{_tail(machine.console)}"
-            raise LabError(f"lab host {machine.name} ended while booting; {said}")
+            text = f"its console {machine.console} says:\n{_tail(machine.console)}"
+            raise LabError(f"lab host {machine.name} ended while booting; {text}")
         return False
 
     if timeout_s is None:

@@ -11,7 +11,7 @@ from hostwright.plan.model import Facts, Plan, RoleResult
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class EventOrigin:
     """Who saw an event that this process did not see itself: a worker, in one of its attempts at a host (``attempt``),
     as the ``number``-th that is recorded."""
 
@@ -25,7 +25,7 @@ class Event:
     """Something happened on one host, or, where ``host`` is empty, to the run."""
 
     host: str
-    witness: Witness | None = field(default=None, kw_only=True)
+    origin: EventOrigin | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from hostwright.audit.judging.outliers import spreads
 from hostwright.common.errors import Examination, HostError, Stopped
 from hostwright.common.text import count
 from hostwright.common.untrusted import guarded
-from hostwright.plan.member import Member
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
+from hostwright.plan.targets import TargetHost
 from hostwright.transport.root.rootshell import RootShell
 
 #: for all answers of a host: on a faulty card the driver's report may run into its own limit of 30 s twice
@@ -26,7 +26,7 @@ ANSWERS_TIMEOUT_S = 180.0
 
 EXAMINE_TIMEOUT_S = 60.0  #: our choice, after a failure: nobody waits longer for what may not be there
 
-Connect = Callable[[Member], RootShell]
+Connect = Callable[[TargetHost], RootShell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class HostAudited(Event):
 
 
 def audit_host(
-    member: Member, connect: Connect, *, sudo: bool = True, known: KnownHardware = NOTHING_KNOWN
+    target: TargetHost, connect: Connect, *, sudo: bool = True, known: KnownHardware = NOTHING_KNOWN
 ) -> tuple[HostAudit, Facts | None]:
     """The audit of a host and the facts behind it; a host that cannot be read is ``unread``, never an error. ``known``
     is what earlier audits found of its hardware.
@@ -45,32 +45,32 @@ def audit_host(
     Raises ``Stopped`` when the operator ends the audit.
     """
     try:
-        with connect(member) as shell:
-            facts = ask(shell, audit_probes(member, sudo=sudo), timeout_s=ANSWERS_TIMEOUT_S)
+        with connect(target) as shell:
+            facts = ask(shell, audit_probes(target, sudo=sudo), timeout_s=ANSWERS_TIMEOUT_S)
     except Stopped:
         raise
     except HostError as error:
-        return unread(member, error.sentence, now(), error.lead), None
-    return judged(member, facts, now(), known), facts
+        return unread(target, error.sentence, now(), error.lead), None
+    return judged(target, facts, now(), known), facts
 
 
 def examine(
-    member: Member, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
+    target: TargetHost, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
 ) -> Examination:
     """What ``invoke doctor`` would find on a host on which something has just failed, and what the journals of these
     units say; ``clean`` masks secrets in both. Asked once, within a bound.
     """
     logged = [unit_journals(units)] if units else []
     try:
-        with guarded(member.name):
-            facts = ask(shell, (*audit_probes(member), *logged), timeout_s=EXAMINE_TIMEOUT_S)
+        with guarded(target.name):
+            facts = ask(shell, (*audit_probes(target), *logged), timeout_s=EXAMINE_TIMEOUT_S)
     except HostError as error:
         return Examination((), f"it could not be asked for the signs of known problems: {error.sentence}")
     journals = read_journals("".join(clean(facts[probe].text) for probe in logged if probe in facts))
-    audit = judged(member, facts, now())
+    audit = judged(target, facts, now())
     if audit.status == "unread":
         return Examination((), f"the signs of known problems could not be read: {clean(audit.sentence)}", journals)
-    signs = len(rules_of(member).signed)
+    signs = len(rules_of(target).signed)
     seen = count(len(audit.findings), "known problem") if audit.findings else "no known problem"
     unread = {skipped.check for skipped in audit.not_checked}
     more = f"; {len(unread)} could not be checked" if unread else ""
@@ -79,13 +79,13 @@ def examine(
     return Examination(findings, sentence, journals, tuple(sorted(unread)))
 
 
-def judged(member: Member, facts: Facts, at: datetime, known: KnownHardware = NOTHING_KNOWN) -> HostAudit:
+def judged(target: TargetHost, facts: Facts, at: datetime, known: KnownHardware = NOTHING_KNOWN) -> HostAudit:
     """What these facts say about a host; never an error, whatever the host put into them."""
     try:
-        with guarded(member.name):
-            return judge(member, facts, at, known)
+        with guarded(target.name):
+            return judge(target, facts, at, known)
     except HostError as error:
-        return unread(member, error.sentence, at)
+        return unread(target, error.sentence, at)
 
 
 def fleet_audit(

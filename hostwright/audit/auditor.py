@@ -21,8 +21,8 @@ from hostwright.audit.reports.ages import Ages
 from hostwright.common.errors import HostError, Stopped
 from hostwright.common.secret import Secret
 from hostwright.common.untrusted import guarded
-from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.model import Facts
+from hostwright.plan.targets import Roster, TargetHost, Targets
 
 NEVER_SEEN = "no facts of this host are stored yet: run `invoke audit` once without --offline"
 STOPPED = "not audited: the audit was stopped"
@@ -51,14 +51,14 @@ class Auditor:
     def __init__(
         self,
         roster: Roster,
-        members: Members,
+        targets: Targets,
         options: AuditOptions,
         *,
         password: Secret | None,
         audience: Audience,
     ):
-        self.memory = AuditStore(roster, members, (password,) if password else (), audience.warn)
-        self.members = members
+        self.memory = AuditStore(roster, targets, (password,) if password else (), audience.warn)
+        self.targets = targets
         self._roster, self._options = roster, options
         self._password, self._audience = password, audience
 
@@ -88,8 +88,8 @@ class Auditor:
 
         A host whose bill cannot be made is named in a warning, and passed over.
         """
-        from hostwright.audit.bills.bill import bill_of
-        from hostwright.audit.bills.cyclonedx import render_cyclonedx  # its library takes 0.2 s to import
+        from hostwright.audit.sbom.bill import bill_of
+        from hostwright.audit.sbom.cyclonedx import render_cyclonedx  # its library takes 0.2 s to import
 
         for host in audit.hosts:
             if host.sentence:
@@ -97,7 +97,7 @@ class Auditor:
             try:
                 with guarded(host.host):
                     facts, at = self._read(host)
-                    bill = bill_of(self.members.by_name[host.host], facts, at, self.memory.redacted)
+                    bill = bill_of(self.targets.by_name[host.host], facts, at, self.memory.redacted)
                     text = render_cyclonedx(bill)
             except HostError as error:
                 self._audience.warn(f"{error}: no bill of materials is written for it")
@@ -112,8 +112,8 @@ class Auditor:
 
     def _probed(self) -> tuple[list[HostAudit], Interrupted | None]:
         connections = Connections(self._password)
-        by_name, cut, known = self.members.by_name, None, self.memory.hardware()
-        with self._audience.shown(self.members) as emit:
+        by_name, cut, known = self.targets.by_name, None, self.memory.hardware()
+        with self._audience.shown(self.targets) as emit:
 
             def audited(name: str) -> HostAudit:
                 return self._audit_one(by_name[name], connections, emit, known.get(name, NOTHING_KNOWN))
@@ -127,23 +127,23 @@ class Auditor:
             error.host: (error.sentence, error.lead) for error in results.errors if not isinstance(error, Stopped)
         }
         hosts = []
-        for member in self.members:
-            sentence, lead = failed.get(member.name, (STOPPED, ""))
-            hosts.append(audits.get(member.name) or unread(member, sentence, now(), lead))
+        for target in self.targets:
+            sentence, lead = failed.get(target.name, (STOPPED, ""))
+            hosts.append(audits.get(target.name) or unread(target, sentence, now(), lead))
         return hosts, cut
 
-    def _audit_one(self, member: Member, connections: Connections, emit: Emit, known: KnownHardware) -> HostAudit:
-        audit, facts = audit_host(member, connections.connect, sudo=self._options.sudo, known=known)
+    def _audit_one(self, target: TargetHost, connections: Connections, emit: Emit, known: KnownHardware) -> HostAudit:
+        audit, facts = audit_host(target, connections.connect, sudo=self._options.sudo, known=known)
         if facts is not None:
-            self.memory.keep(member.name, facts, datetime.fromisoformat(audit.at))
+            self.memory.keep(target.name, facts, datetime.fromisoformat(audit.at))
         audit = self.memory.clean(audit)
-        emit(HostAudited(member.name, audit))
+        emit(HostAudited(target.name, audit))
         return audit
 
     def _stored(self) -> list[HostAudit]:
         """The same hosts, from the facts that the last audit of each stored."""
         hosts, known = [], self.memory.hardware()
-        for member in self.members:
-            stored, before = self.memory.facts(member.name), known.get(member.name, NOTHING_KNOWN)
-            hosts.append(judged(member, *stored, before) if stored else unread(member, NEVER_SEEN, now()))
+        for target in self.targets:
+            stored, before = self.memory.facts(target.name), known.get(target.name, NOTHING_KNOWN)
+            hosts.append(judged(target, *stored, before) if stored else unread(target, NEVER_SEEN, now()))
         return hosts

@@ -16,8 +16,8 @@ from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.trend import TrendPoint
 from hostwright.common.places import state_root
 from hostwright.common.secret import Secret
-from hostwright.plan.member import Members, Roster
 from hostwright.plan.model import Facts
+from hostwright.plan.targets import Roster, Targets
 
 TREND_DAYS = 90  #: in the charts of the HTML report
 
@@ -25,15 +25,15 @@ TREND_DAYS = 90  #: in the charts of the HTML report
 class AuditStore:
     """The history and the stored facts of one inventory. ``warn`` is called once if they cannot be used."""
 
-    def __init__(self, roster: Roster, members: Members, secrets: Sequence[Secret], warn: Callable[[str], None]):
+    def __init__(self, roster: Roster, targets: Targets, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
-        self._secrets, self._hosts, self._members = secrets, roster.inventory.hosts, members
+        self._secrets, self._hosts, self._targets = secrets, roster.inventory.hosts, targets
         self._attempt = BestEffort(warn, "the history of audits", "The audit continues")
 
     @cached_property
     def _redactor(self) -> Redactor:
         """Made when something is written: who looks through all variables of a fleet for secrets takes a while."""
-        return Redactor({*secrets_in(self._hosts.values(), self._members), *self._secrets})
+        return Redactor({*secrets_in(self._hosts.values(), self._targets), *self._secrets})
 
     @cached_property
     def _history(self) -> History:

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
-from hostwright.cli.door import advice, streams
+from hostwright.cli.shell import advice, streams
 
 UNBOUNDED = 1_000_000  #: columns of what is no terminal: nothing that we print is as long
 _DEEPER = 4  #: columns
@@ -152,8 +152,8 @@ def in_columns(titles: Sequence[str], rows: Sequence[Sequence[Text]], width: int
     if sum(sizes) + len(_GAP) * (len(sizes) - 1) > width:
         for row in rows:
             yield Hanging.assemble(row[kept[0]], _GAP, *([row[kept[1]]] if len(kept) > 1 else []))
-            if told := [f"{titles[number]} {row[number].plain}" for number in kept[2:] if row[number].plain]:
-                yield Hanging(f"{_GAP}{', '.join(told)}")
+            if parts := [f"{titles[number]} {row[number].plain}" for number in kept[2:] if row[number].plain]:
+                yield Hanging(f"{_GAP}{', '.join(parts)}")
         return
     heads = (titles[number].ljust(size) for number, size in zip(kept, sizes, strict=True))
     yield Hanging(_GAP.join(heads).rstrip(), style="dim")
@@ -183,7 +183,7 @@ class Ragged:
 
 
 class Adviser(Console):
-    """A console on which the commands that texts advise work as printed (``hostwright.cli.door.advice``).
+    """A console on which the commands that texts advise work as printed (``hostwright.cli.shell.advice``).
 
     In a terminal, a sentence that is longer than a line continues deeper. Elsewhere nothing is wrapped, as wide as it
     may be: who reads a log, with whatever program, gets each sentence and each host on one line.

@@ -17,9 +17,9 @@ from rich.text import Text
 from hostwright.apply.executors.signals import hearing
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted
 from hostwright.cli import console
-from hostwright.cli.door import streams
-from hostwright.cli.door.libraries import lacking
-from hostwright.cli.door.unforeseen import sentence_of
+from hostwright.cli.shell import streams
+from hostwright.cli.shell.libraries import lacking
+from hostwright.cli.shell.unforeseen import sentence_of
 from hostwright.cli.views.shared import show_errors
 from hostwright.common.errors import BAD_INPUT, FAILED, INTERRUPTED, NOBODY_READS, HostwrightError
 from hostwright.common.interruption import message_of, on_interrupt

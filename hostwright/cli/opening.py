@@ -1,4 +1,4 @@
-"""From what a verb was given to a fleet, its members, and the password for sudo on them."""
+"""From what a verb was given to a fleet, its targets, and the password for sudo on them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hostwright.cli.door.completion import names
+from hostwright.cli.shell.completion import names
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError, Mistakes
@@ -18,7 +18,7 @@ from hostwright.common.input.vault import Vault, password_of
 from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.common.userpaths import expanded
-from hostwright.fleet import Fleet, Members
+from hostwright.fleet import Fleet, Targets
 from hostwright.inventory import Host
 from hostwright.inventory.patterns import counted, fold, named_by
 from hostwright.inventory.reading.ansible import vault_password_files
@@ -53,7 +53,7 @@ def roles_here() -> tuple[Role, ...]:
 def refuse_strangers(fleet: Fleet) -> None:
     """With ``--strict``, for a verb that names no hosts: raise ``InputErrors`` for every host of the inventory."""
     if fleet.request.strict and fleet.inventory.hosts:
-        fleet.members("all")
+        fleet.targets("all")
 
 
 def refuse_unnamed(fleet: Fleet, request: Request) -> None:
@@ -63,18 +63,18 @@ def refuse_unnamed(fleet: Fleet, request: Request) -> None:
         raise InputError("name the hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
 
 
-def members_of(fleet: Fleet, request: Request, *, outside: bool = False) -> Members:
+def targets_of(fleet: Fleet, request: Request, *, outside: bool = False) -> Targets:
     """The hosts that were named, narrowed to ``--roles``, and without those that get no stack in this site unless
     ``outside``, for verbs that are not about stacks."""
     refuse_unnamed(fleet, request)
     roles = _roles(fleet, request.roles)
     pattern = request.hosts if outside else _inside(fleet, request.hosts)
-    members = fleet.members(pattern, roles)
-    for note in members.notes:
+    targets = fleet.targets(pattern, roles)
+    for note in targets.notes:
         warn(note)
     if "!" in request.roles:
-        _tell_needed(members)
-    return members
+        _tell_needed(targets)
+    return targets
 
 
 def _roles(fleet: Fleet, text: str) -> list[str]:
@@ -93,12 +93,12 @@ def _roles(fleet: Fleet, text: str) -> list[str]:
     return left
 
 
-def _tell_needed(members: Members) -> None:
+def _tell_needed(targets: Targets) -> None:
     """Say which roles need one that was left out: that one is left on each host as it is."""
     found: dict[str, dict[str, None]] = {}
-    for member in members:
-        left_out = {role.name for role in member.of_host} - {role.name for role in member.roles}
-        for role in member.roles:
+    for target in targets:
+        left_out = {role.name for role in target.of_host} - {role.name for role in target.roles}
+        for role in target.roles:
             for need in left_out.intersection(role.needs):
                 found.setdefault(need, {})[role.name] = None
     for need, roles in found.items():

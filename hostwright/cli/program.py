@@ -20,12 +20,12 @@ from invoke.parser import Parser
 
 from hostwright import __version__
 from hostwright.cli.arguments import CALL, Call
-from hostwright.cli.door import helping, streams
-from hostwright.cli.door.completion import completing
-from hostwright.cli.door.libraries import Lacking, lacking
-from hostwright.cli.door.slips import no_group, unknown_verb
-from hostwright.cli.door.unforeseen import place_of, sentence_of
-from hostwright.cli.door.words import WordsParser, names_of
+from hostwright.cli.shell import helping, streams
+from hostwright.cli.shell.completion import completing
+from hostwright.cli.shell.libraries import Lacking, lacking
+from hostwright.cli.shell.suggestions import no_group, unknown_verb
+from hostwright.cli.shell.unforeseen import place_of, sentence_of
+from hostwright.cli.shell.words import WordsParser, names_of
 from hostwright.cli.tasks import VERBS, settings
 from hostwright.cli.tasks.begin import completion, init
 from hostwright.cli.tasks.ofroles import own_verbs
@@ -165,7 +165,7 @@ class Hostwright(Program):
     def _tasks_of(self, root: Path) -> Collection:
         """A site's tasks, as ``invoke`` finds them there, those of its roles, and the standard verbs that these do
         not replace."""
-        from hostwright.cli.door.ofsite import sitetasks
+        from hostwright.cli.shell.ofsite import sitetasks
 
         try:
             module = sitetasks.load(root)
@@ -186,7 +186,7 @@ class Hostwright(Program):
 
 def _written(root: Path) -> Collection:
     """Likewise, as they are written: nothing of the site is run."""
-    from hostwright.cli.door.ofsite.written import verbs_in
+    from hostwright.cli.shell.ofsite.written import verbs_in
 
     return _with_standard(verbs_in(root / "tasks.py", "tasks"), own_verbs(root, run=False))
 

@@ -230,7 +230,7 @@ class Stopped(HostError):
     """The operator stopped the run (Ctrl-C): what was running on the host has ended, the rest was not started."""
 
 
-class CrewLost(Stopped):
+class ExecutorLost(Stopped):
     """Whoever worked on the host is gone, and nobody is left who could go on: the run stops. ``because`` says why."""
 
     def __init__(self, host: str, because: str, then: str):

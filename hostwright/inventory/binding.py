@@ -99,7 +99,7 @@ def names_of(cls: type) -> list[str]:
     return [*names_at(cls, ()), *(f"{name}{SUFFIX}" for name in secret_names(cls))]
 
 
-def _take_commands(cls: type, role: str, host: str, given: dict[str, Value]) -> list[InputError]:
+def _take_commands(cls: type, role: str, host_name: str, given: dict[str, Value]) -> list[InputError]:
     """Put what commands print in the place of the secrets that they are for; the mistakes."""
     mistakes = []
     for name in secret_names(cls):
@@ -112,7 +112,7 @@ def _take_commands(cls: type, role: str, host: str, given: dict[str, Value]) -> 
         elif not isinstance(text, str) or not text.strip() or "\0" in text:
             why = f"found {describe(text)}, expected a command for /bin/sh that prints the secret"
         else:
-            printed = PrintedSecret(text, host, f"{role}.{name}{SUFFIX}")
+            printed = PrintedSecret(text, host_name, f"{role}.{name}{SUFFIX}")
             given[name] = Value(printed, command.origin, command.level)
             continue
         mistakes.append(InputError(f"{role}.{name}{SUFFIX}: {why}", command.origin.exact))

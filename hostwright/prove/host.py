@@ -16,7 +16,7 @@ from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.host.jobrunner import JobLost, JobRunner
 from hostwright.apply.locking.runlock import HostLock
 from hostwright.audit.judging.audited import cards_of
-from hostwright.audit.judging.look import Look, Unread
+from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.common.errors import Locked, NotAnswered, ProtocolError
 from hostwright.common.text import count, short
 from hostwright.common.untrusted import whole
@@ -24,11 +24,11 @@ from hostwright.plan import probing
 from hostwright.plan.facts.expected import GPUS, read_expected_gpus, read_expected_models
 from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.release import Run
-from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Probe, RoleResult
 from hostwright.plan.observing import ask
 from hostwright.plan.planning import HostPlan, plan_host
 from hostwright.plan.probing import ordered
+from hostwright.plan.targets import TargetHost
 from hostwright.prove import reading
 from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.job import ProgramEnd, ended, job_plan
@@ -43,20 +43,20 @@ MOST_FOLLOWED = 8  #: our choice: how often jobs of earlier runs are followed to
 PROCESSOR = Probe("sed -n 's/^model name[[:space:]]*: *//p' /proc/cpuinfo | head -n 1; nproc", cap_bytes=1024)
 
 
-def proofs_of(member: Member) -> tuple[Proof, ...]:
+def proofs_of(target: TargetHost) -> tuple[Proof, ...]:
     """What the roles of a host bring to be proved, in their order."""
-    parts = ((role, role.part(PART)) for role in member.roles)
+    parts = ((role, role.part(PART)) for role in target.roles)
     return tuple(
         proof
         for role, part in parts
         if part is not None and hasattr(part, "proofs")
-        for proof in part.proofs(member.variables[role.name], member.wanted)
+        for proof in part.proofs(target.variables[role.name], target.context)
     )
 
 
-def watch_of(member: Member) -> str:
+def watch_of(target: TargetHost) -> str:
     """How the temperatures of the host's cards are read, as all roles know it."""
-    parts = (role.part(PART) for role in member.all_roles or member.roles)
+    parts = (role.part(PART) for role in target.all_roles or target.roles)
     watches = (getattr(part, "WATCH", None) for part in parts if part is not None)
     return "\n".join(watch.script for watch in watches if isinstance(watch, Watch))
 
@@ -78,7 +78,7 @@ class HostProve:
 
     def __init__(
         self,
-        member: Member,
+        target: TargetHost,
         connect: Callable[[], RootShell],
         *,
         run: Run,
@@ -88,9 +88,9 @@ class HostProve:
         later: Sequence[Proof] = (),
     ):
         """``later`` are proofs that are to run after these: of them, those are told that cannot be run."""
-        self._member, self._emit, self._holder = member, emit, holder
+        self._target, self._emit, self._holder = target, emit, holder
         self._proofs, self._later = tuple(proofs), tuple(later)
-        self._connection = HostConnection(member.name, connect, emit=emit)
+        self._connection = HostConnection(target.name, connect, emit=emit)
         self._runner = JobRunner(self._connection, emit, run.id, run.operator)
         self._lock: HostLock | None = None
 
@@ -107,7 +107,7 @@ class HostProve:
         self._refuse_locked(first.facts)
         self._take_lock()
         seen = self._look()  # whoever had the lock before may have changed the host
-        self._emit(Observed(self._member.name, seen.planned.plan, seen.facts))
+        self._emit(Observed(self._target.name, seen.planned.plan, seen.facts))
         held = {proof.key: held_back(proof, seen) for proof in (*self._proofs, *self._later)}
         due = [proof for proof in self._proofs if not held[proof.key]]
         ran = self._run(due, seen) if due else {}
@@ -116,51 +116,51 @@ class HostProve:
             for proof in (*self._proofs, *(proof for proof in self._later if held[proof.key]))
         )
         return HostProof(
-            self._member.name,
-            self._member.stack.name,
+            self._target.name,
+            self._target.stack.name,
             at.isoformat(timespec="seconds"),
             "",
             results,
             seen.expected.processor,
             first.planned.notes,
-            self._member.stand_ins,
+            self._target.stand_ins,
         )
 
     def _look(self) -> Seen:
         """The host's answers; jobs of earlier runs are followed to their end first."""
         for _ in range(MOST_FOLLOWED):
-            seen = look(self._member, self._connection.use(self._ask), datetime.now(UTC))
+            seen = look(self._target, self._connection.use(self._ask), datetime.now(UTC))
             if not seen.running:
                 return seen
             if self._holder is not None and (holder := locks.living(seen.facts, self._holder)) is not None:
-                raise Locked(self._member.name, locks.held_by(holder))
+                raise Locked(self._target.name, locks.held_by(holder))
             for job in seen.running[: jobs.MOST_RUNNING]:
                 self._follow(job)
-        raise ProtocolError(self._member.name, "it names ever more running jobs: look at what runs there")
+        raise ProtocolError(self._target.name, "it names ever more running jobs: look at what runs there")
 
     def _follow(self, job: jobs.RunningJob) -> None:
         try:
             self._runner.attach(job)
         except JobLost as lost:
-            self._emit(Note(self._member.name, lost.sentence))
+            self._emit(Note(self._target.name, lost.sentence))
 
     def _ask(self, shell: RootShell) -> Facts:
-        return ask(shell, probes_of(self._member))
+        return ask(shell, probes_of(self._target))
 
     def _refuse_locked(self, facts: Facts) -> None:
         if refused := locks.refusal(facts, datetime.now(UTC)):
-            raise Locked(self._member.name, refused)
+            raise Locked(self._target.name, refused)
 
     def _take_lock(self) -> None:
         holder = self._holder
         if holder is not None:
-            note = lambda text: self._emit(Note(self._member.name, text))  # noqa: E731
+            note = lambda text: self._emit(Note(self._target.name, text))  # noqa: E731
             self._lock = self._connection.use(lambda shell: HostLock.acquire(shell, holder, notify=note))
 
     def _run(self, due: Sequence[Proof], seen: Seen) -> dict[str, ProofResult]:
         """The results of these proofs, by their keys."""
         nonce = probing.new_nonce()
-        watch = watch_of(self._member) if seen.expected.cards else ""
+        watch = watch_of(self._target) if seen.expected.cards else ""
         plan = job_plan(due, nonce, watch)
         result: RoleResult = self._runner.run(plan, ())
         steps = {step.number: step for step in result.steps}
@@ -175,16 +175,16 @@ class HostProve:
         return results
 
 
-def probes_of(member: Member) -> tuple[Probe, ...]:
+def probes_of(target: TargetHost) -> tuple[Probe, ...]:
     """Every question before proofs: what plans ask, who uses the host, its cards and its processor."""
-    cards = (probe for part in cards_of(member) for probe in part.probes)
-    return ordered([*member.desired.probes(), *cards, PROCESSOR])
+    cards = (probe for part in cards_of(target) for probe in part.probes)
+    return ordered([*target.desired.probes(), *cards, PROCESSOR])
 
 
-def look(member: Member, facts: Facts, at: datetime) -> Seen:
+def look(target: TargetHost, facts: Facts, at: datetime) -> Seen:
     """What the answers say. Pure."""
-    planned = plan_host(member.desired, facts, at)
-    view = Look(member.desired, member.variables, facts, {}, at, cards_of(member))
+    planned = plan_host(target.desired, facts, at)
+    view = AuditContext(target.desired, target.variables, facts, {}, at, cards_of(target))
     cards, unread = None, ""
     try:
         cards = view.gpus
@@ -192,15 +192,15 @@ def look(member: Member, facts: Facts, at: datetime) -> Seen:
         unread = str(error)
     processor, _, number = facts[PROCESSOR].strip().partition("\n") if PROCESSOR in facts else ("", "", "")
     expected = Expected(
-        member.name,
+        target.name,
         cards,
-        read_expected_gpus(member.host),
-        sum(_on_bus(part.on_bus, facts) for part in cards_of(member)),
+        read_expected_gpus(target.host),
+        sum(_on_bus(part.on_bus, facts) for part in cards_of(target)),
         short(processor),
         whole(number.strip()) or 0,
-        read_expected_models(member.host),
+        read_expected_models(target.host),
     )
-    return Seen(planned, expected, member.occupancy.users(facts), jobs.running(facts), facts, unread)
+    return Seen(planned, expected, target.occupancy.users(facts), jobs.running(facts), facts, unread)
 
 
 def _on_bus(count: Callable[[Facts], int], facts: Facts) -> int:
@@ -221,8 +221,8 @@ def held_back(proof: Proof, seen: Seen) -> tuple[Outcome, str] | None:
         if seen.expected.cards_on_bus:
             return "not run", f"its cards cannot be read: {seen.unread or 'the driver names none'}"
         if lost := seen.expected.gpus:
-            told = f"the inventory says that the host has {count(lost, 'GPU')} ({GPUS})"
-            return "failed", f"{told}, and none is on its PCI bus"
+            text = f"the inventory says that the host has {count(lost, 'GPU')} ({GPUS})"
+            return "failed", f"{text}, and none is on its PCI bus"
         return "no GPU", "no GPU in this host"
     return None
 
@@ -234,17 +234,17 @@ def _not_run(proof: Proof, outcome: Outcome, sentence: str) -> ProofResult:
 def ended_result(proof: Proof, end: ProgramEnd, expected: Expected) -> ProofResult:
     """The result of a program that was begun."""
     printed = reading.read(end.text)
-    said = f": {end.said[-1]}" if end.said else ""
+    text = f": {end.said[-1]}" if end.said else ""
     watched = replace(printed, measurements=Measurements((*printed.measurements, *end.hottest)))
     base = judged(proof, watched, expected, end.took_s)
     if end.unbuilt:
-        return replace(base, outcome="not run", sentence=f"its program could not be built{said}")
+        return replace(base, outcome="not run", sentence=f"its program could not be built{text}")
     if end.stopped:
         return replace(base, outcome="failed", sentence=f"it was stopped: {end.stopped}")
     if end.status is None:
-        return replace(base, outcome="not run", sentence=f"it was cut off{said}")
+        return replace(base, outcome="not run", sentence=f"it was cut off{text}")
     if end.status in {124, 137} and end.took_s >= proof.time_limit_s:
         return replace(base, outcome="failed", sentence=f"it did not end within its {proof.time_limit_s:g} s")
     if end.status != 0 and not printed.errors:
-        return replace(base, outcome="failed", sentence=f"its program ended with status {end.status}{said}")
+        return replace(base, outcome="failed", sentence=f"its program ended with status {end.status}{text}")
     return base

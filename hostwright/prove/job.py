@@ -96,7 +96,7 @@ def ended(step: StepResult, nonce: str) -> ProgramEnd:
     for line in step.output.split("\n"):
         (own if line.startswith(f"{nonce} ") else lines).append(line)
     status, took_s, stopped, unbuilt = None, step.duration_s, "", False
-    said: list[str] = []
+    parts: list[str] = []
     hottest: dict[str, Measurement] = {}
     for line in own:
         word, _, rest = line[len(nonce) + 1 :].partition(" ")
@@ -110,10 +110,10 @@ def ended(step: StepResult, nonce: str) -> ProgramEnd:
             case "build":
                 unbuilt = True
             case "said" if rest.strip():
-                said.append(short(rest))
+                parts.append(short(rest))
             case "hottest":
                 card, _, degrees = rest.partition(" ")
                 number = whole(degrees)
                 if _CARD.fullmatch(card) and number is not None and number < 1000:
                     hottest[card] = Measurement(HOTTEST, float(number), "°C", card)
-    return ProgramEnd(status, took_s, "\n".join(lines), stopped, unbuilt, tuple(said[-15:]), tuple(hottest.values()))
+    return ProgramEnd(status, took_s, "\n".join(lines), stopped, unbuilt, tuple(parts[-15:]), tuple(hottest.values()))

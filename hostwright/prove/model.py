@@ -2,7 +2,7 @@
 
 A role's folder may hold a module ``proofs``:
 
-    def proofs(variables: Chrony, host: Wanted) -> tuple[Proof, ...]:
+    def proofs(variables: Chrony, ctx: RoleContext) -> tuple[Proof, ...]:
         clock = Program("clock.py", text(__file__, "clock.py"), interpreter=("python3",), arguments={"seconds": 5})
         return (Proof("clock", "chrony", clock, judge=steady, level="quick", time_limit_s=60, needs_gpu=False),)
 

@@ -20,7 +20,7 @@ from hostwright.audit.history.store import FILE
 from hostwright.audit.history.writing import epoch
 from hostwright.common.places import place_of, state_root
 from hostwright.common.secret import Secret
-from hostwright.plan.member import Members, Roster
+from hostwright.plan.targets import Roster, Targets
 from hostwright.prove.fleetproof import FleetProof, HostProof
 from hostwright.prove.judging import Baseline, Kept
 from hostwright.prove.model import Measurement, ProofResult
@@ -62,11 +62,11 @@ class ProofHistory:
                         _keep(db, (inventory, host.host, result.proof), at, result)
             _prune(db, at)
 
-    def baseline(self, inventory: str | Path, host: str) -> Baseline:
+    def baseline(self, inventory: str | Path, host_name: str) -> Baseline:
         """The figures to which a host is held."""
         with opened(self.path, write=False) as db:
             query = "SELECT proof, name, device, at, value FROM baseline WHERE inventory = ? AND host = ?"
-            rows = db.execute(query, (inventory_id(db, inventory), host)).fetchall()
+            rows = db.execute(query, (inventory_id(db, inventory), host_name)).fetchall()
         return {
             (proof, name, device): Kept(datetime.fromtimestamp(at, UTC).isoformat(), float(value))
             for proof, name, device, at, value in rows
@@ -113,9 +113,9 @@ def _prune(db: sqlite3.Connection, now: int) -> None:
 class ProofStore:
     """The history of one inventory's proofs. ``warn`` is called once if it cannot be used."""
 
-    def __init__(self, roster: Roster, members: Members, secrets: Sequence[Secret], warn: Callable[[str], None]):
+    def __init__(self, roster: Roster, targets: Targets, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
-        self._redactor = Redactor({*secrets_in(roster.inventory.hosts.values(), members), *secrets})
+        self._redactor = Redactor({*secrets_in(roster.inventory.hosts.values(), targets), *secrets})
         self._attempt = BestEffort(warn, "the history of proofs", "The proofs continue")
         self._history = ProofHistory(state_root())
 
@@ -140,9 +140,9 @@ class ProofStore:
         """Add a run; where that fails, warn once and go on."""
         self._attempt(lambda: self._history.add(fleet, baseline=baseline))
 
-    def baseline(self, host: str) -> Baseline:
+    def baseline(self, name: str) -> Baseline:
         """The figures to which a host is held; none where the history cannot be read."""
-        return self._attempt(lambda: self._history.baseline(self._inventory, host)) or {}
+        return self._attempt(lambda: self._history.baseline(self._inventory, name)) or {}
 
     def past(self, fleet: FleetProof) -> tuple[PastFigure, ...]:
         """What was measured on the hosts of a run before and in it."""

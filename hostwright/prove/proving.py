@@ -33,14 +33,14 @@ from hostwright.common.errors import (
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.places import state_root
 from hostwright.plan.host import locks
-from hostwright.plan.member import Member, Members, Roster
+from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.prove.fleetproof import FleetProof, HostProof
 from hostwright.prove.host import HostProve, proofs_of
 from hostwright.prove.judging import against_baseline, doubtful, measured_again
 from hostwright.prove.model import Level, Outcome, Proof, ProofResult
+from hostwright.prove.peers.again import doubts_of, due_again, with_better
+from hostwright.prove.peers.comparing import STATISTICS, against_twins
 from hostwright.prove.proofstore import PastFigure, ProofStore
-from hostwright.prove.twins.again import doubts_of, due_again, with_better
-from hostwright.prove.twins.comparing import STATISTICS, against_twins
 from hostwright.prove.variables import max_loss
 
 LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that runs on a host goes on to its end there"
@@ -77,19 +77,19 @@ class Proved:
         return self.ended.status
 
 
-def chosen(member: Member, options: ProveOptions) -> tuple[Proof, ...]:
+def chosen(target: TargetHost, options: ProveOptions) -> tuple[Proof, ...]:
     """The proofs of a host that these options ask for."""
     names = set(options.names)
     return tuple(
         proof
-        for proof in proofs_of(member)
+        for proof in proofs_of(target)
         if (options.level == "full" or proof.level == "quick") and (not names or names & {proof.key, proof.layer})
     )
 
 
-def due_on(members: Members, options: ProveOptions) -> dict[str, tuple[Proof, ...]]:
+def due_on(targets: Targets, options: ProveOptions) -> dict[str, tuple[Proof, ...]]:
     """The proofs of each host. What needs more hosts than there are is left out, unless it was asked for by name."""
-    due = {member.name: chosen(member, options) for member in members}
+    due = {target.name: chosen(target, options) for target in targets}
     able = Counter(proof.key for proofs in due.values() for proof in proofs)
     return {
         name: tuple(proof for proof in proofs if able[proof.key] >= proof.hosts or proof.key in options.names)
@@ -97,50 +97,50 @@ def due_on(members: Members, options: ProveOptions) -> dict[str, tuple[Proof, ..
     }
 
 
-def check_names(members: Members, options: ProveOptions) -> None:
+def check_names(targets: Targets, options: ProveOptions) -> None:
     """Raise ``InputError`` for a name that is neither a proof nor a layer with proofs on any of these hosts, and where
     no host has a proof."""
-    every = [proof for member in members for proof in proofs_of(member)]
+    every = [proof for target in targets for proof in proofs_of(target)]
     known = sorted({name for proof in every for name in (proof.key, proof.layer)})
     for name in options.names:
         if name not in known:
             raise InputError(f"there is no proof {name!r} on these hosts; {suggestion(name, known)}", "--proofs")
-    if not any(chosen(member, options) for member in members):
+    if not any(chosen(target, options) for target in targets):
         quick = " of the quick level" if options.level == "quick" else ""
         raise InputError(f"no role of these hosts has a proof{quick}", "--hosts")
 
 
 def prove(
-    roster: Roster, members: Members, options: ProveOptions, connections: Connections, audience: Audience
+    roster: Roster, targets: Targets, options: ProveOptions, connections: Connections, audience: Audience
 ) -> Proved:
     """Prove each host. Raises ``InputError`` for a name of no proof, before any host is asked, and ``Interrupted`` with
     what was measured until then."""
-    check_names(members, options)
+    check_names(targets, options)
     began, clock = datetime.now(UTC), time.monotonic()
-    given = roster.request_of(members).recorded(
+    given = roster.request_of(targets).recorded(
         quick=options.level == "quick", proofs=list(options.names), baseline=options.baseline
     )
     with recorded(
-        "prove", roster, members, connections, audience=audience, options=given, left=LEFT_PROVING, record=LEADS_ON
+        "prove", roster, targets, connections, audience=audience, options=given, left=LEFT_PROVING, record=LEADS_ON
     ) as recording:
-        store = ProofStore(roster, members, connections.secrets, audience.warn)
-        each = _Each(roster, members, connections, recording)
-        due = due_on(members, options)
+        store = ProofStore(roster, targets, connections.secrets, audience.warn)
+        each = _Each(roster, targets, connections, recording)
+        due = due_on(targets, options)
         alone = {name: tuple(proof for proof in proofs if proof.hosts == 1) for name, proofs in due.items()}
         several = {name: tuple(proof for proof in proofs if proof.hosts > 1) for name, proofs in due.items()}
-        results = each.carry_out(alone, options.at_once, several)
+        results = each.run(alone, options.at_once, several)
         if not results.stopped_because:
-            results = _together(each, members, several, results)
-        hosts = _judged(members, results, store, began)
+            results = _together(each, targets, several, results)
+        hosts = _judged(targets, results, store, began)
         again: list[tuple[HostProof, ...]] = []
         for _ in range(MOST_AGAIN):
             if results.stopped_because or not (doubts := doubts_of(results, hosts, alone)):
                 break
             due = due_again(hosts, doubts, alone, recording.emit)
-            ran = each.carry_out(due, options.at_once)
+            ran = each.run(due, options.at_once)
             again.append(tuple(store.clean(host) for host in ran.values))
             results = with_better(results, ran, doubts)
-            hosts = _judged(members, results, store, began, again)
+            hosts = _judged(targets, results, store, began, again)
         fleet = FleetProof(
             began.isoformat(timespec="seconds"),
             str(roster.path),
@@ -165,12 +165,12 @@ class _Each:
     """Runs proofs on hosts, side by side."""
 
     roster: Roster
-    members: Members
+    targets: Targets
     connections: Connections
     recording: Recording
     cut: list[Interrupted] = field(default_factory=list)  #: what ended the proofs before their end
 
-    def carry_out(
+    def run(
         self,
         due: Mapping[str, tuple[Proof, ...]],
         at_once: int = 0,
@@ -190,17 +190,17 @@ class _Each:
         now, recording = datetime.now(UTC), self.recording
         if refused := locallocks.refusal(state_root(), self.roster.path, name, now):
             raise Locked(name, refused)
-        member = self.members.by_name[name]
+        target = self.targets.by_name[name]
         holder = locks.holder(recording.run.id, name, now)
-        connect = partial(self.connections.connect, member)
+        connect = partial(self.connections.connect, target)
         run, emit = recording.run, recording.emit
-        prove = HostProve(member, connect, run=run, emit=emit, holder=holder, proofs=proofs, later=later)
+        prove = HostProve(target, connect, run=run, emit=emit, holder=holder, proofs=proofs, later=later)
         with closing(prove):
             return prove.prove()
 
 
 def _together(
-    each: _Each, members: Members, due: Mapping[str, tuple[Proof, ...]], results: Results[HostProof]
+    each: _Each, targets: Targets, due: Mapping[str, tuple[Proof, ...]], results: Results[HostProof]
 ) -> Results[HostProof]:
     """The results with those of the proofs that run on several hosts at the same time, one proof after the other.
 
@@ -218,8 +218,8 @@ def _together(
                 result = ProofResult(key, "not run", sentence, sha256=proof.program.sha256)
                 proved[name] = replace(proved[name], results=(*proved[name].results, result))
             continue
-        peers = [members.by_name[name].host.address or name for name in of]
-        ran = each.carry_out({name: (proof.among(peers, index),) for index, (name, proof) in enumerate(of.items())})
+        peers = [targets.by_name[name].host.address or name for name in of]
+        ran = each.run({name: (proof.among(peers, index),) for index, (name, proof) in enumerate(of.items())})
         for host in ran.values:
             proved[host.host] = replace(proved[host.host], results=(*proved[host.host].results, *host.results))
         errors.update({error.host: error for error in ran.errors})
@@ -230,7 +230,7 @@ def _together(
 
 
 def _judged(
-    members: Members,
+    targets: Targets,
     results: Results[HostProof],
     store: ProofStore,
     began: datetime,
@@ -242,11 +242,11 @@ def _judged(
     leads = {error.host: error.lead for error in results.errors}
     at = began.isoformat(timespec="seconds")
     hosts = []
-    for member in members:
-        why = sentences.get(member.name) or results.stopped_because or "none of its roles has such a proof"
-        host = proved.get(member.name) or HostProof(member.name, member.stack.name, at, lead=leads.get(member.name, ""))
-        host = store.clean(replace(host, sentence=why) if member.name in sentences or not host.results else host)
-        hosts.append(against_baseline(host, store.baseline(member.name), max_loss(member.host)))
+    for target in targets:
+        why = sentences.get(target.name) or results.stopped_because or "none of its roles has such a proof"
+        host = proved.get(target.name) or HostProof(target.name, target.stack.name, at, lead=leads.get(target.name, ""))
+        host = store.clean(replace(host, sentence=why) if target.name in sentences or not host.results else host)
+        hosts.append(against_baseline(host, store.baseline(target.name), max_loss(target.host)))
     return against_twins(hosts, again)
 
 
@@ -283,42 +283,44 @@ class ProofsPass:
     options: ProveOptions
 
     @classmethod
-    def of(cls, roster: Roster, members: Members, level: Level, connections: Connections, audience: Audience) -> Self:
+    def of(cls, roster: Roster, targets: Targets, level: Level, connections: Connections, audience: Audience) -> Self:
         """For these hosts. Raises ``InputError`` where none of them has such a proof, or one has a wrong variable."""
         options = ProveOptions(level)
-        check_names(members, options)
-        for member in members:
-            max_loss(member.host)
-        return cls(ProofStore(roster, members, connections.secrets, audience.warn), options)
+        check_names(targets, options)
+        for target in targets:
+            max_loss(target.host)
+        return cls(ProofStore(roster, targets, connections.secrets, audience.warn), options)
 
-    def __call__(self, work: Work, member: Member, holder: locks.Holder | None) -> tuple[Acceptance, ...]:
+    def __call__(self, work: Work, target: TargetHost, holder: locks.Holder | None) -> tuple[Acceptance, ...]:
         """What came of each proof. Raises ``NotAccepted`` where one failed or was not run."""
-        proofs = tuple(proof for proof in chosen(member, self.options) if proof.hosts == 1)
+        proofs = tuple(proof for proof in chosen(target, self.options) if proof.hosts == 1)
         if not proofs:
-            raise NotAccepted(member.name, f"none of its roles has a {self.options.level} proof")
-        clock, baseline = time.monotonic(), self.store.baseline(member.name)
-        best = self._prove(work, member, holder, proofs)
-        found = against_baseline(best, baseline, max_loss(member.host))
+            raise NotAccepted(target.name, f"none of its roles has a {self.options.level} proof")
+        clock, baseline = time.monotonic(), self.store.baseline(target.name)
+        best = self._prove(work, target, holder, proofs)
+        found = against_baseline(best, baseline, max_loss(target.host))
         for _ in range(MOST_AGAIN):
             if not (doubts := tuple(proof for proof in proofs if proof.key in doubtful(best, found))):
                 break
-            best = measured_again(best, self._prove(work, member, holder, doubts))
-            found = against_baseline(best, baseline, max_loss(member.host))
+            best = measured_again(best, self._prove(work, target, holder, doubts))
+            found = against_baseline(best, baseline, max_loss(target.host))
         took_s = round(time.monotonic() - clock, 3)
         place, level, run = str(work.roster.path), self.options.level, work.run.id
         self.store.add(FleetProof(found.at, place, level, (found,), STATISTICS, took_s, run), baseline=False)
         return accepted(found)
 
-    def _prove(self, work: Work, member: Member, holder: locks.Holder | None, proofs: tuple[Proof, ...]) -> HostProof:
-        connect = partial(work.connections.connect, member)
-        prove = HostProve(member, connect, run=work.run, emit=work.emit, holder=holder, proofs=proofs)
+    def _prove(
+        self, work: Work, target: TargetHost, holder: locks.Holder | None, proofs: tuple[Proof, ...]
+    ) -> HostProof:
+        connect = partial(work.connections.connect, target)
+        prove = HostProve(target, connect, run=work.run, emit=work.emit, holder=holder, proofs=proofs)
         try:
             with closing(prove):
                 return self.store.clean(prove.prove())
         except Stopped:
             raise
         except HostError as error:
-            raise NotAccepted(member.name, f"its proofs could not be run: {error.sentence}") from error
+            raise NotAccepted(target.name, f"its proofs could not be run: {error.sentence}") from error
 
 
 def accepted(host: HostProof) -> tuple[Acceptance, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 from hostwright.apply.rollout.rollout import Interrupted, Results, on_each
 from hostwright.common.errors import HostError, InputError, Mistakes
 from hostwright.common.interruption import on_interrupt
-from hostwright.plan.member import Member, Members
+from hostwright.plan.targets import TargetHost, Targets
 from hostwright.rebuild.install.sources import Confirmed, Sources, confirm, read_console_command
 from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey
@@ -65,7 +65,7 @@ class KeyResults:
 
 
 def trust(
-    members: Members,
+    targets: Targets,
     *,
     fingerprint: str = "",
     ask: Callable[[str], str] | None = None,
@@ -76,11 +76,11 @@ def trust(
     ``fingerprint`` is that of a single host's new key. ``ask`` puts a question to the operator and returns the answer;
     ``tell`` is called with each host as soon as its key is settled.
     """
-    if fingerprint and len(members) != 1:
+    if fingerprint and len(targets) != 1:
         raise InputError(
-            f"belongs to one host, but --hosts names {len(members)}: trust them one by one", "--fingerprint"
+            f"belongs to one host, but --hosts names {len(targets)}: trust them one by one", "--fingerprint"
         )
-    by_name, commands = members.by_name, read_console_commands(members)
+    by_name, commands = targets.by_name, read_console_commands(targets)
 
     def look(name: str) -> OfferedKey:
         return _look(by_name[name], Sources(fingerprint, commands[name]))
@@ -98,10 +98,10 @@ def trust(
     )
 
 
-def forget(members: Members, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
+def forget(targets: Targets, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
     """Delete the known keys of hosts, which are unknown afterwards. No host is contacted."""
-    read_console_commands(members)
-    return _one_by_one([partial(_forget, member) for member in members], tell)
+    read_console_commands(targets)
+    return _one_by_one([partial(_forget, target) for target in targets], tell)
 
 
 def _one_by_one(
@@ -126,44 +126,44 @@ def _one_by_one(
     return KeyResults(tuple(told), tuple(errors))
 
 
-def read_console_commands(members: Members) -> dict[str, str]:
+def read_console_commands(targets: Targets) -> dict[str, str]:
     """Each host's console command. Raises ``InputErrors`` with every mistake, before any host is asked."""
     mistakes, commands = Mistakes(), dict[str, str]()
-    for name, member in members.by_name.items():
+    for name, target in targets.by_name.items():
         with mistakes:
-            commands[name] = read_console_command(member.host)
+            commands[name] = read_console_command(target.host)
     mistakes.refuse()
     return commands
 
 
-def _look(member: Member, sources: Sources) -> OfferedKey:
+def _look(target: TargetHost, sources: Sources) -> OfferedKey:
     """Ask a host for its key, and those sources that answer without a person."""
-    _refuse_local(member)
-    before = known(member.host, member.options)
-    looked = OfferedKey(member.name, scan_key(member.host, member.options), before)
-    refuse_revoked(member.host, member.options, [looked.offered])
+    _refuse_local(target)
+    before = known(target.host, target.options)
+    looked = OfferedKey(target.name, scan_key(target.host, target.options), before)
+    refuse_revoked(target.host, target.options, [looked.offered])
     unasked = looked.as_known or not sources.console
     if unasked and not sources.fingerprint:
         return looked
-    return OfferedKey(member.name, looked.offered, before, confirm(member.host, looked.offered, before, sources))
+    return OfferedKey(target.name, looked.offered, before, confirm(target.host, looked.offered, before, sources))
 
 
-def _refuse_local(member: Member) -> None:
-    if member.host.local:
-        raise HostError(member.name, "it is this machine (ansible_connection: local): it is reached without a host key")
+def _refuse_local(target: TargetHost) -> None:
+    if target.host.local:
+        raise HostError(target.name, "it is this machine (ansible_connection: local): it is reached without a host key")
 
 
-def _forget(member: Member) -> Told:
-    _refuse_local(member)
-    return Told("forgotten", replace(member.host, member.options, ()))
+def _forget(target: TargetHost) -> Told:
+    _refuse_local(target)
+    return Told("forgotten", replace(target.host, target.options, ()))
 
 
-def _settle(member: Member, looked: OfferedKey, ask: Callable[[str], str] | None) -> Told:
+def _settle(target: TargetHost, looked: OfferedKey, ask: Callable[[str], str] | None) -> Told:
     """Ask the operator where nobody else has answered, and write the key down."""
     if looked.as_known:
-        return Told("known", Replaced(member.name, looked.before, (looked.offered,), ()))
-    confirmed = looked.confirmed or confirm(member.host, looked.offered, looked.before, Sources(ask=ask))
-    return Told("trusted", replace(member.host, member.options, confirmed.keys), confirmed.source)
+        return Told("known", Replaced(target.name, looked.before, (looked.offered,), ()))
+    confirmed = looked.confirmed or confirm(target.host, looked.offered, looked.before, Sources(ask=ask))
+    return Told("trusted", replace(target.host, target.options, confirmed.keys), confirmed.source)
 
 
 def _key(key_type: str, fingerprint: str) -> dict[str, str]:

@@ -27,8 +27,8 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.common.operator import operator
 from hostwright.plan.host import locks
 from hostwright.plan.host.atwork import AtWork
-from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.model import Facts
+from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.rebuild.bmc import Bmc, Controller, Power, Status, open_bmc
 from hostwright.rebuild.bmc.settings import ADDRESS
 from hostwright.rebuild.ways.means import read_means
@@ -99,13 +99,13 @@ class Order:
 
 
 def power(
-    roster: Roster, members: Members, order: Order, connections: Connections, audience: Audience
+    roster: Roster, targets: Targets, order: Order, connections: Connections, audience: Audience
 ) -> RunResults[Powered]:
     """Carry an order out on each host; all but ``status`` are recorded as a run."""
     order.check()
-    by_name, bmcs = members.by_name, read_bmcs(members)
+    by_name, bmcs = targets.by_name, read_bmcs(targets)
 
-    def carry_out(name: str) -> Powered:
+    def power(name: str) -> Powered:
         notes = bmcs[name].notes
         if order.name in DISTURBING and by_name[name].host.local:
             raise Refused(name, f"it is the machine that Hostwright runs on: `power {order.name}` would end this run")
@@ -121,15 +121,15 @@ def power(
         recording = None
         if order.name != "status":  # who switched a host off is what everybody asks afterwards
             more = {"order": order.name, "boot": order.boot.source, "image": order.boot.image}
-            options = roster.request_of(members).recorded(**more)
+            options = roster.request_of(targets).recorded(**more)
             recording = stack.enter_context(
                 recorded(
-                    "power", roster, members, connections,
+                    "power", roster, targets, connections,
                     audience=audience, options=options, shown=False, left=LEFT_ORDERED, record=LEADS_ON,
                 )
             )  # fmt: skip
         try:
-            results: Results[Powered] = on_each(tuple(by_name), carry_out, stop=connections.close)
+            results: Results[Powered] = on_each(tuple(by_name), power, stop=connections.close)
         except Interrupted as stop:
             stop.ended = RunResults(recording.record if recording else "", stop.results, INTERRUPTED)
             raise
@@ -138,12 +138,12 @@ def power(
     return RunResults(recording.record if recording else "", results, FAILED if results.errors else AS_DESIRED)
 
 
-def read_bmcs(members: Members) -> dict[str, Bmc]:
+def read_bmcs(targets: Targets) -> dict[str, Bmc]:
     """Every host's BMC. Raises ``InputErrors`` that name those without, before anything is done to any host."""
     mistakes, bmcs = Mistakes(), dict[str, Bmc]()
-    for name, member in members.by_name.items():
+    for name, target in targets.by_name.items():
         with mistakes:
-            bmc = read_means(member.host).bmc
+            bmc = read_means(target.host).bmc
             if bmc is None:
                 raise InputError(f"{name} has no BMC in the inventory: set {ADDRESS}", "--hosts")
             bmcs[name] = bmc
@@ -178,7 +178,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
             notes += (f"it boots once from {boot.image}",)
             notes += ("the image stays in the drive: invoke power cycle --boot disk removes it",)
     try:
-        _carry_out(controller, order)
+        _apply(controller, order)
     except BaseException:
         if boot.source:
             with suppress(HostError):  # or a later start would find it
@@ -189,7 +189,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
     return Powered(controller.bmc.host, order.name, before, controller.status(), notes, controller.console_hint)
 
 
-def _carry_out(controller: Controller, order: Order) -> None:
+def _apply(controller: Controller, order: Order) -> None:
     match order.name:
         case "on":
             controller.turn_on()
@@ -199,29 +199,29 @@ def _carry_out(controller: Controller, order: Order) -> None:
             controller.cycle()
 
 
-def _allowed(connections: Connections, member: Member, order: str) -> tuple[str, ...]:
+def _allowed(connections: Connections, target: TargetHost, order: str) -> tuple[str, ...]:
     """Look on the host whether an order would disturb anybody; notes for the operator.
 
     Raises ``Refused`` when it would, or when a host that answers cannot be asked. A host that does not answer is not
     protected by what nobody can read.
     """
     try:
-        with connections.connect(member) as shell:
-            facts = usage.probe_usage(shell, member.occupancy)
+        with connections.connect(target) as shell:
+            facts = usage.probe_usage(shell, target.occupancy)
     except Unreachable as error:
         if error.passing:
             return (f"its users were not checked, because it does not answer: {error.sentence}",)
-        raise _unseen(member, error, order) from error
+        raise _unseen(target, error, order) from error
     except HostError as error:
-        raise _unseen(member, error, order) from error
+        raise _unseen(target, error, order) from error
     boots = order == "cycle"
-    refuse(member.name, facts, member.occupancy.at_work(facts, boots=boots), order, datetime.now(UTC))
-    return member.occupancy.returning(facts) if boots else ()
+    refuse(target.name, facts, target.occupancy.at_work(facts, boots=boots), order, datetime.now(UTC))
+    return target.occupancy.returning(facts) if boots else ()
 
 
-def _unseen(member: Member, error: HostError, order: str) -> Refused:
+def _unseen(target: TargetHost, error: HostError, order: str) -> Refused:
     sentence = f"whether it is in use cannot be determined: {error.sentence}. To {_words(order)} it anyway: --force"
-    return Refused(member.name, sentence)
+    return Refused(target.name, sentence)
 
 
 def refuse(host: str, facts: Facts, at_work: AtWork, order: str, now: datetime) -> None:

@@ -30,10 +30,10 @@ from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
 from hostwright.common.request import Request
 from hostwright.plan.host.release import Run
-from hostwright.plan.member import Member, Members, Roster
+from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.prove.proving import ProofsPass
 from hostwright.rebuild.bmc import Controller, Opener
-from hostwright.rebuild.host.carrying import HostRebuild
+from hostwright.rebuild.host.hostrebuild import HostRebuild
 from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.install.installing import Installer
 from hostwright.rebuild.install.serving import SeedServers
@@ -79,17 +79,17 @@ class Rebuilt:
 
 
 def decide(
-    roster: Roster, members: Members, start: Start | None, connections: Connections, request: Request
+    roster: Roster, targets: Targets, start: Start | None, connections: Connections, request: Request
 ) -> Decisions:
     """Look at all hosts and say which way each would take; nothing is changed, and nothing is recorded."""
     with SeedServers() as servers:
-        run = _Run(roster, members, connections, request, Run(""), _nobody_hears, threading.Event(), servers)
+        run = _Run(roster, targets, connections, request, Run(""), _nobody_hears, threading.Event(), servers)
         return run.decide(run.rebuilds(start))
 
 
 def rebuild(
     roster: Roster,
-    members: Members,
+    targets: Targets,
     start: Start | None,
     connections: Connections,
     audience: Audience,
@@ -101,22 +101,22 @@ def rebuild(
 
     With ``request.prove``, work comes back to a host only after its proofs of that level have passed.
     """
-    limits, prove = read_limits(request, len(members)), request.prove
-    accept = ProofsPass.of(roster, members, prove, connections, audience) if prove else None
-    request = roster.request_of(members, request)
+    limits, prove = read_limits(request, len(targets)), request.prove
+    accept = ProofsPass.of(roster, targets, prove, connections, audience) if prove else None
+    request = roster.request_of(targets, request)
     options = request.recorded(**{"from": start or ""})
     stopping = threading.Event()
     with ExitStack() as stack:
         servers = stack.enter_context(SeedServers())
         recording = stack.enter_context(
             recorded(
-                "rebuild", roster, members, connections,
+                "rebuild", roster, targets, connections,
                 audience=audience, options=options, shown=False, left=NOTHING_CHANGED, record=" (run {run})",
             )
         )  # fmt: skip
-        handout = stack.enter_context(handout_for(recording.run.id, members, recording.emit))
+        handout = stack.enter_context(handout_for(recording.run.id, targets, recording.emit))
         run = _Run(
-            roster, members, connections, request, recording.run, recording.emit, stopping, servers, accept, handout
+            roster, targets, connections, request, recording.run, recording.emit, stopping, servers, accept, handout
         )
         rebuilds = run.rebuilds(start)
         decisions = run.decide(rebuilds)
@@ -125,11 +125,11 @@ def rebuild(
             with on_interrupt(LEFT_RUNNING % THE_SAME), recording.view():
                 results = roll_out(
                     tuple(decisions.of),
-                    lambda name: run.carry_out(rebuilds[name], decisions.of[name]),
+                    lambda name: run.apply(rebuilds[name], decisions.of[name]),
                     limits=limits,
                     emit=recording.emit,
                     stop=connections.close,
-                    gently=lambda: stop_gently(stopping, recording.emit, THE_SAME, handout),
+                    on_interrupt=lambda: stop_gently(stopping, recording.emit, THE_SAME, handout),
                     silent=recording.silence.hosts,
                     result=lambda done: ENDED[done.outcome],
                 )
@@ -153,7 +153,7 @@ class _Run:
     """What the rebuilds of one run share."""
 
     roster: Roster
-    members: Members
+    targets: Targets
     connections: Connections
     request: Request
     run: Run
@@ -170,7 +170,7 @@ class _Run:
 
     def rebuilds(self, start: Start | None) -> dict[str, HostRebuild]:
         """The rebuild of each host, of which nothing is done yet."""
-        return {member.name: HostRebuild(self.tools(member), start) for member in self.members}
+        return {target.name: HostRebuild(self.tools(target), start) for target in self.targets}
 
     def decide(self, rebuilds: Mapping[str, HostRebuild]) -> Decisions:
         """Look at all hosts; nothing is changed."""
@@ -183,13 +183,13 @@ class _Run:
             self.emit(HostEnded(error.host, result_of(error), error.sentence))
         return Decisions(dict(looked.values), looked.errors)
 
-    def tools(self, member: Member) -> Tools:
+    def tools(self, target: TargetHost) -> Tools:
         """What the rebuild of one host needs."""
         roster, connections = self.roster, self.connections
         request = dataclasses.replace(
             self.request, yes=True
         )  # a rebuild is asked for from any state, whatever was there
-        by_name, accept = self.members.by_name, self.accept
+        by_name, accept = self.targets.by_name, self.accept
         work = Work(
             roster,
             by_name,
@@ -201,16 +201,16 @@ class _Run:
             accept=accept,
             handout=self.handout,
         )
-        ways = _ways(member)
+        ways = _ways(target)
         return Tools(
-            member=member,
-            connect=lambda: connections.connect(member),
-            settings=work.settings(member),
+            target=target,
+            connect=lambda: connections.connect(target),
+            settings=work.settings(target),
             ways=ways,
-            install=self._installer(member, ways),
-            trust=lambda error: self._trust(member, error),
-            check=lambda: self._checks(member),
-            history=self.records.of(member.name),
+            install=self._installer(target, ways),
+            trust=lambda error: self._trust(target, error),
+            check=lambda: self._checks(target),
+            history=self.records.of(target.name),
             root=state_root(),
             inventory=roster.path,
         )
@@ -222,11 +222,11 @@ class _Run:
             raise Locked(rebuild.name, refused)
         return rebuild.name, rebuild.diagnose()
 
-    def carry_out(self, rebuild: HostRebuild, decision: Decision) -> Rebuild:
+    def apply(self, rebuild: HostRebuild, decision: Decision) -> Rebuild:
         """One host's rebuild, to its record."""
-        done = rebuild.carry_out(decision)
+        done = rebuild.run(decision)
         if ENDED[done.outcome] != "failed":
-            self._finish_installation(self.members.by_name[rebuild.name])
+            self._finish_installation(self.targets.by_name[rebuild.name])
         try:
             self.records.add(done)
         except HostwrightError as error:  # what became of the host is true all the same
@@ -234,41 +234,41 @@ class _Run:
         self.emit(HostEnded(rebuild.name, ENDED[done.outcome], done.sentence))
         return done
 
-    def _installer(self, member: Member, ways: Ways) -> Installer:
+    def _installer(self, target: TargetHost, ways: Ways) -> Installer:
         def connect() -> RootShell:
-            return self.connections.connect(member)
+            return self.connections.connect(target)
 
         return Installer(
-            member, connect, ways.open_bmc, self.servers, self.run.id, self.emit, self.stopping.is_set, Clock()
+            target, connect, ways.open_bmc, self.servers, self.run.id, self.emit, self.stopping.is_set, Clock()
         )
 
-    def _finish_installation(self, member: Member) -> None:
+    def _finish_installation(self, target: TargetHost) -> None:
         """What an installation left to be done, in this run or an earlier one; the host is in service without it."""
         try:
-            self._installer(member, _ways(member)).finish()
+            self._installer(target, _ways(target)).finish()
         except HostError as error:
-            self.emit(Note(member.name, f"its host key is still the one of its seed: {error.sentence}"))
+            self.emit(Note(target.name, f"its host key is still the one of its seed: {error.sentence}"))
 
-    def _checks(self, member: Member) -> Sequence[Check]:
-        return check_layers(member, self.roster, self.connections.password(member))
+    def _checks(self, target: TargetHost) -> Sequence[Check]:
+        return check_layers(target, self.roster, self.connections.password(target))
 
-    def _trust(self, member: Member, error: HostKeyMismatch) -> None:
+    def _trust(self, target: TargetHost, error: HostKeyMismatch) -> None:
         """Accept the new key where the console confirms it; nobody can be asked in the middle of a run."""
         if error.offered is None:
             raise error  # the key of a jump host, which is no business of this rebuild
-        before = known(member.host, member.options)
-        sources = Sources(console=read_means(member.host).console_command)
-        confirmed = confirm(member.host, error.offered, before, sources)
-        replaced = replace(member.host, member.options, confirmed.keys)
+        before = known(target.host, target.options)
+        sources = Sources(console=read_means(target.host).console_command)
+        confirmed = confirm(target.host, error.offered, before, sources)
+        replaced = replace(target.host, target.options, confirmed.keys)
         sentence = f"its new key {error.offered} was confirmed by {confirmed.source} and recorded"
-        self.emit(Note(member.name, f"{sentence} in {', '.join(map(str, replaced.files))}"))
+        self.emit(Note(target.name, f"{sentence} in {', '.join(map(str, replaced.files))}"))
 
 
-def _ways(member: Member) -> Ways:
+def _ways(target: TargetHost) -> Ways:
     """How a host's power is switched, and how it is reinstalled, as the inventory says."""
-    if member.host.local:
+    if target.host.local:
         return Ways(None, "")  # nobody would be left to see it come back
-    means = read_means(member.host)
+    means = read_means(target.host)
     open_: Callable[[], Controller] | None = Opener(means.bmc) if means.bmc is not None else None
     how: Reinstall = "redfish" if means.install else "command" if means.reinstall else ""
     return Ways(open_, how)

@@ -140,7 +140,7 @@ class ChannelSession(Session):
                 channel = self._start(frame.line, deadline)
                 exchange = Exchange(channel, frame, stdin, cap_bytes, on_stdout)
                 try:
-                    in_time = exchange.carry_out(deadline, idle_s)
+                    in_time = exchange.run(deadline, idle_s)
                 except BaseException:
                     _discard(channel)
                     raise

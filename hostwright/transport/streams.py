@@ -122,7 +122,7 @@ class Exchange:
         self._moved = time.monotonic()
         self._stdin_error: BaseException | None = None
 
-    def carry_out(self, deadline: Deadline, idle_s: float | None) -> bool:
+    def run(self, deadline: Deadline, idle_s: float | None) -> bool:
         """Send input and receive output until the command ends or is cut off; ``False`` if the time is over first.
 
         The command has ended at the end of its frame: what a start file left behind may hold the channel open.

@@ -20,9 +20,9 @@ from hostwright.common.errors import HostError
 from hostwright.common.input.ownership import NotTrusted, fault_of
 from hostwright.common.secret import Secret
 from hostwright.common.text import shown_limit
-from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.site import STANDARD, Site
+from hostwright.plan.targets import Roster, TargetHost
 from hostwright.verify.verdict import Check
 from hostwright.verify.worker import LATE, UNREADABLE
 
@@ -65,16 +65,16 @@ class Checks:
             self._stop(at_once=kind is not None)
         self._folder.cleanup()
 
-    def of(self, member: Member, password: Secret | None) -> tuple[Check, ...]:
+    def of(self, target: TargetHost, password: Secret | None) -> tuple[Check, ...]:
         """Run the checks of a host's roles. Raises ``HostError`` where they cannot be run, or do not end in time."""
-        if not any(files_of(role, self._roster.site) for role in member.roles):
+        if not any(files_of(role, self._roster.site) for role in target.roles):
             return ()
         number = next(self._numbers)
         results, output = (Path(self._folder.name) / f"{number}.{kind}" for kind in ("jsonl", "output"))
         order = {
             "number": number,
-            "host": member.name,
-            "roles": [role.name for role in member.roles],
+            "host": target.name,
+            "roles": [role.name for role in target.roles],
             "password": password.reveal() if password else None,
             "results": str(results),
             "output": str(output),
@@ -84,13 +84,13 @@ class Checks:
         open_ = [f"{row['check']} of {row['role']}" for row in rows if "passed" not in row]
         if status == LATE:
             named = f"; what did not end: {', '.join(open_)}" if open_ else ""
-            raise HostError(member.name, f"its checks did not finish within {shown_limit(self._limit_s)}{named}")
+            raise HostError(target.name, f"its checks did not finish within {shown_limit(self._limit_s)}{named}")
         if status == UNREADABLE:
             sentences = b"; ".join(_lines(output)).decode("utf-8", "replace")
-            raise HostError(member.name, f"checks of its layers cannot be imported: {sentences}")
+            raise HostError(target.name, f"checks of its layers cannot be imported: {sentences}")
         if status != 0 or open_ or not rows:
             last_lines = b"\n".join([*_lines(self._output), *_lines(output)][-15:]).decode("utf-8", "replace")
-            raise HostError(member.name, f"the checks of its layers could not be run:\n{last_lines}")
+            raise HostError(target.name, f"the checks of its layers could not be run:\n{last_lines}")
         return tuple(map(self._check, rows))
 
     def _check(self, row: dict[str, Any]) -> Check:
@@ -169,10 +169,10 @@ class Checks:
             self._process.wait()
 
 
-def check_layers(member: Member, roster: Roster, password: Secret | None) -> tuple[Check, ...]:
+def check_layers(target: TargetHost, roster: Roster, password: Secret | None) -> tuple[Check, ...]:
     """Run the checks of one host's roles and return what became of each. Raises ``HostError``."""
-    with Checks(roster, member.roles) as checks:
-        return checks.of(member, password)
+    with Checks(roster, target.roles) as checks:
+        return checks.of(target, password)
 
 
 def _refuse_others_conftest() -> None:

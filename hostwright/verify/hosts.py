@@ -12,42 +12,42 @@ from hostwright.apply.rollout.recording import Audience, Recording, RunResults, 
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, on_each, result_of
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, Examination, HostError, HostwrightError, Stopped
 from hostwright.common.untrusted import guarded
-from hostwright.plan.member import Member, Members, Roster
+from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.verify.checking import Checks
 from hostwright.verify.verdict import Verdict
 
 LEADS_ON = "; `invoke runs.show --run {run}` shows what was seen"
 
 
-def verify(roster: Roster, members: Members, connections: Connections, audience: Audience) -> RunResults[Verdict]:
+def verify(roster: Roster, targets: Targets, connections: Connections, audience: Audience) -> RunResults[Verdict]:
     """Look at each host, whose plan must be empty, and carry out the checks of its layers."""
-    by_name = members.by_name
-    options = roster.request_of(members).recorded()
-    roles = dict.fromkeys(role for member in members for role in member.roles)
+    by_name = targets.by_name
+    options = roster.request_of(targets).recorded()
+    roles = dict.fromkeys(role for target in targets for role in target.roles)
     with (
         recorded(
             "verify",
             roster,
-            members,
+            targets,
             connections,
             audience=audience,
             options=options,
             left=NOTHING_CHANGED,
             record=LEADS_ON,
         ) as recording,
-        Checks(roster, roles, hosts=len(members)) as checks,
+        Checks(roster, roles, hosts=len(targets)) as checks,
     ):
 
         def verified(name: str) -> Verdict:
-            member = by_name[name]
-            host_plan = connections.plan(member, recording.emit)
+            target = by_name[name]
+            host_plan = connections.plan(target, recording.emit)
             began_s = time.monotonic()
-            found = checks.of(member, connections.password(member))
+            found = checks.of(target, connections.password(target))
             verdict = Verdict(host_plan, found, took_s=time.monotonic() - began_s)
             for check in verdict.failed_checks:
                 what = f"{check.role}: {check.sentence.splitlines()[0]}"
                 recording.emit(Explained(name, what, check.why, (check.finding,) if check.finding else ()))
-            return _examined(roster, member, connections, recording, verdict) if verdict.failed_checks else verdict
+            return _examined(roster, target, connections, recording, verdict) if verdict.failed_checks else verdict
 
         ended: set[str] = set()
 
@@ -56,7 +56,7 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
             recording.emit(_end_of(result))
 
         try:
-            results = on_each(tuple(by_name), verified, stop=connections.close, told=tell)
+            results = on_each(tuple(by_name), verified, stop=connections.close, on_result=tell)
         except Interrupted as stop:
             for left in (*stop.results.values, *stop.results.errors):
                 if left.host not in ended:
@@ -70,20 +70,20 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
 
 
 def _examined(
-    roster: Roster, member: Member, connections: Connections, recording: Recording, verdict: Verdict
+    roster: Roster, target: TargetHost, connections: Connections, recording: Recording, verdict: Verdict
 ) -> Verdict:
     """The verdict with what the host has of known problems, asked once; the checks' own connection is closed."""
     try:
-        with guarded(member.name), connections.connect(member) as shell:
+        with guarded(target.name), connections.connect(target) as shell:
             units = units_named("\n".join(check.why for check in verdict.failed_checks))
-            found = roster.knowledge.examine(member, shell, units, recording.journal.redactor.text)
+            found = roster.knowledge.examine(target, shell, units, recording.journal.redactor.text)
     except Stopped:
         raise
     except HostwrightError as error:
         sentence = error.sentence if isinstance(error, HostError) else str(error)
         found = Examination((), f"it could not be asked for known problems: {sentence}")
     if found is not None:
-        recording.emit(Explained(member.name, "after the failure", found.sentence, found.findings))
+        recording.emit(Explained(target.name, "after the failure", found.sentence, found.findings))
     return replace(verdict, examination=found)
 
 

@@ -29,14 +29,14 @@ from hostwright.common.input.vault import Vault
 from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.common.untrusted import Pattern
-from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.role import place_of
 from hostwright.plan.roles.site import STANDARD, Site
+from hostwright.plan.targets import Roster, TargetHost
 from hostwright.stack.stack import Stack
 from hostwright.transport import Output, Session, import_all
 from hostwright.transport.root.rootshell import RootShell
+from hostwright.verify.backend import program_runner, testinfra_host
 from hostwright.verify.crew import HostCrew
-from hostwright.verify.eyes import program_runner, testinfra_host
 from hostwright.verify.lending import LentSession
 from hostwright.verify.units import MARKS, HostUnits, PlacedCheck, Unit, lanes_for, units_of
 from hostwright.verify.worker import UNREADABLE, Order, Worker, opening_of
@@ -77,15 +77,15 @@ class CheckedHost:
     """Whose checks this process runs, the sudo password that was given for it, and the way to its connection, where
     another process has that."""
 
-    member: Member
+    target: TargetHost
     password: Secret | None
     pipe: Connection | None = None
 
     def open(self) -> RootShell:
         """The way to the host, for the checks of this process."""
         if self.pipe is None:
-            return self.member.connect(self.password)
-        host = self.member.host
+            return self.target.connect(self.password)
+        host = self.target.host
         return RootShell(LentSession(host, self.pipe), self.password or host.become_password, host.sudo)
 
 
@@ -163,11 +163,11 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
         password = None if given is None else Secret(given)
 
         @cache
-        def member() -> Member:
-            return roster.members(order["host"], order["roles"])[0]
+        def target() -> TargetHost:
+            return roster.targets(order["host"], order["roles"])[0]
 
         def host(pipe: Connection | None = None) -> CheckedHost:
-            return CheckedHost(member(), password, pipe)
+            return CheckedHost(target(), password, pipe)
 
         def run(taken: Iterator[Unit], pipe: Connection | None) -> int:
             session.config.stash[HOST] = host(pipe)
@@ -179,7 +179,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
             return host().open().session
 
         with suppress(Exception):  # it would end the checks of all hosts; a child of this one meets it again, and tells
-            member()
+            target()
         unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
         if unread:
             return HostCrew(HostUnits((), ()), 1, lambda *_: _tell(unread), connect)
@@ -187,7 +187,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
 
     import_all()
     gc.freeze()  # what is here now is shared with all processes, as long as nothing counts in it
-    Worker(option("--hw-orders"), option("--hw-answers"), option("--hw-limit"), crew).carry_out()
+    Worker(option("--hw-orders"), option("--hw-answers"), option("--hw-limit"), crew).run()
     return True
 
 
@@ -283,9 +283,9 @@ def _why(call: pytest.CallInfo[None]) -> str:
 
 
 @pytest.fixture(scope="session")
-def member(pytestconfig: pytest.Config) -> Member:
+def target(pytestconfig: pytest.Config) -> TargetHost:
     """The host under test with its stack and bound variables."""
-    return pytestconfig.stash[HOST].member
+    return pytestconfig.stash[HOST].target
 
 
 @pytest.fixture(scope="session")
@@ -321,12 +321,12 @@ def run_program(shell: RootShell, pytestconfig: pytest.Config) -> Callable[..., 
 
 
 @pytest.fixture(scope="session")
-def stack(member: Member) -> Stack:
+def stack(target: TargetHost) -> Stack:
     """The stack that the host shall have."""
-    return member.stack
+    return target.stack
 
 
 @pytest.fixture(scope="module")
-def variables(request: pytest.FixtureRequest, member: Member) -> Any:
+def variables(request: pytest.FixtureRequest, target: TargetHost) -> Any:
     """The bound variables of the role whose checks these are: ``test_base.py`` gets those of ``base``."""
-    return member.variables[Path(str(request.path)).stem.removeprefix("test_")]
+    return target.variables[Path(str(request.path)).stem.removeprefix("test_")]

@@ -68,7 +68,7 @@ class Worker:
         self._selector = selectors.DefaultSelector()
         self._begun = b""
 
-    def carry_out(self) -> None:
+    def run(self) -> None:
         """Until there are no more orders and every process has ended."""
         self._selector.register(self._orders, selectors.EVENT_READ)
         while self._selector.get_map():

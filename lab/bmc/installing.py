@@ -98,8 +98,8 @@ def _run_late(machine: Machine, base: Path, command: str, say: Callable[[str], N
             *("sh", "-c", command),
         ]
     )
-    said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith(_NSPAWNS_OWN)]
-    for line in said[-_MOST_LINES:]:
+    kept = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith(_NSPAWNS_OWN)]
+    for line in kept[-_MOST_LINES:]:
         say(f"late command: {line}")
     if done.returncode != 0:
         raise LabError(f"a late command of the seed ended with status {done.returncode}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hostwright.resources import Debs, DpkgInOrder, File, FreeSpace, KernelPackages, KernelThere, Resource
-from hostwright.roles import Wanted, role
+from hostwright.roles import RoleContext, role
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class Base:
 
 
 @role()
-def base(v: Base, host: Wanted) -> Iterator[Resource]:
+def base(v: Base, ctx: RoleContext) -> Iterator[Resource]:
     """The host can build a kernel module, and nothing but this stack ever brings a kernel to it."""
-    if shares := host.shares():
-        yield FreeSpace(host.stack.requirements.free_bytes, shares)
-    yield DpkgInOrder(host.leaving())
+    if shares := ctx.shares():
+        yield FreeSpace(ctx.stack.requirements.free_bytes, shares)
+    yield DpkgInOrder(ctx.leaving())
 
-    yield File("/etc/apt/apt.conf.d/52hostwright", host.render("base/unattended.conf.j2", never=v.never_unattended))
+    yield File("/etc/apt/apt.conf.d/52hostwright", ctx.render("base/unattended.conf.j2", never=v.never_unattended))
     yield Debs(v.packages)
     yield KernelThere()
     yield KernelPackages()

@@ -12,8 +12,8 @@ from hostwright.roles import (
     FileLine,
     FileThere,
     PackageVersion,
+    RoleContext,
     Snippet,
-    Wanted,
 )
 from hostwright.standard.roles.base import Base
 
@@ -21,7 +21,7 @@ MACHINE = Snippet.beside(__file__, "audit.sh", "base")
 DMI = "/sys/class/dmi/id/"
 
 
-def audit_values(v: Base, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Base, ctx: RoleContext) -> Iterator[AuditValue]:
     """The machine, its kernel and firmware, and the packages that unattended upgrades leave alone."""
     cpu = MACHINE.line("cpu")
     yield AuditValue("kernel", KERNEL, among=DISTRIBUTION)

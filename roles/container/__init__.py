@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hostwright.resources import Debs, Disturbing, JsonMerged, Resource, RestartedAfter, Service
-from hostwright.roles import Wanted, role
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.container.engine import (
     DAEMON_JSON,
     RESTARTS,
@@ -38,27 +38,27 @@ class Container:
 
 
 @role(needs=["base", "driver"])
-def container(v: Container, host: Wanted) -> Iterator[Resource]:
+def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     """Docker that gives GPUs to containers; other settings in its daemon.json stay as they are."""
-    section = host.section(ContainerSection)
+    section = ctx.section(ContainerSection)
     docker, wanted = section.docker_ce, section.toolkit
     yield from former_names_gone(keep=wanted.repository.list_file)
     if docker and section.docker == "docker-ce":
-        yield from signed_repository(docker.repository, host.stack)
+        yield from signed_repository(docker.repository, ctx.stack)
     engine = DockerEngine(section.docker_packages)
     exact = tuple(f"{name}={wanted.version}" for name in wanted.packages)
     toolkit = Debs(exact, source=wanted.repository.list_file)
     yield Disturbing(engine, REPLACES, DockerRuns(restarts=False))
-    yield from signed_repository(wanted.repository, host.stack)
+    yield from signed_repository(wanted.repository, ctx.stack)
     yield replace(toolkit, hold=True)
     programs = Programs((*section.docker_packages, *wanted.packages))
     yield programs
     yield DeviceLinks()
-    yield from links_at_boot(host.render("container/dev-char.service.j2"))
+    yield from links_at_boot(ctx.render("container/dev-char.service.j2"))
     settings = JsonMerged(DAEMON_JSON, daemon_settings(v.default_runtime, v.cgroup_driver), check=VALIDATE)
     yield settings
     yield Service(DOCKER)
     installed = tuple(f"/var/lib/dpkg/info/{name}.list" for name in wanted.packages)
     restart = RestartedAfter(DOCKER, (DAEMON_JSON, *installed), (engine, toolkit, programs, settings))
     yield Disturbing(restart, RESTARTS, DockerRuns(restarts=True))
-    yield FirewallRules(force=host.force)
+    yield FirewallRules(force=ctx.force)

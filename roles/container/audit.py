@@ -10,9 +10,9 @@ from hostwright.roles import (
     PackageHold,
     PackageOf,
     PackageVersion,
+    RoleContext,
     Snippet,
     UnitProperty,
-    Wanted,
     sh_file,
 )
 from hostwright.standard.roles.container import DOCKER, Container
@@ -25,9 +25,9 @@ INFO = Snippet("docker", FIREWALL_SH + sh_file(__file__, "sh/audit_root.sh"), ro
 FAMILIES = ("nvidia-*", "libnvidia-*")
 
 
-def audit_values(v: Container, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Container, ctx: RoleContext) -> Iterator[AuditValue]:
     """Docker, its runtimes, and the toolkit's packages with their holds."""
-    wanted = host.section(ContainerSection).toolkit
+    wanted = ctx.section(ContainerSection).toolkit
     yield AuditValue("docker", PackageOf(("docker.io", "docker-ce"), named=True), among=DISTRIBUTION)
     yield AuditValue("docker service", UnitProperty(DOCKER), "active")
     for name in wanted.packages:

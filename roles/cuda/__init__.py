@@ -22,7 +22,7 @@ from hostwright.resources import (
     SourcesDisabled,
     When,
 )
-from hostwright.roles import Wanted, role
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.cuda.compilers import HostCompiler
 from hostwright.standard.roles.cuda.rules import NEWEST_GCC
 from hostwright.standard.roles.cuda.section import CudaSection
@@ -44,10 +44,10 @@ class Cuda:
 
 
 @role(needs=["base"], uses=["driver"])
-def cuda(v: Cuda, host: Wanted) -> Iterator[Resource]:
+def cuda(v: Cuda, ctx: RoleContext) -> Iterator[Resource]:
     """The toolkit at its exact version, held, from the vendor's local repository and that repository's own key."""
-    stack = host.stack
-    wanted = host.section(CudaSection)
+    stack = ctx.stack
+    wanted = ctx.section(CudaSection)
     repository = wanted.repository
     keyring = f"/usr/share/keyrings/{repository.package}-keyring.gpg"
     exact = tuple(f"{name}={version}" for name, version in wanted.components.items())

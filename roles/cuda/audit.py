@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.roles import DISTRIBUTION, AuditValue, PackageHold, PackageVersion, Snippet, Wanted
+from hostwright.roles import DISTRIBUTION, AuditValue, PackageHold, PackageVersion, RoleContext, Snippet
 from hostwright.standard.roles.cuda import Cuda
 from hostwright.standard.roles.cuda.section import CudaSection
 
@@ -14,9 +14,9 @@ TOOLKITS = Snippet.beside(__file__, "audit.sh", "cuda")
 FAMILIES = ("cuda*", "libcub*", "libcud*", "libcuf*", "libcura*", "libcus*", "libnccl*", "libnpp*", "libnv*")
 
 
-def audit_values(v: Cuda, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Cuda, ctx: RoleContext) -> Iterator[AuditValue]:
     """The compiler, the toolkit's packages and their holds, the link, and other CUDA on the host."""
-    wanted = host.section(CudaSection)
+    wanted = ctx.section(CudaSection)
     yield AuditValue("nvcc", TOOLKITS.line(f"nvcc {wanted.series}"), wanted.nvcc)
     packages = {"toolkit": (wanted.package, wanted.package_version)}
     packages |= {name: (name, version) for name, version in wanted.components.items()}

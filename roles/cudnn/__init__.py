@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.resources import ArchiveUnpacked, DebsAbsent, NoStrayFiles, Part, Resource
-from hostwright.roles import Wanted, role
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 
@@ -24,9 +24,9 @@ class Cudnn:
 
 
 @role(needs=["cuda"])
-def cudnn(v: Cudnn, host: Wanted) -> Iterator[Resource]:
+def cudnn(v: Cudnn, ctx: RoleContext) -> Iterator[Resource]:
     """The archive's libraries, links as links, and all its headers; no second cuDNN of the same major version."""
-    wanted, prefix = host.section(CudnnSection), host.section(CudaSection).prefix
+    wanted, prefix = ctx.section(CudnnSection), ctx.section(CudaSection).prefix
     target = f"{prefix}/targets/x86_64-linux"
     major = wanted.version.partition(".")[0]
     libraries = f"libcudnn*.so.{major}*"
@@ -36,7 +36,7 @@ def cudnn(v: Cudnn, host: Wanted) -> Iterator[Resource]:
     yield ArchiveUnpacked(
         wanted.record,
         wanted.version,
-        host.stack.artifact(wanted.artifact),
+        ctx.stack.artifact(wanted.artifact),
         (
             Part(f"{wanted.inside}/include", f"{target}/include"),
             Part(f"{wanted.inside}/{wanted.libraries}", f"{target}/lib"),

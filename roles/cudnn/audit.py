@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.roles import AuditValue, Snippet, Wanted
+from hostwright.roles import AuditValue, RoleContext, Snippet
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn import Cudnn
 from hostwright.standard.roles.cudnn.section import CudnnSection
@@ -20,9 +20,9 @@ LIBRARIES = {
 }  # fmt: skip
 
 
-def audit_values(v: Cudnn, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Cudnn, ctx: RoleContext) -> Iterator[AuditValue]:
     """Every library and the header in the toolkit, and the absence of a second cuDNN of the same major version."""
-    series, version = host.section(CudaSection).series, host.section(CudnnSection).library_version
+    series, version = ctx.section(CudaSection).series, ctx.section(CudnnSection).library_version
     major = version.partition(".")[0]
     for library in LIBRARIES.get(major, ("libcudnn",)):
         yield AuditValue(library, FILES.line(f"{series} {library}.so.{major}"), version)

@@ -22,60 +22,55 @@ from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cached
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 _REAL = Pattern(r"libcudnn\w*\.so\.((\d+)\.\d+\.\d+)")
 
 
-def flat(look: Look) -> Iterator[str]:
+def flat(ctx: AuditContext) -> Iterator[str]:
     """A ``libcudnn*.so`` or ``libcudnn*.so.8`` in the toolkit is a file, where a link to the real one belongs."""
-    link = Pattern(rf"libcudnn\w*\.so(\.{_major(look)})?")
-    for file in _ours(look):
+    link = Pattern(rf"libcudnn\w*\.so(\.{_major(ctx)})?")
+    for file in _ours(ctx):
         if file.kind == "f" and link.fullmatch(file.name):
             yield f"{file.path} is a file of {file.size_bytes} bytes, not a link"
 
 
-def mixed(look: Look) -> Iterator[str]:
+def mixed(ctx: AuditContext) -> Iterator[str]:
     """There are two cuDNNs of the same major version: in the toolkit, from apt, or in the loader's default
     directories."""
-    versions, packaged, strays = _versions(look), _packaged(look), _strays(look)
+    versions, packaged, strays = _versions(ctx), _packaged(ctx), _strays(ctx)
     if len(versions) > 1 or sum(map(bool, (versions, packaged, strays))) > 1:
         yield from (f"{paths[0]} is {version}" for version, paths in sorted(versions.items()))
         yield from (f"{package} is installed" for package in packaged)
         yield from strays
 
 
-def other_version(look: Look) -> Iterator[str]:
+def other_version(ctx: AuditContext) -> Iterator[str]:
     """cuDNN is there once, and is not the stack's version."""
-    versions, packaged, strays = _versions(look), _packaged(look), _strays(look)
-    if (
-        len(versions) == 1
-        and look.section(CudnnSection).library_version not in versions
-        and not packaged
-        and not strays
-    ):
+    versions, packaged, strays = _versions(ctx), _packaged(ctx), _strays(ctx)
+    if len(versions) == 1 and ctx.section(CudnnSection).library_version not in versions and not packaged and not strays:
         yield from (paths[0] for paths in versions.values())
     elif not versions and not strays:
-        exact = f" {look.section(CudnnSection).version}"
+        exact = f" {ctx.section(CudnnSection).version}"
         yield from (f"{package} is installed" for package in packaged if exact not in package)
 
 
-def in_loader(look: Look) -> Iterator[str]:
+def in_loader(ctx: AuditContext) -> Iterator[str]:
     """The loader's cache names a cuDNN of the same major version outside any toolkit, which is neither apt's own nor
     one that the role cudnn sets aside.
     """
-    strays, packaged = set(_strays(look)), _packaged(look)
-    for entry in cached(look):
-        ours = entry.real.startswith("/usr/local/cuda") or entry.below(look.section(CudaSection).prefix)
-        if not entry.name.startswith("libcudnn") or not entry.name.endswith(f".so.{_major(look)}") or ours:
+    strays, packaged = set(_strays(ctx)), _packaged(ctx)
+    for entry in cached(ctx):
+        ours = entry.real.startswith("/usr/local/cuda") or entry.below(ctx.section(CudaSection).prefix)
+        if not entry.name.startswith("libcudnn") or not entry.name.endswith(f".so.{_major(ctx)}") or ours:
             continue
         if not {entry.path, entry.real} & strays and not (packaged and entry.real.startswith("/usr/lib/")):
             yield str(entry)
 
 
-def headers(look: Look) -> Iterator[str]:
+def headers(ctx: AuditContext) -> Iterator[str]:
     """cuDNN's libraries are in the toolkit, and ``cudnn_version.h`` is not, or is of another version than they."""
-    versions, toolkit = _versions(look), own(look)
+    versions, toolkit = _versions(ctx), own(ctx)
     path = f"{toolkit.path}/{CUDNN_HEADER}"
     if len(versions) == 1 and CUDNN_HEADER not in toolkit.has:
         yield f"{path} is not there"
@@ -83,36 +78,36 @@ def headers(look: Look) -> Iterator[str]:
         yield f"{path} says {toolkit.cudnn}, the libraries are {', '.join(versions)}"
 
 
-def _major(look: Look) -> str:
-    return look.section(CudnnSection).version.partition(".")[0]
+def _major(ctx: AuditContext) -> str:
+    return ctx.section(CudnnSection).version.partition(".")[0]
 
 
-def _ours(look: Look) -> tuple[LibraryFile, ...]:
+def _ours(ctx: AuditContext) -> tuple[LibraryFile, ...]:
     """The contents of the toolkit's directory for cuDNN."""
-    home = str(PurePosixPath(look.section(CudaSection).prefix) / LIBRARIES)
-    return tuple(file for file in library_files(look).values() if file.path.rpartition("/")[0] == home)
+    home = str(PurePosixPath(ctx.section(CudaSection).prefix) / LIBRARIES)
+    return tuple(file for file in library_files(ctx).values() if file.path.rpartition("/")[0] == home)
 
 
-def _versions(look: Look) -> dict[str, list[str]]:
+def _versions(ctx: AuditContext) -> dict[str, list[str]]:
     """The versions of the real files in the toolkit with the stack's major version, and the files of each."""
     by_version: dict[str, list[str]] = {}
-    major = _major(look)
-    for file in _ours(look):
+    major = _major(ctx)
+    for file in _ours(ctx):
         match = _REAL.fullmatch(file.name) if file.is_file else None
         if match and match[2] == major:
             by_version.setdefault(match[1], []).append(file.path)
     return by_version
 
 
-def _packaged(look: Look) -> list[str]:
-    rows = (look.packages.get(name) for name in (f"libcudnn{_major(look)}", "nvidia-cudnn"))
+def _packaged(ctx: AuditContext) -> list[str]:
+    rows = (ctx.packages.get(name) for name in (f"libcudnn{_major(ctx)}", "nvidia-cudnn"))
     return [f"{row.name} {row.version}" for row in rows if row and row.present]
 
 
-def _strays(look: Look) -> list[str]:
+def _strays(ctx: AuditContext) -> list[str]:
     """The files that the role cudnn would set aside from the loader's default directories."""
-    resource = wanted(look, "cudnn", NoStrayFiles)
-    paths = look.answer(resource.probes()[0]).text.splitlines()
+    resource = wanted(ctx, "cudnn", NoStrayFiles)
+    paths = ctx.answer(resource.probes()[0]).text.splitlines()
     return [path for path in paths if path.startswith("/") and not path.startswith(f"{resource.home}/")]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.resources import DebFile, Disturbing, File, Resource, RestartedAfter, Service, SystemUser, When
-from hostwright.roles import Wanted, role
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.gpu_use import AllGpusPresent, GpuPresent, HasNvSwitch, ReloadTakesGpus
 from hostwright.standard.roles.driver.states.others import no_other_driver
@@ -27,19 +27,19 @@ class Driver:
 
 
 @role(needs=["base"], short="drv")
-def driver(v: Driver, host: Wanted) -> Iterator[Resource]:
+def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
     """One version everywhere: libraries, module on disk, module in the kernel; kept awake; NVSwitches set up."""
-    stack, wanted = host.stack, host.section(DriverSection)
+    stack, wanted = ctx.stack, ctx.section(DriverSection)
     installer = stack.artifact(wanted.artifact)
-    runfile = NvidiaRunfile(installer, wanted.version, v.flags, v.force or host.force, allowed=v.force)
+    runfile = NvidiaRunfile(installer, wanted.version, v.flags, v.force or ctx.force, allowed=v.force)
     yield GpuPresent()
-    if host.gpus is not None:
-        yield AllGpusPresent(host.gpus)
-    yield from no_other_driver(host)
-    yield File("/etc/modules-load.d/hostwright-nvidia.conf", host.render("driver/modules.conf.j2"))
+    if ctx.gpus is not None:
+        yield AllGpusPresent(ctx.gpus)
+    yield from no_other_driver(ctx)
+    yield File("/etc/modules-load.d/hostwright-nvidia.conf", ctx.render("driver/modules.conf.j2"))
     yield runfile
 
-    service = host.render("driver/nvidia-persistenced.service.j2", user=USER)
+    service = ctx.render("driver/nvidia-persistenced.service.j2", user=USER)
     unit = File(UNIT, service, then=("systemctl daemon-reload",))
     yield SystemUser(USER, "NVIDIA persistence daemon")
     yield Disturbing(unit, RELOADS, ReloadTakesGpus())

@@ -15,9 +15,9 @@ from hostwright.roles import (
     FileThere,
     LibraryVersion,
     PackageOf,
+    RoleContext,
     Snippet,
     UnitProperty,
-    Wanted,
     kernel_version,
 )
 from hostwright.standard.roles.driver import PERSISTENCED, Driver
@@ -29,9 +29,9 @@ MODULE = Snippet.beside(__file__, "audit.sh", "driver")
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 
-def audit_values(v: Driver, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
     """The same version everywhere: in the kernel, on disk, built by DKMS, and in the libraries."""
-    wanted = host.section(DriverSection)
+    wanted = ctx.section(DriverSection)
     yield AuditValue("loaded", FileLine("/sys/module/nvidia/version"), wanted.version)
     yield AuditValue("module", MODULE.line("module"), wanted.version)
     yield AuditValue("dkms", MODULE.line("dkms module"), wanted.version)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.failures import Cards, Look, Unread, once
+from hostwright.failures import AuditContext, Cards, Unread, once
 from hostwright.resources import PCI, Facts
 from hostwright.roles import Gpu, GpuEvent
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, NVLINKS, GpuReport, read_report
@@ -28,12 +28,12 @@ def _card(name: str) -> str:
 
 
 @once
-def smi(look: Look) -> GpuReport:
+def smi(ctx: AuditContext) -> GpuReport:
     """nvidia-smi's report. Raises ``Unread`` if it did not answer, or if its answer is not a report."""
-    answer = look.answer(NVIDIA_SMI)
+    answer = ctx.answer(NVIDIA_SMI)
     if not answer.ok:
         raise Unread(f"nvidia-smi ended with status {answer.status}")
-    links = look.facts[NVLINKS].text if NVLINKS in look.facts and look.facts[NVLINKS].ok else ""
+    links = ctx.facts[NVLINKS].text if NVLINKS in ctx.facts and ctx.facts[NVLINKS].ok else ""
     try:
         return read_report(answer.text, links)
     except ValueError as error:
@@ -41,19 +41,19 @@ def smi(look: Look) -> GpuReport:
 
 
 @once
-def kernel_log(look: Look) -> tuple[KernelLine, ...]:
+def kernel_log(ctx: AuditContext) -> tuple[KernelLine, ...]:
     """The kernel's messages about GPUs in the last days. Raises ``Unread``."""
-    if look.answer(KERNEL_LOG).status == 1:  # its script says so
+    if ctx.answer(KERNEL_LOG).status == 1:  # its script says so
         raise Unread("no line of the kernel is in the journal, in /var/log/kern.log or in the file before that")
-    return kernel_lines(look.text(KERNEL_LOG), look.now)
+    return kernel_lines(ctx.text(KERNEL_LOG), ctx.now)
 
 
-def _gpus(look: Look) -> tuple[Gpu, ...]:
-    return smi(look).gpus
+def _gpus(ctx: AuditContext) -> tuple[Gpu, ...]:
+    return smi(ctx).gpus
 
 
-def _events(look: Look) -> tuple[GpuEvent, ...]:
-    return xid_events(kernel_log(look))
+def _events(ctx: AuditContext) -> tuple[GpuEvent, ...]:
+    return xid_events(kernel_log(ctx))
 
 
 def _on_bus(facts: Facts) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.resources import DPKG_LOCK, File, Link, LoaderCache, Resource
-from hostwright.roles import Wanted, role
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.environment.loaderconf import LDCONFIG, OneToolkitLoaded
@@ -24,22 +24,22 @@ class Environment:
     tools_directory: str = "/usr/bin"  #: the only directory on everybody's PATH; cron's has only this and /bin
 
 
-def opened(host: Wanted) -> tuple[str, ...]:
+def opened(ctx: RoleContext) -> tuple[str, ...]:
     """The libraries that programs must find: those that the host's TensorFlow opens, else CUDA's runtime and cuDNN."""
-    tensorflow, cudnn = host.find(TensorflowSection), host.find(CudnnSection)
+    tensorflow, cudnn = ctx.find(TensorflowSection), ctx.find(CudnnSection)
     layers = {"cuda", "cudnn"} if cudnn else {"cuda"}
     libraries = tensorflow.libraries if tensorflow else {}
     of_tensorflow = tuple(name for name, layer in libraries.items() if layer in layers)
-    return of_tensorflow or (host.section(CudaSection).runtime, *([cudnn.library] if cudnn else []))
+    return of_tensorflow or (ctx.section(CudaSection).runtime, *([cudnn.library] if cudnn else []))
 
 
 @role(needs=["cuda"], after=["cudnn"], uses=["cudnn", "tensorflow"])
-def environment(v: Environment, host: Wanted) -> Iterator[Resource]:
+def environment(v: Environment, ctx: RoleContext) -> Iterator[Resource]:
     """The libraries through the loader's cache, which works everywhere; the tools through /usr/bin and login shells.
 
     A variable in a ``~/.bashrc`` reaches only one user's interactive shells; this role never edits users' files.
     """
-    cuda = host.section(CudaSection)
+    cuda = ctx.section(CudaSection)
     prefix, series = cuda.prefix, cuda.series
     toolkit = {"prefix": prefix, "series": series, "compiler": cuda.host_compiler}
     profiler = f"{prefix}/extras/CUPTI/lib64"
@@ -47,15 +47,15 @@ def environment(v: Environment, host: Wanted) -> Iterator[Resource]:
 
     directories = (f"{prefix}/targets/x86_64-linux/lib", profiler)
     # ldconfig here too: no other state asks the cache for the profiler's library, so none would run it
-    yield File(conf, host.render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,), lock=DPKG_LOCK)
+    yield File(conf, ctx.render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,), lock=DPKG_LOCK)
     yield OneToolkitLoaded(conf)
-    yield LoaderCache(opened(host), prefix, conf)
+    yield LoaderCache(opened(ctx), prefix, conf)
     yield File(
         "/etc/profile.d/cuda.sh",
-        host.render("environment/cuda.sh.j2", libraries=(f"{prefix}/lib64", profiler), **toolkit),
+        ctx.render("environment/cuda.sh.j2", libraries=(f"{prefix}/lib64", profiler), **toolkit),
         check="sh -n %s",
     )
-    command = host.render("environment/cuda-command.j2", **toolkit)
+    command = ctx.render("environment/cuda-command.j2", **toolkit)
     yield File(COMMAND, command, mode="755", check="sh -n %s")
     for tool in v.tools:
         yield Link(f"{v.tools_directory}/{tool}", COMMAND)

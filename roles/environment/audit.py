@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.roles import DISTRIBUTION, AuditValue, FileThere, LibraryPath, Snippet, Wanted
+from hostwright.roles import DISTRIBUTION, AuditValue, FileThere, LibraryPath, RoleContext, Snippet
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment import Environment, opened
 
@@ -12,10 +12,10 @@ PTXAS = Snippet("environment", 'say ptxas "$(command -v ptxas)"')
 OPENED = ("libcudart.", "libcudnn.")  #: the libraries whose place in the loader's cache stands for all others
 
 
-def audit_values(v: Environment, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Environment, ctx: RoleContext) -> Iterator[AuditValue]:
     """Whether the loader finds the stack's libraries, and shells find its tools."""
-    prefix = host.section(CudaSection).prefix
-    for library in opened(host):
+    prefix = ctx.section(CudaSection).prefix
+    for library in opened(ctx):
         if library.startswith(OPENED):
             yield AuditValue(library, LibraryPath(library), f"{prefix}/targets/x86_64-linux/lib/{library}")
     yield AuditValue("profile", FileThere("/etc/profile.d/cuda.sh"), "yes")

@@ -23,7 +23,7 @@ from hostwright.resources import (
     Venv,
     VenvPackage,
 )
-from hostwright.roles import InputError, Wanted, role, sh, sh_file
+from hostwright.roles import InputError, RoleContext, role, sh, sh_file
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.jupyterhub.states.cards import HubCards
 from hostwright.standard.roles.jupyterhub.states.image import HubImage, tag_of
@@ -113,45 +113,45 @@ class Jupyterhub:
 
 
 @role(needs=["workspaces", "proxy"], short="hub")
-def jupyterhub(v: Jupyterhub, host: Wanted) -> Iterator[Resource]:
+def jupyterhub(v: Jupyterhub, ctx: RoleContext) -> Iterator[Resource]:
     """Logins with the host's accounts, and a Jupyter in a container for each person who starts one."""
-    users = users_of(v, host)
+    users = users_of(v, ctx)
     gpus = HubCards(v.gpus)
     yield gpus
     yield VenvPackage(PYTHONS)
     venv = Venv(HOME, tuple(_recipe(python, v.wheels_from == "mirror") for python in PYTHONS))
     yield venv
-    image = _image(v, host)
+    image = _image(v, ctx)
     yield image
     yield HubNetwork(v.network)
     yield Directory(STATE, mode="700")
     yield Directory(PROGRAM)
-    pam = File(f"/etc/pam.d/{PAM}", host.render("jupyterhub/pam.j2"))
-    config = File(f"{PROGRAM}/config.py", host.render("jupyterhub/config.py.j2"))
-    settings = File(f"{PROGRAM}/settings.json", _settings(v, host, users, image.tag))
+    pam = File(f"/etc/pam.d/{PAM}", ctx.render("jupyterhub/pam.j2"))
+    config = File(f"{PROGRAM}/config.py", ctx.render("jupyterhub/config.py.j2"))
+    settings = File(f"{PROGRAM}/settings.json", _settings(v, ctx, users, image.tag))
     unit = File(
         f"/etc/systemd/system/{UNIT}",
-        host.render(f"jupyterhub/{UNIT}.j2", home=HOME, program=PROGRAM, state=STATE, directory=directory_of(host)),
+        ctx.render(f"jupyterhub/{UNIT}.j2", home=HOME, program=PROGRAM, state=STATE, directory=directory_of(ctx)),
         then=("systemctl daemon-reload",),
     )
     yield from (pam, config, settings)
     yield _reloads(unit)
-    left = tuple(sorted(name for name, person in _workspaces(host).users.items() if person.left))
+    left = tuple(sorted(name for name, person in _workspaces(ctx).users.items() if person.left))
     said = beyond_memory("each server of JupyterHub", v.shm, v.memory)
-    yield HubServers(users, v.gpus, left, said, force=host.force)
-    yield from (HubUserLeft(name, force=host.force) for name in left)
+    yield HubServers(users, v.gpus, left, said, force=ctx.force)
+    yield from (HubUserLeft(name, force=ctx.force) for name in left)
     yield _reloads(Service(UNIT))
     files = (config.path, settings.path, unit.path)
     yield RestartedAfter(UNIT, files, (venv, config, settings, unit))
-    yield from _served(v, host, users)
+    yield from _served(v, ctx, users)
 
 
-def users_of(v: Jupyterhub, host: Wanted) -> tuple[HubUser, ...]:
+def users_of(v: Jupyterhub, ctx: RoleContext) -> tuple[HubUser, ...]:
     """The people who may log in, each with the port of their Jupyter.
 
     Who left keeps theirs while there is room: their server may still be at work, and nginx must lead nobody else to it.
     """
-    declared = _workspaces(host)
+    declared = _workspaces(ctx)
     ports = PortRange.read(v.ports)
     taken = set(ports_of(declared.containers, PortRange.read(declared.ports)).values())
     room = len(declared.users) + len(taken) <= len(ports)
@@ -168,13 +168,13 @@ def users_of(v: Jupyterhub, host: Wanted) -> tuple[HubUser, ...]:
     return tuple(users)
 
 
-def directory_of(host: Wanted) -> str:
+def directory_of(ctx: RoleContext) -> str:
     """Where people's files are."""
-    return _workspaces(host).directory
+    return _workspaces(ctx).directory
 
 
-def _workspaces(host: Wanted) -> Workspaces:
-    return next((v for _, v in host.roles if isinstance(v, Workspaces)), Workspaces())
+def _workspaces(ctx: RoleContext) -> Workspaces:
+    return next((v for _, v in ctx.roles if isinstance(v, Workspaces)), Workspaces())
 
 
 @cache
@@ -187,9 +187,9 @@ def _recipe(python: str, mirrored: bool = False) -> Recipe:
     return Recipe("jupyterhub", python, f"jupyterhub=={VERSION}", pins, wheels=_pins("wheels.txt"), mirrored=mirrored)
 
 
-def _image(v: Jupyterhub, host: Wanted) -> HubImage:
-    dockerfile = host.render("jupyterhub/Dockerfile.j2", base=v.image)
-    files = (("Dockerfile", dockerfile), ("add.py", host.render("jupyterhub/add.py.j2")))
+def _image(v: Jupyterhub, ctx: RoleContext) -> HubImage:
+    dockerfile = ctx.render("jupyterhub/Dockerfile.j2", base=v.image)
+    files = (("Dockerfile", dockerfile), ("add.py", ctx.render("jupyterhub/add.py.j2")))
     requirements = tuple((python, _recipe(python).hashed(*_inside(python))) for python in PYTHONS)
     return HubImage(tag_of((*files, *requirements)), v.image, files, requirements, f"{HOME}/bin/python", v.pull)
 
@@ -200,14 +200,14 @@ def _inside(python: str) -> tuple[str, ...]:
     return tuple(name for name in _recipe(python).pins if name not in hub)
 
 
-def _settings(v: Jupyterhub, host: Wanted, users: tuple[HubUser, ...], image: str) -> str:
+def _settings(v: Jupyterhub, ctx: RoleContext, users: tuple[HubUser, ...], image: str) -> str:
     values = {
         "path": PATH,
         "address": v.address,
         "port": v.port,
         "pam": PAM,
         "state": STATE,
-        "directory": directory_of(host),
+        "directory": directory_of(ctx),
         "image": image,
         "users": {user.name: {"uid": user.uid, "gid": user.gid, "port": user.port} for user in users},
         "admins": list(v.admins),
@@ -223,15 +223,15 @@ def _settings(v: Jupyterhub, host: Wanted, users: tuple[HubUser, ...], image: st
     return json.dumps(values, indent=2) + "\n"
 
 
-def _served(v: Jupyterhub, host: Wanted, users: tuple[HubUser, ...]) -> Iterator[Resource]:
+def _served(v: Jupyterhub, ctx: RoleContext, users: tuple[HubUser, ...]) -> Iterator[Resource]:
     """Its paths in the server of the role ``proxy``. Raises ``InputError`` where a workspace's page would be there."""
-    for space in served(host):
+    for space in served(ctx):
         if space.path.startswith(f"{PATH}/"):
             sentence = f"{space.path} would be among JupyterHub's own pages: give {space.owner} another name"
             raise InputError(sentence, "workspaces_users")
     yield Directory(LOCATIONS.rpartition("/")[0])
-    limits = File(LIMITS, host.render("jupyterhub/limits.conf.j2"), check=_check(LIMITS))
-    text = host.render("jupyterhub/locations.conf.j2", path=PATH, hub=f"{v.address}:{v.port}", users=users)
+    limits = File(LIMITS, ctx.render("jupyterhub/limits.conf.j2"), check=_check(LIMITS))
+    text = ctx.render("jupyterhub/locations.conf.j2", path=PATH, hub=f"{v.address}:{v.port}", users=users)
     locations = File(LOCATIONS, text, check=_check(LOCATIONS))
     yield from (limits, locations)
     yield ReloadedAfter(NGINX, (LIMITS, LOCATIONS), (limits, locations))

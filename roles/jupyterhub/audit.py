@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.roles import AuditValue, UnitProperty, VenvVersion, Wanted
+from hostwright.roles import AuditValue, RoleContext, UnitProperty, VenvVersion
 from hostwright.standard.roles.jupyterhub import HOME, UNIT, VERSION, Jupyterhub
 
 
-def audit_values(v: Jupyterhub, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Jupyterhub, ctx: RoleContext) -> Iterator[AuditValue]:
     """Its service, and its version."""
     yield AuditValue("jupyterhub service", UnitProperty(UNIT), "active")
     yield AuditValue("jupyterhub", VenvVersion(HOME, "jupyterhub"), VERSION)

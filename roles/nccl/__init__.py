@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.resources import DebFile, DebFiles, LoaderCache, NoStrayFiles, Resource
-from hostwright.roles import Wanted, role
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, PACKAGE, NcclSection
 
@@ -23,14 +23,14 @@ class Nccl:
 
 
 @role(needs=["cuda"])
-def nccl(v: Nccl, host: Wanted) -> Iterator[Resource]:
+def nccl(v: Nccl, ctx: RoleContext) -> Iterator[Resource]:
     """Library and header at the stack's version, held; no second NCCL before it.
 
     TensorFlow's wheels have an NCCL of their own inside. This one is for what is compiled on the host, such as Horovod
     and nccl-tests.
     """
-    wanted, stack = host.section(NcclSection), host.stack
-    toolkit = f"{host.section(CudaSection).prefix}/targets/x86_64-linux/lib"
+    wanted, stack = ctx.section(NcclSection), ctx.stack
+    toolkit = f"{ctx.section(CudaSection).prefix}/targets/x86_64-linux/lib"
     right = ("libnccl.so", LIBRARY, f"libnccl.so.{wanted.version}")
     yield NoStrayFiles("libnccl.so*", HOME, right, (toolkit, *v.loader_directories), SECOND)
     version = wanted.package_version

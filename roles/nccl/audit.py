@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.roles import AuditValue, LibraryPath, LibraryVersion, PackageHold, PackageVersion, Wanted
+from hostwright.roles import AuditValue, LibraryPath, LibraryVersion, PackageHold, PackageVersion, RoleContext
 from hostwright.standard.roles.cuda.audit import FAMILIES
 from hostwright.standard.roles.nccl import Nccl
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, PACKAGE, NcclSection
 
 
-def audit_values(v: Nccl, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Nccl, ctx: RoleContext) -> Iterator[AuditValue]:
     """Both packages with their holds, and which library programs get, from where."""
-    wanted = host.section(NcclSection)
+    wanted = ctx.section(NcclSection)
     for package in (PACKAGE, DEVELOPMENT):
         yield AuditValue(package, PackageVersion(package, FAMILIES), wanted.package_version)
         yield AuditValue(f"{package} hold", PackageHold(package, FAMILIES), "held")

@@ -10,7 +10,7 @@ from hostwright.resources import DPKG, NoStrayFiles, Probe
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, PACKAGE, NcclSection
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 #: where the loader's cache has it, in its order, with the links of the directory followed
 COPIES = Probe(
@@ -21,30 +21,30 @@ done"""
 )
 
 
-def other_build(look: Look) -> Iterator[str]:
+def other_build(ctx: AuditContext) -> Iterator[str]:
     """``libnccl2`` or ``libnccl-dev`` is installed at another version than the stack's: of another release, or for
     another CUDA."""
-    exact = look.section(NcclSection).package_version
+    exact = ctx.section(NcclSection).package_version
     for name in (PACKAGE, DEVELOPMENT):
-        package = look.packages.get(name)
+        package = ctx.packages.get(name)
         if package and package.present and package.version != exact:
             yield f"{name} {package.version} is installed, and the stack says {exact}"
 
 
-def not_held(look: Look) -> Iterator[str]:
+def not_held(ctx: AuditContext) -> Iterator[str]:
     """NCCL's packages are at the stack's version, and dpkg does not say that they are held."""
-    exact = look.section(NcclSection).package_version
+    exact = ctx.section(NcclSection).package_version
     for name in (PACKAGE, DEVELOPMENT):
-        package = look.packages.get(name)
+        package = ctx.packages.get(name)
         if package and package.present and package.version == exact and not package.held:
             yield f"{name} {package.version} is not held"
 
 
-def in_loader(look: Look) -> Iterator[str]:
+def in_loader(ctx: AuditContext) -> Iterator[str]:
     """The loader's cache names a ``libnccl.so.2`` that is not the package's and that the role does not set aside."""
-    resource = wanted(look, "nccl", NoStrayFiles)
-    set_aside = {path.rpartition("/")[0] for path in look.answer(resource.probes()[0]).text.splitlines()}
-    for path in look.text(COPIES).splitlines():
+    resource = wanted(ctx, "nccl", NoStrayFiles)
+    set_aside = {path.rpartition("/")[0] for path in ctx.answer(resource.probes()[0]).text.splitlines()}
+    for path in ctx.text(COPIES).splitlines():
         if path.startswith("/") and path.rpartition("/")[0] not in {HOME, *set_aside}:
             yield f"the loader also knows {path}"
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from hostwright.resources import Absent, Debs, Directory, File, Resource, Service
-from hostwright.roles import HostPath, InputError, Wanted, role, sh, sh_file
+from hostwright.roles import HostPath, InputError, RoleContext, role, sh, sh_file
 from hostwright.standard.roles.base.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy.acme import CERTIFICATE as ACME
 from hostwright.standard.roles.proxy.acme import CONF as ACME_CONF
@@ -70,26 +70,26 @@ class Proxy:
 
 
 @role(needs=["workspaces"])
-def proxy(v: Proxy, host: Wanted) -> Iterator[Resource]:
+def proxy(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
     """Each workspace with a page has its path on the host's HTTPS port."""
     yield Debs(("nginx", "openssl"))
     inputs: list[Resource] = []
     files: tuple[str, ...] = (v.certificate, v.key)
-    spaces = served(host)
+    spaces = served(ctx)
     people = names_of_people(v, spaces)
     names = (*v.names, *([v.people_domain] if people else []), *people)
     gated = tuple(space.name for space in spaces if space.entry.kind in GATED)
     if gated or not v.certificate:
         yield Directory(STATE)
     if v.acme:
-        states = tuple(acme_states(replace(v, names=(*v.names, *people)), host))
+        states = tuple(acme_states(replace(v, names=(*v.names, *people)), ctx))
         yield from states
         inputs, files = [states[-1]], (ACME, ACME)
     elif not v.certificate:
         own = OwnCertificate(STATE, names, "proxy")
         yield own
         inputs, files = [own], (own.file, own.file)
-    text = host.render(
+    text = ctx.render(
         "proxy/workspaces.conf.j2", v=v, spaces=spaces, people=people, certificate=files[0], key=files[1],
         given=v.certificate or v.acme, gated=GATED, tokens=TOKENS if gated else "",
     )  # fmt: skip
@@ -110,9 +110,9 @@ def proxy(v: Proxy, host: Wanted) -> Iterator[Resource]:
     yield ReloadedAfter(UNIT, (CONF, *dict.fromkeys(files)), (*inputs, conf))
 
 
-def served(host: Wanted) -> tuple[Workspace, ...]:
+def served(ctx: RoleContext) -> tuple[Workspace, ...]:
     """The workspaces of the host that have a path, without those of people who left."""
-    found = (v for _, v in host.roles if isinstance(v, Workspaces))
+    found = (v for _, v in ctx.roles if isinstance(v, Workspaces))
     spaces = (space for v in found for space in workspaces_of(v.containers, v.users, v.directory, v.ports))
     return tuple(space for space in spaces if space.entry.kind in SERVED)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.resources import Debs, Directory, Disturbing, File, Resource, Service
-from hostwright.roles import Wanted, sh_file
+from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.proxy.states.acme import AcmeCertificate
 
@@ -20,19 +20,19 @@ PROGRAM = "/usr/local/lib/hostwright/proxy-acme"
 UNITS, SERVICE, TIMER = "/etc/systemd/system", "hostwright-acme.service", "hostwright-acme.timer"
 
 
-def acme_states(v: Proxy, host: Wanted) -> Iterator[Resource]:
+def acme_states(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
     """What obtains the certificate and renews it; the last one is the certificate itself."""
     yield Debs(("dehydrated",))
     yield Directory(DIRECTORY)
     yield Directory(f"{DIRECTORY}/challenges")
     ipv6 = any(address.startswith("[") for address in v.listen)
-    yield File(CONF, host.render("proxy/acme.conf.j2", names=v.names, directory=DIRECTORY, ipv6=ipv6))
-    yield File(f"{DIRECTORY}/config", host.render("proxy/acme_config.j2", v=v, directory=DIRECTORY))
+    yield File(CONF, ctx.render("proxy/acme.conf.j2", names=v.names, directory=DIRECTORY, ipv6=ipv6))
+    yield File(f"{DIRECTORY}/config", ctx.render("proxy/acme_config.j2", v=v, directory=DIRECTORY))
     yield File(f"{DIRECTORY}/domains.txt", f"{' '.join(v.names)} > host\n")
     program = sh_file(__file__, "acme.sh", directory=DIRECTORY, file=CERTIFICATE)
     yield File(PROGRAM, f"#!/bin/sh\nset -eu\n{program}", mode="755", check="sh -n %s")
     for unit in (SERVICE, TIMER):
-        text = host.render(f"proxy/{unit}.j2", program=PROGRAM)
+        text = ctx.render(f"proxy/{unit}.j2", program=PROGRAM)
         yield _reloads(File(f"{UNITS}/{unit}", text, then=("systemctl daemon-reload",)))
     yield _reloads(Service(TIMER))
     yield AcmeCertificate(CERTIFICATE, v.names, PROGRAM)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.roles import DISTRIBUTION, AuditValue, PackageVersion, Snippet, UnitProperty, Wanted
+from hostwright.roles import DISTRIBUTION, AuditValue, PackageVersion, RoleContext, Snippet, UnitProperty
 from hostwright.standard.roles.proxy import UNIT, Proxy
 
 CERTIFICATE = Snippet.beside(__file__, "audit_root.sh", "proxy", root=True)
 
 
-def audit_values(v: Proxy, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Proxy, ctx: RoleContext) -> Iterator[AuditValue]:
     """nginx, its service, and whether its certificate lasts."""
     yield AuditValue("nginx", PackageVersion("nginx"), among=DISTRIBUTION)
     yield AuditValue("nginx service", UnitProperty(UNIT), "active")

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from hostwright.resources import Debs, Directory, Disturbing, File, Resource, RestartedAfter, Service
-from hostwright.roles import HostPath, Wanted, role
+from hostwright.roles import HostPath, RoleContext, role
 from hostwright.standard.roles.base.states.certificate import OwnCertificate
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.registry.authority import authority_of
@@ -78,15 +78,15 @@ class Registry:
 
 
 @role(after=["container"], uses=["base", "driver"])
-def registry(v: Registry, host: Wanted) -> Iterator[Resource]:
+def registry(v: Registry, ctx: RoleContext) -> Iterator[Resource]:
     """A host that keeps images for the others, and its authority on each of them."""
     if v.authority:
         yield File(v.authority_file, v.authority)
     if v.serve:
-        yield from _served(v, host)
+        yield from _served(v, ctx)
 
 
-def _served(v: Registry, host: Wanted) -> Iterator[Resource]:
+def _served(v: Registry, ctx: RoleContext) -> Iterator[Resource]:
     """What the package starts is ours from the first moment: its own configuration would listen without TLS."""
     inputs: list[Resource] = []
     files = (v.certificate, v.key)
@@ -94,9 +94,9 @@ def _served(v: Registry, host: Wanted) -> Iterator[Resource]:
         own = OwnCertificate(STATE, (v.name,), "registry")
         yield from (Debs(("openssl",)), Directory(STATE), own)
         inputs, files = [own], (own.file, own.file)
-    conf = File(CONF, host.render("registry/config.yml.j2", v=v))
+    conf = File(CONF, ctx.render("registry/config.yml.j2", v=v))
     yield conf
-    text = host.render("registry/hostwright.conf.j2", conf=CONF, certificate=files[0], key=files[1], account=ACCOUNT)
+    text = ctx.render("registry/hostwright.conf.j2", conf=CONF, certificate=files[0], key=files[1], account=ACCOUNT)
     drop_in = File(DROP_IN, text, then=("systemctl daemon-reload",))
     yield Disturbing(drop_in, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())
     yield Debs(("docker-registry",))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.roles import DISTRIBUTION, AuditValue, PackageVersion, Snippet, UnitProperty, Wanted
+from hostwright.roles import DISTRIBUTION, AuditValue, PackageVersion, RoleContext, Snippet, UnitProperty
 from hostwright.standard.roles.registry import UNIT, Registry
 
 CERTIFICATE = Snippet.beside(__file__, "audit_root.sh", "registry", root=True)
 
 
-def audit_values(v: Registry, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Registry, ctx: RoleContext) -> Iterator[AuditValue]:
     """On the host that has it: the program, its service, and whether its certificate lasts."""
     if v.serve:
         yield AuditValue("docker-registry", PackageVersion("docker-registry"), among=DISTRIBUTION)

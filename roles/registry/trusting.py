@@ -36,22 +36,22 @@ def trust(request: Request) -> int:
     hosts = fleet.select(request.hosts) if request.hosts else []
     if len(hosts) != 1:
         raise InputError("name the one host that has the registry, such as --host reg01", "--host")
-    member = fleet.member(hosts[0])
-    v = member.variables.get(ROLE)
+    target = fleet.target(hosts[0])
+    v = target.variables.get(ROLE)
     if not isinstance(v, Registry) or not v.serve:
         sentence = "has no registry: give it the role registry (hostwright_roles) and registry_serve: true"
-        raise InputError(f"{member.name} {sentence}", "--host")
+        raise InputError(f"{target.name} {sentence}", "--host")
     if v.certificate:
         sentence = f"has a certificate of yours ({v.certificate}): write the authority that signed it to {VARIABLE}"
-        raise InputError(f"the registry on {member.name} {sentence}", "--host")
+        raise InputError(f"the registry on {target.name} {sentence}", "--host")
     path = _place(fleet)
-    with Connections(ask_password(request)).connect(member) as shell:
-        failure = f"the registry's authority cannot be read (invoke provision --hosts {member.name} makes it)"
+    with Connections(ask_password(request)).connect(target) as shell:
+        failure = f"the registry's authority cannot be read (invoke provision --hosts {target.name} makes it)"
         text = shell.run(sh("cat -- %s", f"{STATE}/{AUTHORITY}"), timeout_s=30, failure=failure).stdout.decode("ascii")
     try:
         authority = authority_of(text)
     except ValueError as error:
-        raise InputError(f"{STATE}/{AUTHORITY}: {error}", member.name) from error
+        raise InputError(f"{STATE}/{AUTHORITY}: {error}", target.name) from error
     _write(path, text)
     with on_interrupt(f"interrupted. {path} was written"):
         _refuse_overruled(fleet)
@@ -59,7 +59,7 @@ def trust(request: Request) -> int:
             print_document(
                 "authority",
                 {
-                    "host": member.name,
+                    "host": target.name,
                     "registry": v.at,
                     "file": str(path),
                     "fingerprint": authority.fingerprint,
@@ -69,7 +69,7 @@ def trust(request: Request) -> int:
             return 0
         out = console.make_console()
         for line in (
-            f"{path}: the authority of {v.at} on {member.name}, until {authority.ends:%Y-%m-%d}",
+            f"{path}: the authority of {v.at} on {target.name}, until {authority.ends:%Y-%m-%d}",
             f"  SHA-256 {authority.fingerprint}",
             "hosts with the role registry get it with `invoke provision --hosts all --roles registry`",
         ):

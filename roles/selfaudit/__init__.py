@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hostwright.resources import Answers, Directory, Disturbing, File, Probe, Resource, Script, Service, When
-from hostwright.roles import EVERY, Wanted, check_lines, role, sh, user_program
+from hostwright.roles import EVERY, RoleContext, check_lines, role, sh, user_program
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 
 PROGRAM = "/usr/local/lib/hostwright/selfaudit"
@@ -30,12 +30,12 @@ class Selfaudit:
 
 
 @role(after=[EVERY], uses=["driver"], short="self")
-def selfaudit(v: Selfaudit, host: Wanted) -> Iterator[Resource]:
+def selfaudit(v: Selfaudit, ctx: RoleContext) -> Iterator[Resource]:
     """A timer that compares the host with its stack and writes the result, for people and for Prometheus."""
     metrics = f"{v.textfile_directory}/{METRICS}" if v.textfile_directory else ""
-    values = host.audit_values
+    values = ctx.audit_values
     program = partial(
-        host.render, "selfaudit/selfaudit.sh.j2", stack=host.stack.name, checks=check_lines(values),
+        ctx.render, "selfaudit/selfaudit.sh.j2", stack=ctx.stack.name, checks=check_lines(values),
         questions=user_program(values), json=sh("%s", RESULT), metrics=sh("%s", metrics),
     )  # fmt: skip
     edition = hashlib.sha256(program(edition="").encode()).hexdigest()[:12]  # identifies its results
@@ -46,11 +46,11 @@ def selfaudit(v: Selfaudit, host: Wanted) -> Iterator[Resource]:
         yield When(missing, Directory(v.textfile_directory))
     folders = (RESULT.rpartition("/")[0], *([v.textfile_directory] if metrics else []))
     reload = ("systemctl daemon-reload",)
-    service = host.render(
+    service = ctx.render(
         f"selfaudit/{SERVICE}.j2", program=PROGRAM, folders=" ".join(f"-{folder}" for folder in folders)
     )
     yield _reloads(File(f"{UNITS}/{SERVICE}", service, then=reload))
-    timer = host.render(f"selfaudit/{TIMER}.j2", on_calendar=v.on_calendar, randomized_delay=v.randomized_delay)
+    timer = ctx.render(f"selfaudit/{TIMER}.j2", on_calendar=v.on_calendar, randomized_delay=v.randomized_delay)
     yield _reloads(File(f"{UNITS}/{TIMER}", timer, check=CALENDAR, then=reload))
 
     ran = Probe(sh("grep -qF %s %s", f'"edition": "{edition}"', RESULT))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.resources import Resource
-from hostwright.roles import Wanted, role
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.serving.states.readable import ModelReadable
 from hostwright.standard.roles.serving.states.served import ModelServed
 from hostwright.standard.roles.serving.states.unserved import Unserved
@@ -20,17 +20,17 @@ class Serving:
 
 
 @role(needs=["workspaces"])
-def serving(v: Serving, host: Wanted) -> Iterator[Resource]:  # noqa: ARG001 - every role has variables
+def serving(v: Serving, ctx: RoleContext) -> Iterator[Resource]:  # noqa: ARG001 - every role has variables
     """Which versions of each model answer, and to which of them the label ``live`` leads."""
-    servers = model_servers(host)
+    servers = model_servers(ctx)
     yield Unserved(tuple(space.name for space in servers))
     for space in servers:
         yield ModelReadable(space.name)
         yield ModelServed(space.name, space.port, tuple(sorted(space.entry.versions.items())), space.entry.live)
 
 
-def model_servers(host: Wanted) -> tuple[Workspace, ...]:
+def model_servers(ctx: RoleContext) -> tuple[Workspace, ...]:
     """The workspaces of the host that serve a model."""
-    held = (v for _, v in host.roles if isinstance(v, Workspaces))
+    held = (v for _, v in ctx.roles if isinstance(v, Workspaces))
     spaces = (space for v in held for space in workspaces_of(v.containers, v.users, v.directory, v.ports))
     return tuple(space for space in spaces if space.entry.kind == "serving")

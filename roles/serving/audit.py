@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.roles import AuditValue, Snippet, Wanted
+from hostwright.roles import AuditValue, RoleContext, Snippet
 from hostwright.standard.roles.serving import Serving, model_servers
 
 MODELS = Snippet.beside(__file__, "audit_root.sh", "serving", root=True)
 
 
-def audit_values(v: Serving, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Serving, ctx: RoleContext) -> Iterator[AuditValue]:
     """Of each model: which versions answer, which is live, and whose files each version has."""
-    for space in model_servers(host):
+    for space in model_servers(ctx):
         name, versions = space.name, space.entry.versions
         yield AuditValue(f"{name} versions", MODELS.line(f"{name} versions"), ",".join(map(str, sorted(versions))))
         yield AuditValue(f"{name} live", MODELS.line(f"{name} live"), str(space.entry.live))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.resources import Recipe
-from hostwright.roles import DISTRIBUTION, AuditValue, VenvPython, VenvVersion, Wanted
+from hostwright.roles import DISTRIBUTION, AuditValue, RoleContext, VenvPython, VenvVersion
 from hostwright.standard.roles.tensorflow import Tensorflow
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
@@ -13,9 +13,9 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 PACKAGES = ("numpy", "protobuf", "keras", "tensorboard")
 
 
-def audit_values(v: Tensorflow, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Tensorflow, ctx: RoleContext) -> Iterator[AuditValue]:
     """Its Python, its own version, and the packages that its import depends on."""
-    wanted = host.section(TensorflowSection)
+    wanted = ctx.section(TensorflowSection)
     venv = wanted.home(v.path)
     python = VenvPython(venv)
     yield AuditValue("python", python, among=DISTRIBUTION)

@@ -16,7 +16,7 @@ from hostwright.resources import (
     Part,
     Resource,
 )
-from hostwright.roles import Wanted, role
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
 
 SECOND = "two TensorRTs of one major version: a program may get parts of both"
@@ -34,12 +34,12 @@ class Tensorrt:
 
 
 @role(needs=["cuda", "cudnn"], after=["environment"], short="trt")
-def tensorrt(v: Tensorrt, host: Wanted) -> Iterator[Resource]:
+def tensorrt(v: Tensorrt, ctx: RoleContext) -> Iterator[Resource]:
     """The archive's libraries and headers, the runtime compiler that they were linked with, and the loader's path.
 
     Hosts without this role are as well: TensorFlow notes that it cannot open TensorRT, and works.
     """
-    wanted, stack = host.section(TensorrtSection), host.stack
+    wanted, stack = ctx.section(TensorrtSection), ctx.stack
     major, nvrtc = wanted.major, wanted.nvrtc
     home = f"{wanted.prefix}/lib"
     right = (f"*.so.{major}", f"*.so.{wanted.library_version}")

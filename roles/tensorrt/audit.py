@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.roles import AuditValue, LibraryPath, LibraryVersion, PackageHold, PackageVersion, Wanted
+from hostwright.roles import AuditValue, LibraryPath, LibraryVersion, PackageHold, PackageVersion, RoleContext
 from hostwright.standard.roles.cuda.audit import FAMILIES
 from hostwright.standard.roles.tensorrt import Tensorrt
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
 
 
-def audit_values(v: Tensorrt, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Tensorrt, ctx: RoleContext) -> Iterator[AuditValue]:
     """Which libraries programs get, from where, and the runtime compiler that these want."""
-    wanted = host.section(TensorrtSection)
+    wanted = ctx.section(TensorrtSection)
     for library in wanted.libraries:
         name = library.partition(".so")[0]
         yield AuditValue(name, LibraryVersion(library), wanted.library_version)

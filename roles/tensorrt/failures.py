@@ -13,7 +13,7 @@ from hostwright.resources import Probe
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 #: name and path of each in the loader's cache, in its order, with the links of the directory followed
 LOADED = Probe(
@@ -25,24 +25,24 @@ done"""
 )
 
 
-def without_nvrtc(look: Look) -> Iterator[str]:
+def without_nvrtc(ctx: AuditContext) -> Iterator[str]:
     """The loader knows TensorRT, and not the runtime compiler that it was linked with."""
-    wanted, loaded = look.section(TensorrtSection), _loaded(look)
+    wanted, loaded = ctx.section(TensorrtSection), _loaded(ctx)
     names = {name for name, _ in loaded}
     if set(wanted.libraries) & names and wanted.nvrtc.library not in names:
         yield f"{wanted.nvrtc.library} is not in the loader's cache"
 
 
-def in_loader(look: Look) -> Iterator[str]:
+def in_loader(ctx: AuditContext) -> Iterator[str]:
     """The loader's cache names another TensorRT of the same major version."""
-    wanted = look.section(TensorrtSection)
-    for name, path in _loaded(look):
+    wanted = ctx.section(TensorrtSection)
+    for name, path in _loaded(ctx):
         if name in wanted.libraries and not path.startswith(f"{wanted.prefix}/"):
             yield f"the loader also knows {path}"
 
 
-def _loaded(look: Look) -> tuple[tuple[str, str], ...]:
-    rows = (line.partition(" ") for line in look.text(LOADED).splitlines())
+def _loaded(ctx: AuditContext) -> tuple[tuple[str, str], ...]:
+    rows = (line.partition(" ") for line in ctx.text(LOADED).splitlines())
     return tuple((name, path) for name, _, path in rows if path.startswith("/"))
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from hostwright.resources import Debs, Directory, Disturbing, File, Resource
-from hostwright.roles import Wanted, role, sh_file
+from hostwright.roles import RoleContext, role, sh_file
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.workspaces.declared.entries import (
     WorkspaceEntry,
@@ -90,7 +90,7 @@ class Workspaces:
 
 
 @role(needs=["container"], after=["tensorflow"], uses=["tensorflow"], short="ws")
-def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
+def workspaces(v: Workspaces, ctx: RoleContext) -> Iterator[Resource]:
     """Containers in which people work, each with its own GPUs, port, limits and files."""
     if left := tuple(sorted(name for name, person in v.users.items() if person.left)):
         yield AccessWithdrawn(left)
@@ -104,12 +104,12 @@ def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
     reload = ("systemctl daemon-reload",)
     start = File(AT_DOCKERS_START, f"# Written by Hostwright.\n[Service]\nExecStartPost=-{CLOSED}\n", then=reload)
     yield Disturbing(start, RELOADS, ReloadTakesGpus())
-    unit = File(f"{UNITS}/{BATCH_UNIT}", host.render(f"workspaces/{BATCH_UNIT}.j2"), then=reload)
+    unit = File(f"{UNITS}/{BATCH_UNIT}", ctx.render(f"workspaces/{BATCH_UNIT}.j2"), then=reload)
     yield Disturbing(unit, RELOADS, ReloadTakesGpus())
-    runs = runs_of(v, host)
+    runs = runs_of(v, ctx)
     networks = sorted({network_of(state.workspace.owner) for state in runs})
-    images = {state.built: _built(state.workspace, v, host) for state in runs if state.built}
-    yield Undeclared(tuple(state.name for state in runs), tuple(networks), tuple(sorted(images)), force=host.force)
+    images = {state.built: _built(state.workspace, v, ctx) for state in runs if state.built}
+    yield Undeclared(tuple(state.name for state in runs), tuple(networks), tuple(sorted(images)), force=ctx.force)
     yield from images.values()
     if v.containers:
         yield from _quotas(v, runs)
@@ -124,10 +124,10 @@ def _quotas(v: Workspaces, runs: Sequence[WorkspaceRuns]) -> Iterator[Resource]:
     yield DiskQuotas(v.directory, limits, tuple(space.directory for space in spaces if not space.entry.disk))
 
 
-def runs_of(v: Workspaces, host: Wanted) -> tuple[WorkspaceRuns, ...]:
+def runs_of(v: Workspaces, ctx: RoleContext) -> tuple[WorkspaceRuns, ...]:
     """The state of each workspace that is declared."""
     declared = workspaces_of(v.containers, v.users, v.directory, v.ports)
-    return tuple(_runs(workspace, declared, v, host) for workspace in declared)
+    return tuple(_runs(workspace, declared, v, ctx) for workspace in declared)
 
 
 def _after_mounted(runs: tuple[WorkspaceRuns, ...]) -> tuple[WorkspaceRuns, ...]:
@@ -147,36 +147,36 @@ def _after_mounted(runs: tuple[WorkspaceRuns, ...]) -> tuple[WorkspaceRuns, ...]
     return tuple(ordered.values())
 
 
-def _runs(workspace: Workspace, declared: tuple[Workspace, ...], v: Workspaces, host: Wanted) -> WorkspaceRuns:
-    built = _built(workspace, v, host).tag if workspace.entry.kind == "ssh" else ""
-    definition = host.render("workspaces/definition.json.j2", workspace=workspace, built=built)
-    files = tuple(_files(workspace, host))
+def _runs(workspace: Workspace, declared: tuple[Workspace, ...], v: Workspaces, ctx: RoleContext) -> WorkspaceRuns:
+    built = _built(workspace, v, ctx).tag if workspace.entry.kind == "ssh" else ""
+    definition = ctx.render("workspaces/definition.json.j2", workspace=workspace, built=built)
+    files = tuple(_files(workspace, ctx))
     return WorkspaceRuns(
-        workspace.name, definition, files, workspace, declared, built, force=host.force, reserved=_reserved(host)
+        workspace.name, definition, files, workspace, declared, built, force=ctx.force, reserved=_reserved(ctx)
     )
 
 
-def _reserved(host: Wanted) -> tuple[tuple[str, str], ...]:
+def _reserved(ctx: RoleContext) -> tuple[tuple[str, str], ...]:
     """The GPUs that other roles of the host give out."""
-    return tuple((gpu, role.name) for role, v in host.roles if isinstance(v, PromisesGpus) for gpu in v.promised_gpus)
+    return tuple((gpu, role.name) for role, v in ctx.roles if isinstance(v, PromisesGpus) for gpu in v.promised_gpus)
 
 
-def _built(workspace: Workspace, v: Workspaces, host: Wanted) -> ImageBuilt:
+def _built(workspace: Workspace, v: Workspaces, ctx: RoleContext) -> ImageBuilt:
     """The image of an ssh workspace: the one that the inventory names, with an SSH server."""
     base = workspace.entry.image
-    dockerfile = host.render("workspaces/ssh/Dockerfile.j2", base=base, refreshed=v.refreshed, folder=BOX)
-    others = ((name, host.render(f"workspaces/ssh/{name}.j2", folder=BOX)) for name in ("sshd_config", "start"))
+    dockerfile = ctx.render("workspaces/ssh/Dockerfile.j2", base=base, refreshed=v.refreshed, folder=BOX)
+    others = ((name, ctx.render(f"workspaces/ssh/{name}.j2", folder=BOX)) for name in ("sshd_config", "start"))
     files = (("Dockerfile", dockerfile), *others)
     return ImageBuilt(tag_of("ssh", files), base, files, workspace.entry.pull)
 
 
-def _files(workspace: Workspace, host: Wanted) -> Iterator[tuple[str, str, str]]:
+def _files(workspace: Workspace, ctx: RoleContext) -> Iterator[tuple[str, str, str]]:
     """Root's files that the container of a workspace sees: name, mode, text."""
     if workspace.entry.kind == "jupyter":
         config = "jupyter_config.py"
-        yield config, "644", host.render(f"workspaces/{config}.j2", workspace=workspace)
+        yield config, "644", ctx.render(f"workspaces/{config}.j2", workspace=workspace)
     if workspace.entry.kind in WITH_SHELLS:
-        yield "profile", "644", host.render("workspaces/profile.j2")
+        yield "profile", "644", ctx.render("workspaces/profile.j2")
     if workspace.entry.kind == "ssh":
         yield "authorized_keys", "644", "".join(f"{key}\n" for key in workspace.user.keys)
     if workspace.entry.script:

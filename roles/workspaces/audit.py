@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.roles import AuditValue, Snippet, Wanted
+from hostwright.roles import AuditValue, RoleContext, Snippet
 from hostwright.standard.roles.workspaces import Workspaces, runs_of
 from hostwright.standard.roles.workspaces.states.access import KEPT
 from hostwright.standard.roles.workspaces.states.running import digest
@@ -18,10 +18,10 @@ NETWORKS = Snippet(
 CONTAINERS = Snippet.beside(__file__, "audit_root.sh", "workspaces", root=True)
 
 
-def audit_values(v: Workspaces, host: Wanted) -> Iterator[AuditValue]:
+def audit_values(v: Workspaces, ctx: RoleContext) -> Iterator[AuditValue]:
     """Whether other hosts are kept out; of each declared workspace, that it runs, what it was made from, and its image,
     which others may have otherwise."""
-    for runs in runs_of(v, host):
+    for runs in runs_of(v, ctx):
         name = runs.name
         if runs.workspace.entry.kind != "batch":
             yield AuditValue(name, CONTAINERS.line(name), "running")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.transport.root.become import PATH
 from lab import fleet as lab_fleet
 from lab import snapshots
@@ -156,9 +156,9 @@ def gpu01(lab: Lab) -> Machine:
 
 
 @pytest.fixture(scope="session")
-def member(lab: Lab) -> Member:
+def target(lab: Lab) -> TargetHost:
     """The host that tests break, as the engine sees it."""
-    return Fleet.load(lab.inventory.parent).members("gpu01")[0]
+    return Fleet.load(lab.inventory.parent).targets("gpu01")[0]
 
 
 Guest = Callable[[str, HostOptions], Machine]

@@ -17,7 +17,7 @@ import pytest
 
 from hostwright.common.errors import HostwrightError
 from hostwright.common.request import Request
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.stack.stack import Stack
 from hostwright.stack.stackfile import stack_names
 from hostwright.stack.tried import TRIED_FILE, Trial, read_trials, trials_text
@@ -53,24 +53,24 @@ def trials_of(lab: Lab, words: Sequence[str], inventory: str) -> list[Trial]:
     fleet = Fleet.load(Path(inventory), Request(var=tuple(f"{name}={value}" for name, value in settings.items())))
     hosts, roles = options.get("--hosts", "all"), options.get("--roles", "")
     distros = {name: str(record.options["distro"]) for name, record in read_records(lab).items()}
-    members = fleet.members(hosts, [role for role in roles.split(",") if role])
-    found = [_trial(member, words[0], distros[member.name]) for member in members if member.name in distros]
+    targets = fleet.targets(hosts, [role for role in roles.split(",") if role])
+    found = [_trial(target, words[0], distros[target.name]) for target in targets if target.name in distros]
     return [trial for trial in found if trial]
 
 
-def _trial(member: Member, verb: str, distro: str) -> Trial | None:
+def _trial(target: TargetHost, verb: str, distro: str) -> Trial | None:
     distribution, release = RELEASES[distro]
-    name = stands_for(member.stack, distribution, release)
+    name = stands_for(target.stack, distribution, release)
     if name is None:
         return None
     return Trial(
         stack=name,
-        versions=member.stack.versions(),
+        versions=target.stack.versions(),
         distribution=distribution,
         release=release,
-        roles=tuple(role.name for role in member.roles),
+        roles=tuple(role.name for role in target.roles),
         verbs=(verb,),
-        stand_ins=tuple(sorted(artifact.name for artifact in member.artifacts if artifact.stand_in)),
+        stand_ins=tuple(sorted(artifact.name for artifact in target.artifacts if artifact.stand_in)),
         tests=(os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0],),
         date=datetime.now(UTC).date(),
     )

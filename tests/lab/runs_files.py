@@ -22,14 +22,14 @@ def main(inventory: str, path: str, sha256: str) -> int:
     """Bring the file to all hosts of an inventory; the exit status of the run."""
     artifact = Artifact(name="blob", file="blob.bin", sha256=sha256, size=Path(path).stat().st_size)
     fleet = Fleet.load(Path(inventory))
-    members = fleet.members("all", ["base"])
+    targets = fleet.targets("all", ["base"])
 
     def tell(event: events.Event) -> None:
         if isinstance(event, events.Delivering | events.Note | events.HostEnded):
             print(event, flush=True)
 
     goal = OnlyStates("base", (Delivered(PLACE, artifact),), {"blob": artifact})
-    ended = fleet.reach("provision", members, goal, audience=Audience.of(tell))
+    ended = fleet.reach("provision", targets, goal, audience=Audience.of(tell))
     print(f"ended {ended.status} run {ended.run}", flush=True)
     return ended.status
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from hostwright.audit.auditing import audit_host
-from hostwright.fleet import Member
+from hostwright.fleet import TargetHost
 from hostwright.transport.root.rootshell import RootShell
 from lab.config import Lab, Machine
 from lab.image import ensure_programs
@@ -47,14 +47,14 @@ def liar(settled: FrontDoor, gpu01: Machine) -> Iterator[Machine]:
     on(gpu01, "cp -p /root/smi /usr/bin/nvidia-smi; cat /root/os >/etc/os-release")
 
 
-def test_an_audit_costs_one_exec_channel(settled: FrontDoor, member: Member):
+def test_an_audit_costs_one_exec_channel(settled: FrontDoor, target: TargetHost):
     shells: list[RootShell] = []
 
-    def connect(one: Member) -> RootShell:
+    def connect(one: TargetHost) -> RootShell:
         shells.append(one.connect())
         return shells[0]
 
-    found, facts = audit_host(member, connect)
+    found, facts = audit_host(target, connect)
     assert (found.status, len(shells), shells[0].session.execs) == ("desired", 1, 1)
     assert facts is not None
 

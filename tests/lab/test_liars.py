@@ -22,7 +22,7 @@ from hostwright.audit.fleetaudit import HostAudit
 from hostwright.audit.reports.diagnosis import show_diagnosis
 from hostwright.cli import console
 from hostwright.cli.views.changing.outcomes import show_plans
-from hostwright.fleet import Fleet, Members
+from hostwright.fleet import Fleet, Targets
 from hostwright.plan import observing
 from hostwright.plan.roles.site import Site
 from hostwright.transport import streams
@@ -76,9 +76,9 @@ def sent(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_pa
     return counted
 
 
-def members(ten: Ten) -> tuple[Fleet, Members]:
+def targets(ten: Ten) -> tuple[Fleet, Targets]:
     fleet = Fleet.load(site=Site(ten.root))
-    return fleet, fleet.members("all")
+    return fleet, fleet.targets("all")
 
 
 def harmless(text: str) -> bool:
@@ -94,7 +94,7 @@ def bounded(sent: Bytes, most_bytes: int = MOST_BYTES, most_execs: int = 3) -> b
 def test_nine_plans_are_as_they_are_without_the_tenth(ten: Ten, sent: Bytes, kind: str, capsys) -> None:
     ten.bare()
     ten.lies(kind)
-    fleet, chosen = members(ten)
+    fleet, chosen = targets(ten)
     results = fleet.plan(chosen)
     failed = {error.host: error.sentence for error in results.errors if error.host != LIAR}
     assert not failed
@@ -119,7 +119,7 @@ AUDITED = [kind for kind in liar.EVERY if EVERYTHING or kind.partition(": ")[2] 
 def test_an_audit_and_the_doctor_say_of_nine_what_is_true(ten: Ten, sent: Bytes, kind: str, capsys) -> None:
     ten.bare()
     ten.lies(kind)
-    fleet, chosen = members(ten)
+    fleet, chosen = targets(ten)
     result = fleet.auditor(chosen).audit()
     of: dict[str, HostAudit] = {host.host: host for host in result.audit.hosts}
     wrong = {name: of[name] for name in GOOD if of[name].status != "new"}
@@ -137,7 +137,7 @@ RUN = [kind for kind in liar.EVERY if EVERYTHING or kind in {"a forged log", "a 
 def test_nine_are_provisioned_beside_one_that_lies(ten: Ten, sent: Bytes, kind: str) -> None:
     ten.bare()
     ten.lies(kind)
-    fleet, chosen = members(ten)
+    fleet, chosen = targets(ten)
     results = fleet.provision(chosen).results
     assert [outcome.host for outcome in results.values if outcome.host != LIAR] == list(GOOD)
     assert {outcome.word for outcome in results.values if outcome.host != LIAR} == {"changed"}
@@ -151,7 +151,7 @@ VERIFIED = [kind for kind in liar.EVERY if EVERYTHING or kind == "answers: escap
 @pytest.mark.parametrize("kind", VERIFIED)
 def test_nine_are_verified_beside_one_that_lies(ten: Ten, sent: Bytes, kind: str) -> None:
     ten.lies("honest")
-    fleet, chosen = members(ten)
+    fleet, chosen = targets(ten)
     if any(ten.on(name, f"cat {FILE}") != "hello\n" for name in ADDRESSES):
         fleet.provision(chosen)
     ten.lies(kind)

@@ -25,7 +25,7 @@ from hostwright.cli.verbs import locks as verbs
 from hostwright.common.errors import AS_DESIRED, FAILED, HostError, Locked
 from hostwright.common.request import Request
 from hostwright.common.secret import Secret
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder, OperatorLock
 from lab.config import HostOptions, Lab, Machine
@@ -44,9 +44,9 @@ from pathlib import Path
 from hostwright.plan.host import locks
 from hostwright.fleet import Fleet
 from hostwright.apply.locking.runlock import HostLock
-member = Fleet.load(Path(sys.argv[1])).members(sys.argv[2])[0]
-with member.connect() as shell, HostLock.acquire(
-    shell, locks.holder("run-c", member.name, datetime.now(UTC))
+target = Fleet.load(Path(sys.argv[1])).targets(sys.argv[2])[0]
+with target.connect() as shell, HostLock.acquire(
+    shell, locks.holder("run-c", target.name, datetime.now(UTC))
 ) as lock:
     print("held", flush=True)
     time.sleep(600)
@@ -65,15 +65,15 @@ def ours(run: str = "run-a", host: str = "gpu01") -> Holder:
     return locks.holder(run, host, datetime.now(UTC))
 
 
-def take(stack: ExitStack, member: Member, holder: Holder, **more: Any) -> HostLock:
+def take(stack: ExitStack, target: TargetHost, holder: Holder, **more: Any) -> HostLock:
     """The lock of a host over a connection of its own."""
-    shell = stack.enter_context(member.connect())
+    shell = stack.enter_context(target.connect())
     return stack.enter_context(HostLock.acquire(shell, holder, **more))
 
 
-def held(member: Member) -> Holder | None:
+def held(target: TargetHost) -> Holder | None:
     """Whose run works on a host, as a reading verb sees it."""
-    with member.connect() as shell:
+    with target.connect() as shell:
         return locks.run_lock(operatorlock.probe_locks(shell))
 
 
@@ -93,50 +93,50 @@ def record_is_gone(machine: Machine) -> bool:
 # The run's lock
 
 
-def test_the_second_operator_is_told_who_works_on_the_host_since_when(member: Member, gpu01: Machine) -> None:
+def test_the_second_operator_is_told_who_works_on_the_host_since_when(target: TargetHost, gpu01: Machine) -> None:
     first = ours()
     with ExitStack() as stack:
-        lock = take(stack, member, first)
+        lock = take(stack, target, first)
         with pytest.raises(Locked, match=rf"{first.owner} works on it since {locks.moment(first.since)} \(run run-a\)"):
-            take(stack, member, ELSEWHERE)
-        assert held(member) == replace(first, since=first.since.replace(microsecond=0))
+            take(stack, target, ELSEWHERE)
+        assert held(target) == replace(first, since=first.since.replace(microsecond=0))
         lock.check()
         assert on(gpu01, "stat -c '%a %U' /run/hostwright/run.lock /run/hostwright/run.json") == "600 root\n644 root\n"
     with ExitStack() as stack:
-        take(stack, member, ELSEWHERE, wait_s=60).check()
+        take(stack, target, ELSEWHERE, wait_s=60).check()
 
 
-def test_no_other_user_of_the_host_can_keep_runs_out(member: Member, gpu01: Machine) -> None:
+def test_no_other_user_of_the_host_can_keep_runs_out(target: TargetHost, gpu01: Machine) -> None:
     with ExitStack() as stack:
-        take(stack, member, ours())
-    with member.connect() as shell:
+        take(stack, target, ours())
+    with target.connect() as shell:
         assert shell.session.run("flock -n /run/hostwright/run.lock true", timeout_s=20).status != 0
         assert b"Permission denied" in shell.session.run("flock -n /run/hostwright/run.lock true", timeout_s=20).stderr
 
 
-def test_a_connection_that_is_closed_gives_the_lock_back(member: Member) -> None:
+def test_a_connection_that_is_closed_gives_the_lock_back(target: TargetHost) -> None:
     with ExitStack() as stack:
-        shell = stack.enter_context(member.connect())
+        shell = stack.enter_context(target.connect())
         lock = HostLock.acquire(shell, ours())
         shell.close()
         eventually(lambda: lock.lost)
-        take(stack, member, ELSEWHERE, wait_s=60).check()
+        take(stack, target, ELSEWHERE, wait_s=60).check()
 
 
-def test_a_controller_that_is_killed_keeps_nobody_waiting(lab: Lab, member: Member) -> None:
+def test_a_controller_that_is_killed_keeps_nobody_waiting(lab: Lab, target: TargetHost) -> None:
     words = [sys.executable, "-c", CONTROLLER, str(lab.inventory.parent), "gpu01"]
     with subprocess.Popen(words, cwd=PROJECT, stdout=subprocess.PIPE) as controller, ExitStack() as stack:
         assert controller.stdout is not None
         stack.callback(controller.kill)
         assert controller.stdout.readline() == b"held\n"
         with pytest.raises(Locked, match=rf"it is process {controller.pid} on "):
-            take(stack, member, ours())
+            take(stack, target, ours())
         controller.send_signal(signal.SIGKILL)
         controller.wait()
-        take(stack, member, ours()).check()
+        take(stack, target, ours()).check()
 
 
-def test_a_controller_that_is_stopped_loses_the_lock(lab: Lab, member: Member, gpu01: Machine) -> None:
+def test_a_controller_that_is_stopped_loses_the_lock(lab: Lab, target: TargetHost, gpu01: Machine) -> None:
     """A laptop's lid is closed: the connection stays, and nothing is heard."""
     words = [sys.executable, "-c", CONTROLLER, str(lab.inventory.parent), "gpu01"]
     with subprocess.Popen(words, cwd=PROJECT, stdout=subprocess.PIPE) as controller, ExitStack() as stack:
@@ -145,13 +145,13 @@ def test_a_controller_that_is_stopped_loses_the_lock(lab: Lab, member: Member, g
         os.kill(controller.pid, signal.SIGSTOP)
         waited_s = eventually(lambda: record_is_gone(gpu01))
         assert waited_s > locks.LAPSES_S - 2 * runlock.BEAT_S
-        take(stack, member, ELSEWHERE).check()
+        take(stack, target, ELSEWHERE).check()
         controller.kill()
 
 
-def test_run_retakes_its_lock_after_a_network_cut(member: Member, gpu01: Machine) -> None:
+def test_run_retakes_its_lock_after_a_network_cut(target: TargetHost, gpu01: Machine) -> None:
     with ExitStack() as stack:
-        lock = take(stack, member, ours())
+        lock = take(stack, target, ours())
         cut_network(gpu01)
         try:
             eventually(lambda: lock.lost)
@@ -163,45 +163,47 @@ def test_run_retakes_its_lock_after_a_network_cut(member: Member, gpu01: Machine
             restore_network(gpu01)
         with pytest.raises(HostError, match="its lock was lost"):
             lock.check()
-        take(stack, member, ours()).check()
+        take(stack, target, ours()).check()
 
 
-def test_a_short_cut_of_the_network_costs_no_lock(member: Member, gpu01: Machine) -> None:
+def test_a_short_cut_of_the_network_costs_no_lock(target: TargetHost, gpu01: Machine) -> None:
     with ExitStack() as stack:
-        lock = take(stack, member, ours())
+        lock = take(stack, target, ours())
         cut_network(gpu01)
         on(gpu01, "sleep 1")
         restore_network(gpu01)
         with pytest.raises(Locked):
-            take(stack, member, ELSEWHERE)
+            take(stack, target, ELSEWHERE)
         lock.check()
 
 
-def test_a_run_takes_over_the_lock_of_its_own_lost_connection(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_takes_over_the_lock_of_its_own_lost_connection(
+    target: TargetHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The network comes back over another way before the lock lapses: the host still waits for the old connection."""
     monkeypatch.setattr(runlock, "BEAT_S", 60.0)  # nothing is heard of it any more
     holder, told = ours(), list[str]()
     with ExitStack() as stack:
-        take(stack, member, holder)
-        take(stack, member, holder, notify=told.append).check()
+        take(stack, target, holder)
+        take(stack, target, holder, notify=told.append).check()
     assert told
 
 
-def test_a_keeper_that_is_killed_on_the_host_is_noticed(member: Member, gpu01: Machine) -> None:
+def test_a_keeper_that_is_killed_on_the_host_is_noticed(target: TargetHost, gpu01: Machine) -> None:
     with ExitStack() as stack:
-        lock = take(stack, member, ours())
+        lock = take(stack, target, ours())
         on(gpu01, "read -r pid start </run/hostwright/run.pid; kill -9 $pid")
         eventually(lambda: lock.lost)
         assert not record_is_gone(gpu01)
-        assert held(member) is None, "what it left says nothing"
-        take(stack, member, ELSEWHERE, wait_s=60).check()
+        assert held(target) is None, "what it left says nothing"
+        take(stack, target, ELSEWHERE, wait_s=60).check()
 
 
 def test_sudo_with_a_password_and_a_terminal_of_its_own(lab: Lab, guest: Guest) -> None:
     options = HostOptions(profile="small", sudo="password", sudo_password="pw-$x'7f3a")
     machine = guest("locks01", options)
     on(machine, "echo 'Defaults use_pty' >/etc/sudoers.d/pty; chmod 440 /etc/sudoers.d/pty")
-    (plain,) = Fleet.load(lab.inventory.parent).members("locks01")
+    (plain,) = Fleet.load(lab.inventory.parent).targets("locks01")
     with plain.connect(Secret(options.sudo_password)) as shell:
         with HostLock.acquire(shell, ours(host="locks01")) as lock:
             eventually(lambda: lock._keeper._sent > 2)
@@ -227,7 +229,7 @@ def verb(lab: Lab, capsys: pytest.CaptureFixture[str], name: str, **given: Any) 
 
 
 def test_an_operator_locks_a_host_and_unlocks_it(
-    lab: Lab, member: Member, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, unlocked: None
+    lab: Lab, target: TargetHost, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, unlocked: None
 ) -> None:
     status, said = verb(lab, capsys, "lock", reason="RMA 4711", lasts="3d")
     assert (status, "gpu01  locked by" in said, "RMA 4711" in said) == (AS_DESIRED, True, True)
@@ -243,15 +245,17 @@ def test_an_operator_locks_a_host_and_unlocks_it(
     assert verb(lab, capsys, "unlock") == (AS_DESIRED, "gpu01  not locked\n")
 
 
-def test_a_locked_host_is_looked_at_as_ever_and_refuses_changes(member: Member, gpu01: Machine, unlocked: None) -> None:
+def test_a_locked_host_is_looked_at_as_ever_and_refuses_changes(
+    target: TargetHost, gpu01: Machine, unlocked: None
+) -> None:
     now = datetime.now(UTC)
     lock = OperatorLock("alice@desk", "RMA", "gpu01", now, now + timedelta(hours=1))
     with ExitStack() as stack:
-        take(stack, member, ours())
-        shell = stack.enter_context(member.connect())
+        take(stack, target, ours())
+        shell = stack.enter_context(target.connect())
         operatorlock.put_lock(shell, lock)
         before = on(gpu01, "cat /run/hostwright/run.json /var/lib/hostwright/lock.json; stat -c %i /run/hostwright/*")
-        assert Connections(None).plan(member).host == "gpu01"
+        assert Connections(None).plan(target).host == "gpu01"
         facts = operatorlock.probe_locks(shell)
         assert "invoke unlock --hosts gpu01" in locks.refusal(facts, now)
         assert locks.refusal(facts, lock.until) == "", "at its end"
@@ -259,13 +263,13 @@ def test_a_locked_host_is_looked_at_as_ever_and_refuses_changes(member: Member, 
         assert after == before
 
 
-def test_of_two_operators_at_once_one_wins_and_the_other_is_told(member: Member, unlocked: None) -> None:
+def test_of_two_operators_at_once_one_wins_and_the_other_is_told(target: TargetHost, unlocked: None) -> None:
     now = datetime.now(UTC)
     names = ("alice@desk", "bob@lap")
     meeting = threading.Barrier(len(names))
 
     def put(owner: str) -> str:
-        with member.connect() as shell:
+        with target.connect() as shell:
             meeting.wait()
             try:
                 lock = OperatorLock(owner, "mine", "gpu01", now, now + timedelta(hours=1))
@@ -280,7 +284,7 @@ def test_of_two_operators_at_once_one_wins_and_the_other_is_told(member: Member,
         winner = next(name for name in names if said[name] == "won")
         loser = next(name for name in names if name != winner)
         assert f"locked by {winner}" in said[loser]
-        with member.connect() as shell:
+        with target.connect() as shell:
             facts = operatorlock.take_lock_off(shell, winner)
         found = locks.operator_lock(facts)
         assert found is not None
@@ -289,17 +293,17 @@ def test_of_two_operators_at_once_one_wins_and_the_other_is_told(member: Member,
 
 def test_operators_lock_survives_a_power_cut(lab: Lab, guest: Guest) -> None:
     machine = guest("locks02", HostOptions(profile="small"))
-    (member,) = Fleet.load(lab.inventory.parent).members("locks02")
+    (target,) = Fleet.load(lab.inventory.parent).targets("locks02")
     now = datetime.now(UTC).replace(microsecond=0)
     lock = OperatorLock("alice@desk", "RMA", "locks02", now, now + timedelta(days=3))
-    with member.connect() as shell:
+    with target.connect() as shell:
         run = HostLock.acquire(shell, ours(host="locks02"))
         operatorlock.put_lock(shell, lock)
         power_off(machine)
         eventually(lambda: run.lost)
     start(machine)
     wait_for_ssh(machine)
-    with member.connect() as shell:
+    with target.connect() as shell:
         facts = operatorlock.probe_locks(shell)
         assert locks.operator_lock(facts) == lock
         assert locks.run_lock(facts) is None

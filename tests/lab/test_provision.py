@@ -17,7 +17,7 @@ from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Settings
 from hostwright.common.errors import Refused
 from hostwright.common.quoting import sh
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host.release import Run
 from hostwright.plan.observing import observe
 from hostwright.plan.planning import make_plan
@@ -48,20 +48,20 @@ def test_a_second_provision_changes_nothing(provisioned: FrontDoor, gpu01: Machi
     assert on(gpu01, "ls /var/lib/hostwright/jobs; dpkg-query -W; stat -c %y /etc/docker/daemon.json") == before
 
 
-def test_a_green_host_costs_one_exec_channel(provisioned: FrontDoor, member: Member):
-    with member.connect() as shell:
+def test_a_green_host_costs_one_exec_channel(provisioned: FrontDoor, target: TargetHost):
+    with target.connect() as shell:
         settings = Settings(run=Run("count"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
-        outcome = HostApply(lambda: shell, member.desired, settings).apply()
+        outcome = HostApply(lambda: shell, target.desired, settings).apply()
         assert not outcome.changed
         assert shell.session.execs == 1
 
 
-def test_a_green_host_starts_few_processes_to_answer(provisioned: FrontDoor, member: Member):
+def test_a_green_host_starts_few_processes_to_answer(provisioned: FrontDoor, target: TargetHost):
     """763 before the probes shared one reader, 210 before one run of a tool answered many of them; most of the CPU that
     a plan costs a host goes into these.
     """
-    user, root = programs(member.desired.probes(), new_nonce())
-    with member.connect() as shell:
+    user, root = programs(target.desired.probes(), new_nonce())
+    with target.connect() as shell:
         counted = shell.run(
             sh("printf '%%s\\n' %s | ", f"{user}\n{root}") + COUNT, timeout_s=60, failure="no processes can be counted"
         )
@@ -78,13 +78,13 @@ for tool in /usr/bin/*; do ln -sf ../tool "$1/bin/${tool##*/}"; done
 """
 
 
-def test_a_green_host_starts_each_tool_once_or_a_few_times(provisioned: FrontDoor, member: Member, gpu01: Machine):
+def test_a_green_host_starts_each_tool_once_or_a_few_times(provisioned: FrontDoor, target: TargetHost, gpu01: Machine):
     """150 before one stat, one sha256sum and one systemctl answered for many."""
     place = "/run/told"
-    user, root = programs(member.desired.probes(), new_nonce())
+    user, root = programs(target.desired.probes(), new_nonce())
     on(gpu01, f"set -- {place}\n{TELLING}")
     try:
-        with member.connect() as shell:
+        with target.connect() as shell:
             told = f"PATH={place}/bin:$PATH\n"
             output = shell.attempt(f"{told}(\n{user})\n{root}", timeout_s=120)
         assert output.status == 0
@@ -101,21 +101,23 @@ def test_a_green_host_starts_each_tool_once_or_a_few_times(provisioned: FrontDoo
     assert tools["stat"] <= 6 + alike, tools
 
 
-def test_a_green_hosts_answer_is_few_messages(provisioned: FrontDoor, member: Member, monkeypatch: pytest.MonkeyPatch):
+def test_a_green_hosts_answer_is_few_messages(
+    provisioned: FrontDoor, target: TargetHost, monkeypatch: pytest.MonkeyPatch
+):
     """It was some 240, one for each write; then 29, of 43 kB."""
     took = counted(monkeypatch)
-    with member.connect() as shell:
-        facts = observe(shell, member.desired)
-    assert make_plan(member.desired, facts).empty
+    with target.connect() as shell:
+        facts = observe(shell, target.desired)
+    assert make_plan(target.desired, facts).empty
     assert took["messages"] <= 22
     assert took["bytes"] <= 20_000
 
 
-def test_equal_questions_of_all_roles_are_asked_once(provisioned: FrontDoor, member: Member):
-    asked = [probe for role in member.desired.roles for one in role.resources for probe in one.probes()]
-    with member.connect() as shell:
-        facts = observe(shell, member.desired)
-    assert len(facts) == len(member.desired.probes()) < len(asked)
+def test_equal_questions_of_all_roles_are_asked_once(provisioned: FrontDoor, target: TargetHost):
+    asked = [probe for role in target.desired.roles for one in role.resources for probe in one.probes()]
+    with target.connect() as shell:
+        facts = observe(shell, target.desired)
+    assert len(facts) == len(target.desired.probes()) < len(asked)
 
 
 def test_plan_of_a_green_host_is_empty_and_its_status_is_zero(provisioned: FrontDoor):
@@ -166,12 +168,12 @@ def test_provision_check_only_looks(provisioned: FrontDoor, gpu01: Machine):
     provisioned.json("provision", "--hosts", "gpu01", status=0)
 
 
-def test_a_stale_plan_value_is_refused_by_the_engine(provisioned: FrontDoor, member: Member, gpu01: Machine):
-    with member.connect() as shell:
-        green = make_plan(member.desired, observe(shell, member.desired))
+def test_a_stale_plan_value_is_refused_by_the_engine(provisioned: FrontDoor, target: TargetHost, gpu01: Machine):
+    with target.connect() as shell:
+        green = make_plan(target.desired, observe(shell, target.desired))
         on(gpu01, "rm /etc/profile.d/cuda.sh")
         settings = Settings(run=Run("stale"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
-        host = HostApply(lambda: shell, member.desired, settings)
+        host = HostApply(lambda: shell, target.desired, settings)
         try:
             host.apply(green)
         except Refused as error:

@@ -61,10 +61,10 @@ def test_nvcc_compiles_a_program_that_links_cudart_and_cublas(host: Machine):
 
 def test_a_gpu_is_listed_only_when_every_library_is_in_place(host: Machine):
     """TensorFlow opens each of them at run time; where one is missing it goes on without the GPU, and exits with 0."""
-    member = Fleet.load(host.lab.inventory.parent).members("full01")[0]
-    assert len(member.stack.section(TensorflowSection).libraries) == 9
+    target = Fleet.load(host.lab.inventory.parent).targets("full01")[0]
+    assert len(target.stack.section(TensorflowSection).libraries) == 9
     assert on(host, GPUS).strip() == "1"
-    for soname in member.stack.section(TensorflowSection).libraries:
+    for soname in target.stack.section(TensorflowSection).libraries:
         path = on(host, f"ldconfig -p | sed -n 's|^\\s*{soname} .*x86-64.*=> ||p' | head -n 1").strip()
         real = on(host, f"readlink -f {path}").strip()  # ldconfig would make a link anew
         on(host, f"mv {real} /root/away; ldconfig")
@@ -85,8 +85,8 @@ def built_and_run(host: Machine, program: Program) -> Printed:
 
 
 def test_nvcc_compiles_every_program_of_the_proofs_and_without_a_gpu_they_say_so(host: Machine):
-    member = Fleet.load(host.lab.inventory.parent).members("full01")[0]
-    programs = [proof.program for proof in proofs_of(member) if proof.layer == "cuda" and proof.program.compiler]
+    target = Fleet.load(host.lab.inventory.parent).targets("full01")[0]
+    programs = [proof.program for proof in proofs_of(target) if proof.layer == "cuda" and proof.program.compiler]
     assert [program.file for program in programs] == ["bandwidth.cu", "memory.cu", "burnin.cu"]
     for program in programs:
         printed = built_and_run(host, program)
@@ -95,8 +95,8 @@ def test_nvcc_compiles_every_program_of_the_proofs_and_without_a_gpu_they_say_so
 
 
 def test_the_hosts_own_compiler_builds_the_proofs_of_the_host_itself(host: Machine):
-    member = Fleet.load(host.lab.inventory.parent).members("full01")[0]
-    for program in [proof.program for proof in proofs_of(member) if proof.layer == "base" and proof.program.compiler]:
+    target = Fleet.load(host.lab.inventory.parent).targets("full01")[0]
+    for program in [proof.program for proof in proofs_of(target) if proof.layer == "base" and proof.program.compiler]:
         printed = built_and_run(host, program)
         assert printed.ended, program.file
         assert printed.not_run or len(printed.measurements) >= 3, program.file

@@ -19,7 +19,7 @@ from hostwright.plan.observing import ask
 from hostwright.plan.planning import LOGIN_SHELL
 from hostwright.transport import Session, connect, streams
 from hostwright.transport.root.rootshell import RootShell
-from hostwright.verify import eyes
+from hostwright.verify import backend
 from tests.lab.shells import CASES, WAITS, Case
 from tests.lab.sshd import Sshd, options, running
 
@@ -73,7 +73,7 @@ def test_a_command_prints_byte_for_byte_what_it_prints(session: Session, case: C
     assert session.run("cat", stdin=io.BytesIO(data), timeout_s=30).stdout == data
     facts = ask(RootShell(session), [probe := Probe("echo fact; exit 3")])
     assert (facts[probe].status, facts[probe].text) == (3, "fact\n")
-    assert eyes.testinfra_host(RootShell(session)).file("/etc/passwd").exists
+    assert backend.testinfra_host(RootShell(session)).file("/etc/passwd").exists
     notes = facts[LOGIN_SHELL].text if LOGIN_SHELL in facts else ""
     if case.names:
         assert f"from {case.names};" in notes.replace("~/.config/fish/", "")

@@ -9,7 +9,7 @@ import pytest
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
-from hostwright.plan.member import Member
+from hostwright.plan.targets import TargetHost
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.cuda.compilers import REFUSED, compile_script
 from hostwright.standard.roles.cuda.section import CudaSection
@@ -66,9 +66,9 @@ def test_packages_are_at_their_versions_and_held(host: Host, stack: Stack) -> No
     assert not wrong, f"not so: {', '.join(wrong)}"
 
 
-def test_the_libraries_load_from_the_toolkit(host: Host, stack: Stack, member: Member) -> None:
+def test_the_libraries_load_from_the_toolkit(host: Host, stack: Stack, target: TargetHost) -> None:
     """The toolkit's runtime, and each library that TensorFlow opens in it, loads from the toolkit itself."""
-    tensorflow = member.wanted.find(TensorflowSection)
+    tensorflow = target.context.find(TensorflowSection)
     opened = tensorflow.libraries if tensorflow else {}
     runtime = stack.section(CudaSection).runtime
     names = dict.fromkeys((runtime, *(name for name, layer in opened.items() if layer == "cuda")))

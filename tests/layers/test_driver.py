@@ -14,8 +14,8 @@ from hostwright.audit.history import History
 from hostwright.common.places import state_root
 from hostwright.plan.facts.expected import read_expected_gpus
 from hostwright.plan.host.hostfacts import PCI
-from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Facts
+from hostwright.plan.targets import TargetHost
 from hostwright.resources.system.bootloader import BOOT_LOADER
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.driver.failures.kernel import (
@@ -107,10 +107,10 @@ def test_nvidia_smi_lists_every_card(host: Host, root_run: Run) -> None:
     assert cards == on_bus, f"nvidia-smi lists {cards} of {on_bus} cards"
 
 
-def test_every_card_of_the_inventory_is_there(host: Host, root_run: Run, member: Member, inventory: str) -> None:
+def test_every_card_of_the_inventory_is_there(host: Host, root_run: Run, target: TargetHost, inventory: str) -> None:
     """The PCI bus shows as many cards as the inventory says that the host has, where it says so."""
-    declared, on_bus = read_expected_gpus(member.host), cards_on_the_bus(root_run)
-    known = History(state_root()).hardware(inventory).get(member.name, NOTHING_KNOWN)
+    declared, on_bus = read_expected_gpus(target.host), cards_on_the_bus(root_run)
+    known = History(state_root()).hardware(inventory).get(target.name, NOTHING_KNOWN)
     rows = host.run("nvidia-smi --query-gpu=pci.bus_id,uuid --format=csv,noheader").stdout.splitlines()
     present = [row.partition(",")[::2] for row in rows]
     gone = known.missing(Gpu(0, bus_address(bus.strip()), uuid.strip()) for bus, uuid in present)

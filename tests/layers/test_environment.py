@@ -10,7 +10,7 @@ import pytest
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
-from hostwright.plan.member import Member
+from hostwright.plan.targets import TargetHost
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment import opened
@@ -45,9 +45,9 @@ TWICE = 'env -i HOME="$HOME" /bin/bash -l -c \'exec /bin/sh -c "$@"\' bash %s'
 
 
 @pytest.fixture(scope="module")
-def names(member: Member) -> tuple[str, ...]:
+def names(target: TargetHost) -> tuple[str, ...]:
     """The libraries that programs must find."""
-    return opened(member.wanted)
+    return opened(target.context)
 
 
 def refused(errors: str, prefix: str) -> bool:

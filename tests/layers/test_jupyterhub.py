@@ -17,9 +17,9 @@ Run = Callable[..., CommandResult]
 
 
 @pytest.fixture(scope="module")
-def ask(root_run: Run, member):
+def ask(root_run: Run, target):
     """Ask nginx for a path, from the host itself: the status."""
-    proxy = member.variables["proxy"]
+    proxy = target.variables["proxy"]
     address, _, port = proxy.listen[0].rpartition(":")
     name = root_run("hostname").stdout.strip()
     trust = ["--cacert", f"{PROXY}/{AUTHORITY}"] if not proxy.certificate else ["--insecure"]

@@ -14,9 +14,9 @@ LOG = "/var/log/nginx/hostwright-workspaces"
 
 
 @pytest.fixture(scope="module")
-def spaces(member):
+def spaces(target):
     """The workspaces that have a path."""
-    v = member.variables["workspaces"]
+    v = target.variables["workspaces"]
     declared = workspaces_of(v.containers, v.users, v.directory, v.ports)
     return tuple(space for space in declared if space.entry.kind in SERVED)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from testinfra.backend.base import CommandResult
 
-from hostwright.fleet import Member
+from hostwright.fleet import TargetHost
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.look import PREFIX
@@ -22,9 +22,9 @@ LACKING = ("Op type not registered", "No OpKernel was registered", "No registere
 
 
 @pytest.fixture(scope="module")
-def servers(member: Member) -> tuple[Workspace, ...]:
+def servers(target: TargetHost) -> tuple[Workspace, ...]:
     """The workspaces of the host that serve a model."""
-    v = member.variables["workspaces"]
+    v = target.variables["workspaces"]
     assert isinstance(v, Workspaces)
     declared = workspaces_of(v.containers, v.users, v.directory, v.ports)
     return tuple(space for space in declared if space.entry.kind == "serving")

@@ -97,19 +97,19 @@ def test_its_packages_agree(host, python):
     assert done.rc == 0, done.stdout.strip() or done.stderr.strip()
 
 
-def test_it_is_built_for_this_cuda_and_cudnn(look, member):
+def test_it_is_built_for_this_cuda_and_cudnn(look, target):
     """It is built with CUDA, for the series of the host's toolkit and the major version of its cuDNN."""
     assert look["cuda"], "tf.test.is_built_with_cuda() is False: this is a CPU build"
-    cuda, cudnn = member.wanted.find(CudaSection), member.wanted.find(CudnnSection)
+    cuda, cudnn = target.context.find(CudaSection), target.context.find(CudnnSection)
     wanted = {"cuda_version": cuda.series} if cuda else {}
     wanted |= {"cudnn_version": cudnn.version.partition(".")[0]} if cudnn else {}
     built = {name: look["build"][name] for name in wanted}
     assert built == wanted, f"built for {built}, and the stack has {wanted}"
 
 
-def test_the_libraries_that_it_opens_are_the_stacks(look, stack, member):
+def test_the_libraries_that_it_opens_are_the_stacks(look, stack, target):
     """Each library that it opens is found: those of CUDA and cuDNN in the stack's toolkit, the driver's elsewhere."""
-    cuda, layers = member.wanted.find(CudaSection), member.wanted.sections
+    cuda, layers = target.context.find(CudaSection), target.context.sections
     toolkit = f"{cuda.prefix}/" if cuda else "no toolkit"
     wrong = {
         soname: look["libraries"][soname]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testinfra.host import Host
 
-from hostwright.plan.member import Member
+from hostwright.plan.targets import TargetHost
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
@@ -44,11 +44,11 @@ def test_it_gets_the_runtime_compiler_that_it_was_linked_with(host: Host, stack:
     assert answer.rc == 0, f"it does not: {answer.stderr.strip()[-300:]}"
 
 
-def test_tensorflow_opens_it(host: Host, stack: Stack, member: Member) -> None:
+def test_tensorflow_opens_it(host: Host, stack: Stack, target: TargetHost) -> None:
     """TensorFlow, where the host has it, opens this TensorRT, of the major version that its wheel was linked with."""
-    if "tensorflow" not in member.variables:
+    if "tensorflow" not in target.variables:
         return
-    python = f"{stack.section(TensorflowSection).home(member.variables['tensorflow'].path)}/bin/python"
+    python = f"{stack.section(TensorflowSection).home(target.variables['tensorflow'].path)}/bin/python"
     answer = host.run("env TF_CPP_MIN_LOG_LEVEL=2 %s -c %s", python, ASK)
     assert answer.rc == 0, f"it does not: {answer.stderr.strip()[-300:]}"
     versions = answer.stdout.split()[-6:]

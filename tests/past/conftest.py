@@ -103,7 +103,7 @@ def story(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Story]:
     on(machine, past.script)
     brought: list[str] = []
     if past.typed:
-        download(machine, Fleet.load(lab.inventory.parent).members(past.host)[0].stack)
+        download(machine, Fleet.load(lab.inventory.parent).targets(past.host)[0].stack)
     if isinstance(past.driver, str):
         brought = watched(machine, lambda: on(machine, str(past.driver)))
     for line in past.typed:

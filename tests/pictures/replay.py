@@ -43,19 +43,19 @@ def stand_in() -> None:
     from hostwright.apply.rollout import following
     from hostwright.apply.rollout.connections import Connections
     from hostwright.audit import auditing, auditor
-    from hostwright.plan.member import Member
+    from hostwright.plan.targets import TargetHost
     from hostwright.prove.host import HostProve
-    from hostwright.rebuild.host.carrying import HostRebuild
+    from hostwright.rebuild.host.hostrebuild import HostRebuild
     from hostwright.standard.roles.container.images import verbs as images
     from hostwright.standard.roles.workspaces.verbs import listing, rebuilding
     from hostwright.verify.checking import Checks
 
-    connect = Member.connect
+    connect = TargetHost.connect
 
     def shell(self: Any, *more: Any) -> Any:
         return connect(self, *more) if KINDS[self.name] == "unreachable" else people.Shell(self.name)
 
-    Member.connect = shell  # type: ignore[method-assign]
+    TargetHost.connect = shell  # type: ignore[method-assign]
     Patience.__init__.__defaults__ = (0.0, 0.0)  # type: ignore[misc]  # nobody waits for a closed port to open
     HostApply.apply = changing.play  # type: ignore[method-assign]
     Connections.plan = changing.planned  # type: ignore[method-assign]
@@ -64,7 +64,7 @@ def stand_in() -> None:
     auditing.audit_host = auditor.audit_host = looking.audited
     fleet._Knowledge.examine = lambda *_, **__: changing.examination()  # type: ignore[method-assign]
     HostProve.prove = looking.proved  # type: ignore[method-assign]
-    HostRebuild.diagnose, HostRebuild.carry_out = changing.decided, changing.rebuilt  # type: ignore[method-assign]
+    HostRebuild.diagnose, HostRebuild.run = changing.decided, changing.rebuilt  # type: ignore[method-assign]
     following._Following.to_the_end = looking.followed  # type: ignore[method-assign]
     for module in (images, listing, rebuilding):
         module.ask = people.ask

@@ -19,8 +19,8 @@ from hostwright.common import errors
 from hostwright.fleet import Fleet
 from hostwright.plan import probing
 from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
-from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.plan.targets import TargetHost
 from hostwright.transport.exchange import Output
 from tests.unit.support.documents import blocks, text_of
 
@@ -70,9 +70,9 @@ def bare_facts(probes: Sequence[Probe], *_: object, **__: object) -> Facts:
 @pytest.fixture
 def rack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An inventory below the current directory: gpu03 has nothing installed, gpu05 refuses the connection."""
-    connect = Member.connect
+    connect = TargetHost.connect
     monkeypatch.setattr(
-        Member, "connect", lambda self, *more: BareShell("gpu03") if self.name == "gpu03" else connect(self, *more)
+        TargetHost, "connect", lambda self, *more: BareShell("gpu03") if self.name == "gpu03" else connect(self, *more)
     )
     monkeypatch.setattr(probing, "parse", bare_facts)
     monkeypatch.setattr(Patience.__init__, "__defaults__", (0.0, 0.0))  # no example waits for a connection

@@ -19,15 +19,15 @@ from invoke.parser import Parser
 
 from hostwright.apply.disturb.draining import read_hooks
 from hostwright.audit.failures.catalogue import catalogue
-from hostwright.audit.judging.look import Look
+from hostwright.audit.judging.context import AuditContext
 from hostwright.cli.verbs.init import init
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.fleet import Fleet
-from hostwright.plan.member import Member, Roster
 from hostwright.plan.model import Answer, Facts, Reboot
 from hostwright.plan.planning import make_plan
 from hostwright.plan.roles.site import Site
+from hostwright.plan.targets import Roster, TargetHost
 from hostwright.resources.files.files import File
 from hostwright.resources.packages.packages import DPKG
 from tasks import namespace
@@ -124,10 +124,10 @@ def test_sample_inventories_name_hosts_that_can_be_bound(tmp_path: Path):
         (folder / "group_vars").mkdir(parents=True)
         (folder / "hosts.yml").write_text(block.text)
         (folder / "group_vars" / Path(groups[0].file).name).write_text(groups[0].text)
-        members = Fleet.load(folder).members("gpu01,@rack3")
-        assert [member.name for member in members] == ["gpu01", "gpu02"]
-        assert all(member.variables["container"].default_runtime for member in members)
-        assert not members[0].variables["cuda"].keep_repository
+        targets = Fleet.load(folder).targets("gpu01,@rack3")
+        assert [target.name for target in targets] == ["gpu01", "gpu02"]
+        assert all(target.variables["container"].default_runtime for target in targets)
+        assert not targets[0].variables["cuda"].keep_repository
 
 
 def test_sample_hooks_are_understood(tmp_path: Path):
@@ -139,7 +139,7 @@ def test_sample_hooks_are_understood(tmp_path: Path):
         (folder / "group_vars").mkdir(parents=True)
         (folder / "hosts.yml").write_text(f"{folder.name}: {{hosts: {{gpu01: {{}}}}}}")
         (folder / "group_vars" / f"{folder.name}.yml").write_text(block.text)
-        hooks = read_hooks(Fleet.load(folder).members("gpu01")[0].host)
+        hooks = read_hooks(Fleet.load(folder).targets("gpu01")[0].host)
         assert hooks is not None
         assert "$HOSTWRIGHT_HOST" in hooks.drain
         assert "$HOSTWRIGHT_HOST" in hooks.undrain
@@ -148,16 +148,16 @@ def test_sample_hooks_are_understood(tmp_path: Path):
 def test_the_variable_that_is_misspelt_on_purpose_is_refused(tmp_path: Path):
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
     with pytest.raises(InputError, match="keep_repository"):
-        Fleet.load(tmp_path, Request(var=("cuda_keep_repositry=false",))).members("gpu01")
+        Fleet.load(tmp_path, Request(var=("cuda_keep_repositry=false",))).targets("gpu01")
 
 
 def test_a_variable_that_is_misspelt_in_an_inventory_is_noted_and_refused_where_that_is_asked_for(tmp_path: Path):
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {cuda_keep_repositry: false}}}")
     fleet = Fleet.load(tmp_path)
-    (note,) = fleet.members("gpu01").notes
+    (note,) = fleet.targets("gpu01").notes
     assert "did you mean 'cuda_keep_repository'?" in note
     with pytest.raises(InputError, match="keep_repository"):
-        Fleet.load(tmp_path, Request(strict=True)).members("gpu01")
+        Fleet.load(tmp_path, Request(strict=True)).targets("gpu01")
 
 
 @pytest.mark.parametrize("folder", ["inventory", "hostwright/cli/skeleton/inventory"])
@@ -170,7 +170,7 @@ def test_commented_variables_of_group_all_can_be_set(folder: str, tmp_path: Path
         (inventory / "group_vars").mkdir(parents=True)
         (inventory / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
         (inventory / "group_vars/all.yml").write_text(f"stack: tensorflow-2.9\n{variables}\n")
-        assert Fleet.load(inventory).members("gpu01")[0].variables["container"].default_runtime
+        assert Fleet.load(inventory).targets("gpu01")[0].variables["container"].default_runtime
 
 
 @pytest.fixture
@@ -197,52 +197,52 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.update(shadowed)
 
 
-def member_of(site: Path) -> Member:
-    (member,) = Roster.load(site=Site(site)).members("gpu01")
-    return member
+def target_of(site: Path) -> TargetHost:
+    (target,) = Roster.load(site=Site(site)).targets("gpu01")
+    return target
 
 
 def test_the_sample_roles_are_planned_in_their_order(site: Path):
-    member = member_of(site)
-    desired = {role.name: [type(one).__name__ for one in role.resources] for role in member.desired.roles}
+    target = target_of(site)
+    desired = {role.name: [type(one).__name__ for one in role.resources] for role in target.desired.roles}
     assert list(desired)[-4:] == ["cutensor", "chrony", "iommu", "motd"]
     assert desired["chrony"] == ["Debs", "File", "Service", "RestartedAfter"]
     assert desired["container"][-1] == "File"
-    plan = make_plan(member.desired, Facts(dict.fromkeys(member.desired.probes(), Answer(1, ""))))
+    plan = make_plan(target.desired, Facts(dict.fromkeys(target.desired.probes(), Answer(1, ""))))
     whats = {change.what for role in plan.roles for change in role.changes}
     assert {"file /etc/motd", "packages libcutensor1", "kernel parameters", "file /etc/chrony/chrony.conf"} <= whats
 
 
 def test_the_sample_template_names_the_servers(site: Path):
-    (chrony,) = (role for role in member_of(site).desired.roles if role.name == "chrony")
+    (chrony,) = (role for role in target_of(site).desired.roles if role.name == "chrony")
     (conf,) = (one for one in chrony.resources if isinstance(one, File))
     assert conf.content.splitlines()[1:3] == ["pool pool.ntp.org iburst", "driftfile /var/lib/chrony/chrony.drift"]
 
 
 def test_sample_rule_refuses_another_version(site: Path):
-    assert member_of(site).stack.versions()["cutensor"] == "1.2.2"
+    assert target_of(site).stack.versions()["cutensor"] == "1.2.2"
     stack = site / "inventory/stacks/with-cutensor.yml"
     stack.write_text(stack.read_text().replace("version: 1.2.2\n", "version: 2.3.0\n"))
     with pytest.raises(
         InputError, match=r"cuTENSOR 2.3.0 is for CUDA 12 and 13, not 11.2.2 .*works: cuTENSOR 1.2.2 instead of 2.3.0 "
     ):
-        member_of(site)
+        target_of(site)
 
 
 def test_the_sample_failures_are_known_and_the_sign_is_seen(site: Path):
-    member = member_of(site)
-    known = catalogue(member.all_roles)
+    target = target_of(site)
+    known = catalogue(target.all_roles)
     failure = known.classify("einsum: CUTENSOR_STATUS_INSUFFICIENT_DRIVER")
     assert failure is not None and failure.rule.name == "cutensor-driver"
     (sign,) = (rule.sign for rule in known.rules if rule.name == "cutensor-not-held" and rule.sign)
     for state, evidence in (("ii ", ["libcutensor1 is not held"]), ("hi ", [])):
         facts = Facts({DPKG: Answer(0, f"libcutensor1\t1.2.2.5-1\t{state}\n")})
-        look = Look(member.desired, member.variables, facts, {}, datetime(2026, 1, 1, tzinfo=UTC))
-        assert list(sign.seen(look)) == evidence
+        ctx = AuditContext(target.desired, target.variables, facts, {}, datetime(2026, 1, 1, tzinfo=UTC))
+        assert list(sign.seen(ctx)) == evidence
 
 
 def test_the_sample_values_are_compared(site: Path):
-    values = [(one.layer, one.name, one.want) for one in member_of(site).audit_values]
+    values = [(one.layer, one.name, one.want) for one in target_of(site).audit_values]
     assert [value for value in values if value[0] in {"cutensor", "motd"}] == [
         ("cutensor", "package", "1.2.2.5-1"),
         ("cutensor", "hold", "held"),
@@ -252,7 +252,7 @@ def test_the_sample_values_are_compared(site: Path):
 
 
 def test_sample_state_needs_a_reboot_until_the_parameter_is_set(site: Path):
-    (iommu,) = (role for role in member_of(site).desired.roles if role.name == "iommu")
+    (iommu,) = (role for role in target_of(site).desired.roles if role.name == "iommu")
     booted = iommu.resources[-1]
     (probe,) = booted.probes()
     assert isinstance(booted.plan(Facts({probe: Answer(0, "ro quiet\n")})), Reboot)
@@ -260,11 +260,11 @@ def test_sample_state_needs_a_reboot_until_the_parameter_is_set(site: Path):
 
 
 def test_the_sample_role_that_extends_keeps_what_the_standard_one_brings(site: Path):
-    (container,) = (role for role in member_of(site).roles if role.name == "container")
+    (container,) = (role for role in target_of(site).roles if role.name == "container")
     assert container.needs == ("base", "driver")
     assert container.section is not None
-    assert member_of(site).variables["container"].registry == "registry.example.org"
-    assert not member_of(site).variables["container"].default_runtime
+    assert target_of(site).variables["container"].registry == "registry.example.org"
+    assert not target_of(site).variables["container"].default_runtime
 
 
 def test_the_sample_tests_of_the_sample_role_pass(site: Path):

@@ -19,8 +19,8 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 
-from hostwright.cli.door.words import WordsParser
 from hostwright.cli.program import STANDARD
+from hostwright.cli.shell.words import WordsParser
 from tests.places import PROJECT
 from tests.unit.support.documents import blocks, text_of
 

@@ -52,25 +52,25 @@ WRONG = {
 @pytest.mark.parametrize(("name", "value"), WRONG.items())
 def test_a_wrong_variable_is_an_error_when_its_host_is_selected(tmp_path: Path, name: str, value: Any) -> None:
     with pytest.raises(InputErrors, match=name):
-        fleet(tmp_path, **{name: value}).members("all")
+        fleet(tmp_path, **{name: value}).targets("all")
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     some = {name: WRONG[name] for name in WRONG if name != "hostwright_install"}  # excluded by the other
     with pytest.raises(InputErrors) as caught:
-        fleet(tmp_path, **some, cuda={"keep_repositry": True}).members("all")
+        fleet(tmp_path, **some, cuda={"keep_repositry": True}).targets("all")
     with pytest.raises(InputErrors) as caught_of_rooms:
-        fleet(tmp_path, **some).members("all")
+        fleet(tmp_path, **some).targets("all")
     assert "keep_repository" in str(caught.value)
     said = str(caught_of_rooms.value)
     assert [name for name in some if name not in said] == []
 
 
 def test_a_host_without_variables_has_defaults(tmp_path: Path) -> None:
-    member = fleet(tmp_path).members("gpu02")[0]
-    assert read_means(member.host) == Means(None, None, None, "", None)
-    assert (read_file_settings(member.host).way, read_hooks(member.host)) == ("pull", None)
-    assert read_reboot_timeout(member.host) == 1800
+    target = fleet(tmp_path).targets("gpu02")[0]
+    assert read_means(target.host) == Means(None, None, None, "", None)
+    assert (read_file_settings(target.host).way, read_hooks(target.host)) == ("pull", None)
+    assert read_reboot_timeout(target.host) == 1800
 
 
 def test_mistakes_are_collected_without_repetition() -> None:
@@ -110,13 +110,13 @@ def test_the_example_of_the_documentation_runs() -> None:
 
 
 def test_reading_methods_return_results_and_record_no_run(silent: Fleet) -> None:
-    members = silent.members("all")
-    for results in (silent.plan(members), silent.ways_back(members), silent.locks(members)):
+    targets = silent.targets("all")
+    for results in (silent.plan(targets), silent.ways_back(targets), silent.locks(targets)):
         assert [error.host for error in results.errors] == ["gpu03", "gpu05"]
         assert results.values == ()
-    assert [host.status for host in silent.audit(members).hosts] == ["unread", "unread"]
-    assert {name: one.way for name, one in silent.decide(members).of.items()} == dict.fromkeys(
-        members.by_name, "hand over"
+    assert [host.status for host in silent.audit(targets).hosts] == ["unread", "unread"]
+    assert {name: one.way for name, one in silent.decide(targets).of.items()} == dict.fromkeys(
+        targets.by_name, "hand over"
     )
     assert Runs(state_root()).list() == []
 
@@ -127,22 +127,22 @@ def test_a_run_is_recorded_emits_events_and_selects_locked_hosts(silent: Fleet) 
     locallocks.put(state_root(), silent.path, lock, now=now)
     heard: list[Event] = []
     change = Request(drain=True, max_fail="10%")
-    members = silent.members("gpu05", ["base"])
-    ended = silent.provision(members, change, audience=Audience.of(heard.append))
+    targets = silent.targets("gpu05", ["base"])
+    ended = silent.provision(targets, change, audience=Audience.of(heard.append))
     (error,) = ended.results.errors
     assert (ended.status, "set aside on this machine, locked by ada@desk" in error.sentence) == (3, True)
     assert [(event.host, event.result) for event in heard if isinstance(event, HostEnded)] == [("gpu05", "locked")]
     (run,) = Runs(state_root()).list()
     assert (run.run, run.header.verb, run.status) == (ended.run, "provision", 3)
     assert run.header.options == {"hosts": "gpu05", "roles": "base", "drain": True, "max_fail": "10%"}
-    assert [member.name for member in silent.members("@locked")] == ["gpu05"]
+    assert [target.name for target in silent.targets("@locked")] == ["gpu05"]
     with pytest.raises(InputError, match="@failed"):
-        silent.members("@failed")
+        silent.targets("@failed")
 
 
 def test_a_command_is_told_of_a_run(silent: Fleet, tmp_path: Path) -> None:
     command = sh("cat >>%s; echo >>%s; pwd >%s", *(tmp_path / name for name in ("told", "told", "folder")))
-    ended = silent.verify(silent.members("all"), audience=Audience(notify=command))
+    ended = silent.verify(silent.targets("all"), audience=Audience(notify=command))
     settle()
     last = json.loads((tmp_path / "told").read_text().splitlines()[-1])
     assert (last["event"], last["run"], last["status"]) == ("end", ended.run, 1)
@@ -151,23 +151,23 @@ def test_a_command_is_told_of_a_run(silent: Fleet, tmp_path: Path) -> None:
 
 
 def test_following_a_host_that_does_not_answer_is_its_error_and_no_run(silent: Fleet) -> None:
-    results = silent.follow(silent.members("gpu05"))
+    results = silent.follow(silent.targets("gpu05"))
     assert [error.host for error in results.errors] == ["gpu05"]
     assert Runs(state_root()).list() == []
 
 
 def test_removal_touches_no_host_whose_records_could_not_be_read(silent: Fleet) -> None:
-    members = silent.members("all")
-    removal = silent.removal(members)
-    ended = silent.remove(members, removal)
+    targets = silent.targets("all")
+    removal = silent.removal(targets)
+    ended = silent.remove(targets, removal)
     assert [error.host for error in ended.results.errors] == ["gpu03", "gpu05"]
     assert all("refuses the connection" in error.sentence for error in ended.results.errors)
 
 
 def test_bad_options_are_refused_before_a_run_begins(silent: Fleet) -> None:
-    members = silent.members("all")
+    targets = silent.targets("all")
     with pytest.raises(InputError, match="--canary"):
-        silent.provision(members, Request(canary="some"))
+        silent.provision(targets, Request(canary="some"))
     with pytest.raises(InputError, match="no BMC"):
-        silent.power(members, Order("cycle"))
+        silent.power(targets, Order("cycle"))
     assert Runs(state_root()).list() == []

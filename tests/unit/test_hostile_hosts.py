@@ -13,7 +13,7 @@ import pytest
 
 from hostwright.apply.host.connection import Patience
 from hostwright.audit import auditing
-from hostwright.fleet import Fleet, Members
+from hostwright.fleet import Fleet, Targets
 from hostwright.plan import observing
 from hostwright.plan.roles.site import Site
 from hostwright.transport import Allowance
@@ -32,15 +32,15 @@ MOST_MESSAGES = MOST_CONNECTIONS * (CONNECTION[0] + COMMAND[0] + CAPS_BYTES // 2
 MOST_BYTES = MOST_CONNECTIONS * (CONNECTION[1] + COMMAND[1] + CAPS_BYTES)
 
 #: what each verb says of the host that lies
-VERBS: dict[str, Callable[[Fleet, Members], object]] = {
-    "plan": lambda fleet, members: [error.host for error in fleet.plan(members).errors],
-    "provision": lambda fleet, members: [error.host for error in fleet.provision(members).results.errors],
-    "verify": lambda fleet, members: [error.host for error in fleet.verify(members).results.errors],
-    "audit": lambda fleet, members: [host.host for host in fleet.audit(members).hosts if host.status == "unread"],
-    "rebuild": lambda fleet, members: list(fleet.decide(members).of),
-    "lock": lambda fleet, members: [error.host for error in fleet.locks(members).errors],
-    "remove": lambda fleet, members: [error.host for error in fleet.plan(members, goal=fleet.removal(members)).errors],
-    "rollback": lambda fleet, members: [error.host for error in fleet.ways_back(members).errors],
+VERBS: dict[str, Callable[[Fleet, Targets], object]] = {
+    "plan": lambda fleet, targets: [error.host for error in fleet.plan(targets).errors],
+    "provision": lambda fleet, targets: [error.host for error in fleet.provision(targets).results.errors],
+    "verify": lambda fleet, targets: [error.host for error in fleet.verify(targets).results.errors],
+    "audit": lambda fleet, targets: [host.host for host in fleet.audit(targets).hosts if host.status == "unread"],
+    "rebuild": lambda fleet, targets: list(fleet.decide(targets).of),
+    "lock": lambda fleet, targets: [error.host for error in fleet.locks(targets).errors],
+    "remove": lambda fleet, targets: [error.host for error in fleet.plan(targets, goal=fleet.removal(targets)).errors],
+    "rollback": lambda fleet, targets: [error.host for error in fleet.ways_back(targets).errors],
 }
 MET = [kind for kind in sshliar.EVERY if EVERYTHING or kind not in sshliar.WRONG]
 FLOODS = [kind for kind in MET if kind not in sshliar.PATIENT]
@@ -61,7 +61,7 @@ def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp
 
 
 @contextmanager
-def lied_to(kind: str, folder: Path, *, honest: int = 0, checks: bool = False) -> Iterator[tuple[Liar, Fleet, Members]]:
+def lied_to(kind: str, folder: Path, *, honest: int = 0, checks: bool = False) -> Iterator[tuple[Liar, Fleet, Targets]]:
     liar = Liar(kind, honest)
     (folder / "known_hosts").write_text(liar.known_host)
     timeout_s = WAIT_S if kind in sshliar.PATIENT else 60
@@ -70,7 +70,7 @@ def lied_to(kind: str, folder: Path, *, honest: int = 0, checks: bool = False) -
         (folder / "site/tests/layers/test_quiet.py").unlink()
     try:
         fleet = Fleet.load(site=Site(folder / "site"))
-        yield liar, fleet, fleet.members("all")
+        yield liar, fleet, fleet.targets("all")
     finally:
         liar.close()
 
@@ -82,8 +82,8 @@ def bounded(counted: Counter[str]) -> bool:
 @pytest.mark.parametrize("kind", MET)
 @pytest.mark.parametrize("verb", ["provision", "verify"])
 def test_provision_and_verify_meet_every_lie(verb: str, kind: str, counted: Counter[str], tmp_path: Path) -> None:
-    with lied_to(kind, tmp_path) as (_, fleet, members):
-        assert VERBS[verb](fleet, members) == ["liar"]
+    with lied_to(kind, tmp_path) as (_, fleet, targets):
+        assert VERBS[verb](fleet, targets) == ["liar"]
     assert bounded(counted), counted
 
 
@@ -92,8 +92,8 @@ def test_provision_and_verify_meet_every_lie(verb: str, kind: str, counted: Coun
 def test_the_other_verbs_meet_the_lies_that_send_most(
     verb: str, kind: str, counted: Counter[str], tmp_path: Path
 ) -> None:
-    with lied_to(kind, tmp_path) as (_, fleet, members):
-        assert VERBS[verb](fleet, members) == ["liar"]
+    with lied_to(kind, tmp_path) as (_, fleet, targets):
+        assert VERBS[verb](fleet, targets) == ["liar"]
     assert bounded(counted), counted
 
 
@@ -104,8 +104,8 @@ def test_a_host_that_lies_after_it_was_looked_at_ends_the_provisioning(
     """What comes after the look is the record of a release: never carried out here, for that is the lie's place. Where
     the connection still lives then, one more look asks for the cause.
     """
-    with lied_to(kind, tmp_path, honest=1) as (liar, fleet, members):
-        assert VERBS["provision"](fleet, members) == ["liar"]
+    with lied_to(kind, tmp_path, honest=1) as (liar, fleet, targets):
+        assert VERBS["provision"](fleet, targets) == ["liar"]
         assert liar.commands <= 3
     assert bounded(counted), counted
 
@@ -114,8 +114,8 @@ def test_a_host_that_lies_after_it_was_looked_at_ends_the_provisioning(
 @pytest.mark.parametrize("kind", ["output byte by byte", "messages to be ignored"])
 def test_a_host_that_lies_to_a_check_is_not_verified(kind: str, counted: Counter[str], tmp_path: Path) -> None:
     """The checks have a process of their own, which is not measured but at the other end."""
-    with lied_to(kind, tmp_path, honest=1, checks=True) as (liar, fleet, members):
-        results = fleet.verify(members).results
+    with lied_to(kind, tmp_path, honest=1, checks=True) as (liar, fleet, targets):
+        results = fleet.verify(targets).results
         assert [verdict.passed for verdict in results.values] == [False], results.errors
         most = Allowance.RUN[0] / 10
         assert 0 < liar.sent < most < sshliar.MANY, [verdict.checks for verdict in results.values]
@@ -125,9 +125,9 @@ def test_a_host_that_lies_to_a_check_is_not_verified(kind: str, counted: Counter
 def test_an_answer_that_grows_is_cut_and_said_to_be_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One megabyte on the line, a gigabyte unpacked: nothing of it is kept."""
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
-    with lied_to("an answer that grows a thousandfold", tmp_path) as (_, fleet, members):
+    with lied_to("an answer that grows a thousandfold", tmp_path) as (_, fleet, targets):
         tracemalloc.start()
-        (error,) = fleet.plan(members).errors
+        (error,) = fleet.plan(targets).errors
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert error.sentence == "it sent far more output than expected; its answers were discarded"

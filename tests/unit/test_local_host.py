@@ -10,20 +10,20 @@ import pytest
 from hostwright.audit.auditor import AuditOptions
 from hostwright.common.errors import BecomeError
 from hostwright.common.places import state_root
-from hostwright.fleet import Fleet, Members
+from hostwright.fleet import Fleet, Targets
 from hostwright.plan.host.locks import STATE_DIR
 
 
 @pytest.fixture
-def members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Members:
+def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Targets:
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
     variables = {"ansible_connection": "local", "stack": "tensorflow-2.9"}
     (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {"me": variables}}}))
-    return Fleet.load(tmp_path / "hosts.yml").members("me")
+    return Fleet.load(tmp_path / "hosts.yml").targets("me")
 
 
-def fleet(members: Members, folder: Path) -> Fleet:
-    assert len(members) == 1
+def fleet(targets: Targets, folder: Path) -> Fleet:
+    assert len(targets) == 1
     return Fleet.load(folder / "hosts.yml")
 
 
@@ -32,9 +32,9 @@ def kept() -> list[str]:
     return sorted(map(str, Path(STATE_DIR).rglob("*"))) if Path(STATE_DIR).is_dir() else []
 
 
-def test_it_is_planned_like_any_other(members: Members, tmp_path: Path) -> None:
+def test_it_is_planned_like_any_other(targets: Targets, tmp_path: Path) -> None:
     before = kept()
-    results = fleet(members, tmp_path).plan(members)
+    results = fleet(targets, tmp_path).plan(targets)
     if results.errors:  # who runs the tests may not become root
         assert isinstance(results.errors[0], BecomeError)
     else:
@@ -44,16 +44,16 @@ def test_it_is_planned_like_any_other(members: Members, tmp_path: Path) -> None:
     assert kept() == before
 
 
-def test_it_is_audited_and_examined_without_sudo(members: Members, tmp_path: Path) -> None:
+def test_it_is_audited_and_examined_without_sudo(targets: Targets, tmp_path: Path) -> None:
     before = kept()
-    audit = fleet(members, tmp_path).audit(members, AuditOptions(sudo=False))
+    audit = fleet(targets, tmp_path).audit(targets, AuditOptions(sudo=False))
     (host,) = audit.hosts
     assert host.status != "unread", host.sentence
     assert kept() == before
 
 
-def test_it_has_no_host_key_to_trust(members: Members, tmp_path: Path) -> None:
-    for results in (fleet(members, tmp_path).trust(members), fleet(members, tmp_path).forget(members)):
+def test_it_has_no_host_key_to_trust(targets: Targets, tmp_path: Path) -> None:
+    for results in (fleet(targets, tmp_path).trust(targets), fleet(targets, tmp_path).forget(targets)):
         (error,) = results.errors
         assert error.sentence == "it is this machine (ansible_connection: local): it is reached without a host key"
     assert not (state_root() / "runs").exists()

@@ -38,7 +38,7 @@ KNOW_GPUS = {
     "audit/judging/alike.py",
     "audit/judging/audited.py",
     "audit/judging/judging.py",
-    "audit/judging/look.py",
+    "audit/judging/context.py",
     "audit/readings/cards.py",
     "audit/readings/host.py",
     "audit/reports/details.py",
@@ -47,7 +47,7 @@ KNOW_GPUS = {
     "audit/reports/spreadsheet.py",
     "plan/host/atwork.py",
     "plan/host/hostfacts.py",
-    "plan/member.py",  # how many a host should have
+    "plan/targets.py",  # how many a host should have
     "plan/roles/role.py",
     "plan/roles/wants.py",
     "prove/host.py",

@@ -15,8 +15,8 @@ FUNCTION = re.compile(r"^\s*\w+\(\) *[({]", re.MULTILINE)
 #: long texts that are no shell: two pages, the firewall's table, and C
 OTHER_LANGUAGES = {
     "hostwright/audit/failures/document.py",
-    "hostwright/cli/door/reference/variables.py",
-    "hostwright/cli/door/reference/verbs.py",
+    "hostwright/cli/shell/reference/variables.py",
+    "hostwright/cli/shell/reference/verbs.py",
     "hostwright/resources/document.py",
     "lab/firewall.py",
     "lab/vendor/cudnn.py",

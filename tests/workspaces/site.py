@@ -122,7 +122,7 @@ class Site:
 
     def space(self, name: str) -> Workspace:
         """A declared workspace."""
-        v: Any = Fleet.load(self.folder).members(HOST)[0].variables["workspaces"]
+        v: Any = Fleet.load(self.folder).targets(HOST)[0].variables["workspaces"]
         return next(s for s in workspaces_of(v.containers, v.users, v.directory, v.ports) if s.name == name)
 
     def token(self, name: str) -> str:

@@ -20,8 +20,8 @@ from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, Locked, St
 from hostwright.common.request import Request
 from hostwright.common.text import short
 from hostwright.plan.host import locks
-from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.model import RoleResult, StepResult
+from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.transport.root.rootshell import RootShell
 
 VERB = "run"
@@ -36,7 +36,7 @@ _STEP = "command"  #: in the place of a role's name, in the journal
 
 def run_on_hosts(
     roster: Roster,
-    members: Members,
+    targets: Targets,
     command: RemoteCommand,
     connections: Connections,
     audience: Audience,
@@ -47,25 +47,25 @@ def run_on_hosts(
 
     Ctrl-C ends the commands that are running on hosts, and no further host begins. Status 0 where all ended with 0.
     """
-    limits = read_limits(request, len(members))
+    limits = read_limits(request, len(targets))
     more = {"command": command.text, "root": command.root, "timeout_s": command.limit_s}
-    options = roster.request_of(members, request).recorded(**more)
+    options = roster.request_of(targets, request).recorded(**more)
     with (
         recorded(
-            VERB, roster, members, connections, audience=audience, options=options, left=LEFT_ENDED, record=LEADS_ON
+            VERB, roster, targets, connections, audience=audience, options=options, left=LEFT_ENDED, record=LEADS_ON
         ) as recording,
-        _Commands(roster, members, command, connections, recording) as commands,
+        _Commands(roster, targets, command, connections, recording) as commands,
     ):
         results = roll_out(
-            tuple(members.by_name),
+            tuple(targets.by_name),
             commands.on,
             limits=limits,
             emit=recording.emit,
             stop=connections.close,
-            gently=commands.stop,
-            leave_alone=connections.leave_alone,
+            on_interrupt=commands.stop,
+            detach=connections.detach,
             silent=recording.silence.hosts,
-            unheard=connections.unheard,
+            not_responding=connections.not_responding,
             result=_word,
         )
         status = _status(results)
@@ -77,11 +77,11 @@ class _Commands:
     """The commands of a run that are running on hosts now."""
 
     def __init__(
-        self, roster: Roster, members: Members, command: RemoteCommand, connections: Connections, recording: Recording
+        self, roster: Roster, targets: Targets, command: RemoteCommand, connections: Connections, recording: Recording
     ):
-        self._members, self._command, self._connections = members.by_name, command, connections
+        self._targets, self._command, self._connections = targets.by_name, command, connections
         self._recording, self._force = recording, roster.request.force
-        self._cap_bytes = max(LEAST_BYTES, min(MOST_BYTES, ALL_BYTES // max(1, len(members))))
+        self._cap_bytes = max(LEAST_BYTES, min(MOST_BYTES, ALL_BYTES // max(1, len(targets))))
         self._lock = threading.Lock()
         self._lines: set[Lifeline] = set()
         self._stopping = False
@@ -101,12 +101,12 @@ class _Commands:
 
     def on(self, name: str) -> CommandResult:
         """Run it on one host."""
-        member, emit = self._members[name], self._recording.emit
+        target, emit = self._targets[name], self._recording.emit
         emit(Waiting(name, "a connection"))
-        with self._connections.connect(member) as shell, ExitStack() as held:
+        with self._connections.connect(target) as shell, ExitStack() as held:
             emit(Waiting(name, "its answers"))
             if self._command.root:
-                held.enter_context(self._locked(shell, member))
+                held.enter_context(self._locked(shell, target))
             lifeline = self._begin(name)
             held.callback(self._lines.discard, lifeline)
             emit(RoleStarted(name, _STEP, 1))
@@ -122,15 +122,15 @@ class _Commands:
             self._lines.add(lifeline)
         return lifeline
 
-    def _locked(self, shell: RootShell, member: Member) -> HostLock:
+    def _locked(self, shell: RootShell, target: TargetHost) -> HostLock:
         """The host's lock, as every run has it that may change the host. Raises ``Locked``."""
         now = datetime.now(UTC)
         why_not = "" if self._force else locks.refusal(probe_locks(shell), now)
         if why_not:
-            raise Locked(member.name, why_not)
+            raise Locked(target.name, why_not)
         shell.run(":", timeout_s=30.0, failure="root cannot run a program on it")  # whether sudo lets us
-        note: Callable[[str], None] = lambda text: self._recording.emit(Note(member.name, text))  # noqa: E731
-        return HostLock.acquire(shell, locks.holder(self._recording.run.id, member.name, now), notify=note)
+        note: Callable[[str], None] = lambda text: self._recording.emit(Note(target.name, text))  # noqa: E731
+        return HostLock.acquire(shell, locks.holder(self._recording.run.id, target.name, now), notify=note)
 
 
 def _tell(result: CommandResult, command: RemoteCommand, emit: Emit) -> None:

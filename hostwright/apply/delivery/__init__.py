@@ -5,7 +5,7 @@ The way of one file, by who calls whom:
 
     Delivery.start, .wait     the files of one host's plan, in the order of need
       Batch                   asks the host what it has (look), and chooses the next file
-        Bringer.bring         one file, from one source after the other until it is there
+        Fetcher.deliver       one file, from one source after the other until it is there
           FileSources.ask     layer one (sources/sources): from where, decided for all hosts of the run
           Handout.grant       layer two (sources/handout, servers): the token, and the server that gives the file for it
           pull, push          the transfer: the host fetches by HTTP, or reads from the SSH connection

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hostwright.apply.delivery.bringing import STOPPED, Bringer, DeliveryMeans
+from hostwright.apply.delivery.fetch import STOPPED, DeliveryMeans, Fetcher
 from hostwright.apply.delivery.looking import Found, StoredFile, look
 from hostwright.common.errors import HostError, HostwrightError, Stopped, Unreachable
 from hostwright.common.text import count, shown_bytes
@@ -60,7 +60,7 @@ class Batch:
 
     def __init__(self, connection: HostConnection, emit: Emit, means: DeliveryMeans, wanted: Sequence[WantedFile]):
         self._host, self._means = connection.host, means
-        self._bringer = Bringer(connection, emit, means)
+        self._fetcher = Fetcher(connection, emit, means)
         self._files: dict[str, _File] = {}  #: by the names of artifacts; two may be the same file
         self._queue: list[_File] = []
         self._looking = False
@@ -77,7 +77,7 @@ class Batch:
         if asked:
             self._run("look", lambda: self._look(asked))
         if asked or self._queue:
-            self._run("files", self._bring_all)
+            self._run("files", self._deliver_all)
 
     def wait(self, artifacts: Sequence[Artifact]) -> None:
         """Wait until these files are there, and bring them before others. Raises the error of the first that cannot
@@ -129,7 +129,7 @@ class Batch:
 
     def _lose(self, error: HostwrightError) -> None:
         """Nothing more comes: give this error to every file that is not settled."""
-        self._bringer.stop()
+        self._fetcher.stop()
         for file in self._files.values():
             file.settle(error)
         with self._change:
@@ -140,7 +140,7 @@ class Batch:
     def _look(self, asked: Sequence[_File]) -> None:
         """Ask the host what it has; queue each missing file as soon as it is known."""
         by_item = {file.item: file for file in asked if file.item}
-        self._bringer.use(
+        self._fetcher.use(
             lambda shell: look(
                 shell,
                 tuple(by_item),
@@ -155,7 +155,7 @@ class Batch:
 
     def _note_begun(self, seen: str, free: int) -> None:
         with self._change:
-            self._bringer.seen, self._free = seen, free
+            self._fetcher.seen, self._free = seen, free
 
     def _learn(self, file: _File, found: Found) -> None:
         """The host reported what it has of a file; a second time if its connection was lost in between."""
@@ -171,11 +171,11 @@ class Batch:
             if file.served and self._means.handout:
                 self._means.handout.sources.has(self._host, found.item.sha256)
 
-    def _bring_all(self) -> None:
+    def _deliver_all(self) -> None:
         while (file := self._next()) is not None:
             try:
                 with guarded(self._host):
-                    self._bring(file)
+                    self._deliver(file)
             except (Stopped, Unreachable):
                 raise  # it concerns all files
             except HostwrightError as error:
@@ -192,9 +192,9 @@ class Batch:
             self._queue.sort(key=lambda file: (not file.urgent, file.order))
             return self._queue.pop(0)
 
-    def _bring(self, file: _File) -> None:
+    def _deliver(self, file: _File) -> None:
         if file.found is None:
-            self._bringer.fetch(file.wanted.artifact, file.wanted.role)
+            self._fetcher.fetch(file.wanted.artifact, file.wanted.role)
             return
         with self._change:
             coming = [file, *(other for other in self._queue if other.item)]
@@ -202,7 +202,7 @@ class Batch:
                 wanted = sum(other.missing_bytes for other in coming)
                 raise _no_room(self._host, self._means.cache, wanted, len(coming), self._free)
             self._free -= file.missing_bytes
-        self._bringer.bring(file.found, file.wanted.role, served=file.served)
+        self._fetcher.deliver(file.found, file.wanted.role, served=file.served)
 
 
 def _no_room(host: str, cache: str, wanted: int, files: int, free: int) -> HostError:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hostwright.apply.delivery.batch import Batch, WantedFile
-from hostwright.apply.delivery.bringing import SMALL_BYTES, DeliveryMeans
+from hostwright.apply.delivery.fetch import SMALL_BYTES, DeliveryMeans
 from hostwright.stack.store.hostcache import host_path
 
 if TYPE_CHECKING:

@@ -188,7 +188,7 @@ def undrain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> Non
 
 
 def wait_until_idle(
-    host: str, look: Callable[[], tuple[str, ...]], timeout_s: float, emit: Emit, clock: Clock | None = None
+    name: str, look: Callable[[], tuple[str, ...]], timeout_s: float, emit: Emit, clock: Clock | None = None
 ) -> None:
     """Call ``look``, which names who is at work, every ``POLL_S`` seconds until nobody is.
 
@@ -200,12 +200,12 @@ def wait_until_idle(
     while users := look():
         if clock.now_s() >= deadline_s:
             raise HostError(
-                host,
+                name,
                 f"the host is still in use by {_named(users)}, {shown_limit(timeout_s)} after it was drained; nothing "
                 f"was disturbed, and it stays drained: end that, or allow more time ({TIMEOUT}), and provision again",
             )
         if users != shown:
-            emit(Waiting(host, f"an idle host: in use by {_named(users)}"))
+            emit(Waiting(name, f"an idle host: in use by {_named(users)}"))
             shown = users
         clock.sleep(POLL_S)
 

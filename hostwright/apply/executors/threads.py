@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class DaemonThreads(Executor):
-    """At most ``places`` threads. One is started where work has come and all others are busy, takes further work when
+    """At most ``slots`` threads. One is started where work has come and all others are busy, takes further work when
     its own is done, and ends where there is none: nobody keeps an idle thread for each host.
 
     >>> with DaemonThreads(2) as threads:
@@ -26,8 +26,8 @@ class DaemonThreads(Executor):
     ['GPU01', 7]
     """
 
-    def __init__(self, places: int, name: str = "host"):
-        self._places = max(1, places)
+    def __init__(self, slots: int, name: str = "host"):
+        self._slots = max(1, slots)
         self._name = name
         self._lock = threading.Lock()  # guards the fields below
         self._waiting: deque[_Work[Any]] = deque()
@@ -36,9 +36,9 @@ class DaemonThreads(Executor):
         self._empty = threading.Condition(self._lock)
 
     @property
-    def places(self) -> int:
+    def slots(self) -> int:
         """How much is worked on at once."""
-        return self._places
+        return self._slots
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Have ``fn`` called in a thread; the future has what it returns or raises, of whatever kind that is."""
@@ -47,7 +47,7 @@ class DaemonThreads(Executor):
             if self._closed:
                 raise RuntimeError("these threads take no further work")
             self._waiting.append(_Work(future, lambda: fn(*args, **kwargs)))
-            if self._threads < self._places:
+            if self._threads < self._slots:
                 self._threads += 1
                 threading.Thread(target=self._work, name=self._name, daemon=True).start()
         return future
@@ -68,7 +68,7 @@ class DaemonThreads(Executor):
 
     def _work(self) -> None:
         while work := self._next():
-            work.carry_out()
+            work.run()
 
     def _next(self) -> _Work[Any] | None:
         """What the calling thread does next; ``None`` where it ends."""
@@ -87,7 +87,7 @@ class _Work(Generic[T]):
     future: Future[T]
     call: Callable[[], T]
 
-    def carry_out(self) -> None:
+    def run(self) -> None:
         """Do it, unless it was cancelled meanwhile. What it raises is for whoever asks the future."""
         if not self.future.set_running_or_notify_cancel():
             return

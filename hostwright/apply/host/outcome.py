@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hostwright.apply.delivery.bringing import DeliveryMeans
+from hostwright.apply.delivery.fetch import DeliveryMeans
 from hostwright.apply.delivery.sources.settings import PUSHED, FileSettings
 from hostwright.apply.host.connection import Patience
 from hostwright.apply.host.scheduling.durations import Durations

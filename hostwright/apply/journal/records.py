@@ -55,13 +55,13 @@ def record_of(event: Event) -> dict[str, Any] | None:
     if not is_kept(event):
         return None
     head = {"kind": kind_of(type(event)), "host": event.host}
-    tail = {"witness": asdict(event.witness)} if event.witness else {}
+    tail = {"witness": asdict(event.origin)} if event.origin else {}
     if isinstance(event, events.Observed):
         return {**head, "plan": event.plan.to_json(), **tail}
     body = asdict(event)
     if isinstance(event, events.RoleFinished):
         body = body["result"]
-    return {**head, **{key: value for key, value in body.items() if key not in ("host", "witness")}, **tail}
+    return {**head, **{key: value for key, value in body.items() if key not in ("host", "origin")}, **tail}
 
 
 def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:

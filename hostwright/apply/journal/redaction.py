@@ -26,8 +26,8 @@ from hostwright.common.input.passwordcommand import at_hand
 from hostwright.common.secret import MASK, Secret
 from hostwright.inventory.draft import concealed
 from hostwright.inventory.model import Host
-from hostwright.plan.member import Member
 from hostwright.plan.model import Plan
+from hostwright.plan.targets import TargetHost
 
 MASKS = (MASK, "(hidden)", "…", "")  #: the first one that contains no secret is used
 MIN_INLINE = 6  #: characters; our choice. A shorter secret stands in too many ordinary words
@@ -121,16 +121,16 @@ class Redactor:
         return self._mask if pattern.search(shown) else shown
 
 
-def secrets_in(hosts: Iterable[Host], members: Iterable[Member] = ()) -> set[Secret]:
-    """Every secret in the inventory's data on these hosts, and in the roles' variables of these members.
+def secrets_in(hosts: Iterable[Host], targets: Iterable[TargetHost] = ()) -> set[Secret]:
+    """Every secret in the inventory's data on these hosts, and in the roles' variables of these targets.
 
     A secret is what is encrypted, declared (``hostwright_secrets``, a variable of the type ``Secret``) or named like a
     password. One that a command prints is among them once it was needed, and not before.
     """
     secrets: set[Secret] = set()
     seen: set[int] = set()  # hosts share the values of their groups
-    for member in members:
-        secrets.update(_secrets(member.variables))
+    for target in targets:
+        secrets.update(_secrets(target.variables))
     for host in hosts:
         secrets |= {secret for secret in (host.password, host.become_password) if secret and at_hand(secret)}
         for values in (*(layer.values for layer in host.layers), host.vars):

@@ -19,8 +19,8 @@ from hostwright.common.places import state_root
 from hostwright.common.text import printable
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder, OperatorLock
-from hostwright.plan.member import Members
 from hostwright.plan.model import Facts
+from hostwright.plan.targets import Targets
 from hostwright.transport.root.rootshell import RootShell
 
 #: a lock kept on this machine, as it is now and as it was before
@@ -57,7 +57,7 @@ class HostLocks:
         }
 
 
-def probe_host_locks(members: Members, connections: Connections, inventory: Path) -> Results[HostLocks]:
+def probe_host_locks(targets: Targets, connections: Connections, inventory: Path) -> Results[HostLocks]:
     """The locks of hosts; nothing is changed. Each host is probed over one exec channel, without root."""
 
     def kept(name: str) -> Aside:
@@ -69,11 +69,11 @@ def probe_host_locks(members: Members, connections: Connections, inventory: Path
         lock = locks.operator_lock(facts)
         return HostLocks(shell.host, lock, lock, locks.run_lock(facts))
 
-    return _each(members, connections, probed, kept)
+    return _each(targets, connections, probed, kept)
 
 
 def put_locks(
-    members: Members, connections: Connections, reason: str, lasts: timedelta, *, force: bool = False
+    targets: Targets, connections: Connections, reason: str, lasts: timedelta, *, force: bool = False
 ) -> Results[HostLocks]:
     """Lock hosts in the operator's name, for ``reason`` and for as long as ``lasts``; ``force`` replaces another
     operator's lock. Of a host that could not be locked, the error stands in the results."""
@@ -84,11 +84,11 @@ def put_locks(
         return _changed(shell.host, operatorlock.put_lock(shell, wanted, force=force), wanted)
 
     with on_interrupt(LEFT_UNKNOWN):
-        return _each(members, connections, put, lambda _: (None, None))
+        return _each(targets, connections, put, lambda _: (None, None))
 
 
 def take_locks_off(
-    members: Members, connections: Connections, inventory: Path, *, force: bool = False
+    targets: Targets, connections: Connections, inventory: Path, *, force: bool = False
 ) -> Results[HostLocks]:
     """Take the locks off hosts, and off this machine; ``force`` takes another operator's lock off as well."""
 
@@ -100,7 +100,7 @@ def take_locks_off(
         return _changed(shell.host, operatorlock.take_lock_off(shell, operator(), force=force), None)
 
     with on_interrupt(LEFT_UNKNOWN):
-        return _each(members, connections, off, kept)
+        return _each(targets, connections, off, kept)
 
 
 def read_reason(text: str) -> str:
@@ -118,14 +118,14 @@ def read_reason(text: str) -> str:
 
 
 def _each(
-    members: Members,
+    targets: Targets,
     connections: Connections,
     work: Callable[[RootShell], HostLocks],
     kept: Callable[[str], Aside],
 ) -> Results[HostLocks]:
     """Do ``work`` on each host, and ``kept`` with the lock that this machine keeps for it. If there is one, it is no
     failure that the host does not answer."""
-    by_name = members.by_name
+    by_name = targets.by_name
 
     def locks_of(name: str) -> HostLocks:
         now, before = kept(name)

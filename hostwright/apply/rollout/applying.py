@@ -16,7 +16,7 @@ from hostwright.apply.delivery.sources.settings import FileSettings, read_file_s
 from hostwright.apply.disturb.draining import read_hooks
 from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.apply.events import Emit, HostEnded, Note
-from hostwright.apply.executors.crew import Crew
+from hostwright.apply.executors.executor import HostExecutor
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.host.scheduling.durations import Durations
@@ -35,8 +35,8 @@ from hostwright.common.request import Request
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder
 from hostwright.plan.host.release import Run
-from hostwright.plan.member import REQUEST, Member, Members, Roster
 from hostwright.plan.model import Plan
+from hostwright.plan.targets import REQUEST, Roster, TargetHost, Targets
 from hostwright.stack import stackstore
 from hostwright.stack.stack import Artifact, Stack
 
@@ -58,7 +58,7 @@ class Work:
     """What is done with one host of a run, given its name."""
 
     roster: Roster
-    members: Mapping[str, Member]
+    targets: Mapping[str, TargetHost]
     connections: Connections
     run: Run
     emit: Emit
@@ -93,8 +93,8 @@ class Work:
 
     def apply(self, name: str) -> Outcome:
         """One host, from its connection to its end."""
-        member = self.members[name]
-        host = HostApply(lambda: self.connections.connect(member), self.goal.desired(member), self.settings(member))
+        target = self.targets[name]
+        host = HostApply(lambda: self.connections.connect(target), self.goal.desired(target), self.settings(target))
         try:
             outcome = host.apply(self.saved.get(name))
         finally:
@@ -111,41 +111,41 @@ class Work:
         sizes = {name: artifact.size or 0 for name, artifact in stack.artifacts.items()}
         return Durations(self.past.of(stack.name), sizes)
 
-    def settings(self, member: Member) -> Settings:
+    def settings(self, target: TargetHost) -> Settings:
         """What applying needs to know, from the options and the inventory."""
         return Settings(
             run=self.run,
             emit=self.emit,
             locate=self.locate,
-            holder=locks.holder(self.run.id, member.name, datetime.now(UTC), self.owner),
-            reboot_timeout_s=read_reboot_timeout(member.host),
+            holder=locks.holder(self.run.id, target.name, datetime.now(UTC), self.owner),
+            reboot_timeout_s=read_reboot_timeout(target.host),
             allow_reboot=not self.request.no_reboot,
-            local=member.host.local,
-            files=read_file_settings(member.host),
+            local=target.host.local,
+            files=read_file_settings(target.host),
             private=self.files.keys(),
             handout=self.handout,
-            hooks=read_hooks(member.host),
+            hooks=read_hooks(target.host),
             drain=self.request.drain,
             undrain=not self.request.keep_drained,
             force=self.request.force,
             yes=self.request.yes,
-            depart=self.goal.departs(member),
+            depart=self.goal.departs(target),
             keep=self.keep,
             explain=partial(self.roster.knowledge.explain, self.roster),
             clean=self.clean,
-            examine=lambda shell, units: self.roster.knowledge.examine(member, shell, units, self.clean),
+            examine=lambda shell, units: self.roster.knowledge.examine(target, shell, units, self.clean),
             again=again(self.verb, self.run.id),
-            durations=lambda: self.durations(member.stack),
+            durations=lambda: self.durations(target.stack),
             retry_rules=partial(self.roster.knowledge.retry_rules, self.roster),
             as_saved=self.as_saved,
             stopping=self.stopping.is_set,
             ended=self.ended,
-            accept=partial(self.accept, self, member) if self.accept else None,
+            accept=partial(self.accept, self, target) if self.accept else None,
         )
 
 
-class HiredCrew(Crew, Protocol):
-    """A crew that was hired for one run."""
+class RunExecutor(HostExecutor, Protocol):
+    """The executor of one run."""
 
     def cut(self) -> None:
         """Let go of every host at once: what runs on them goes on."""
@@ -153,15 +153,15 @@ class HiredCrew(Crew, Protocol):
 
 
 #: who works on the hosts of a run, while it lasts; the run's work is what is to be done
-Hire = Callable[[Work], AbstractContextManager[HiredCrew]]
+OpenExecutor = Callable[[Work], AbstractContextManager[RunExecutor]]
 #: what is still asked of a host that is as desired, before it counts as done; see ``Settings.accept``
-Accept = Callable[[Work, Member, Holder | None], tuple[Acceptance, ...]]
+Accept = Callable[[Work, TargetHost, Holder | None], tuple[Acceptance, ...]]
 
 
 def apply_goal(
     verb: str,
     roster: Roster,
-    members: Members,
+    targets: Targets,
     connections: Connections,
     audience: Audience,
     *,
@@ -171,32 +171,32 @@ def apply_goal(
     ask: Ask | None = None,
     files: Mapping[str, Path] | None = None,
     accept: Accept | None = None,
-    hire: Hire | None = None,
+    open_executor: OpenExecutor | None = None,
 ) -> RunResults[Outcome]:
     """Bring hosts to a goal, as one run of ``verb``.
 
     A host whose goal raises a ``HostError`` is not touched, and counts as failed. ``saved`` are plans that were shown
     before: a host whose saved plan is stale is not touched. ``ask`` is asked once, before the run begins; then each
     host is changed as it was planned for that, or refused. ``files`` are those of artifacts that no stack has.
-    ``accept`` is asked of each host that is as desired: where it raises ``NotAccepted``, the host has failed. ``hire``
-    gives the crew that works on them, by default this machine.
+    ``accept`` is asked of each host that is as desired: where it raises ``NotAccepted``, the host has failed.
+    ``open_executor`` gives the executor that works on them, by default this machine.
     Raises ``InputError`` for limits that cannot be read, and ``Interrupted`` with these results after a second Ctrl-C;
     errors of hosts are in the results.
     """
-    limits = read_limits(request, len(members), most=len(members) if hire else None)
-    request = roster.request_of(members, request)
-    agreed = consent(members, connections, request, goal, saved=saved or {}, removes=verb == "remove", ask=ask)
+    limits = read_limits(request, len(targets), most=len(targets) if open_executor else None)
+    request = roster.request_of(targets, request)
+    agreed = consent(targets, connections, request, goal, saved=saved or {}, removes=verb == "remove", ask=ask)
     with (
         recorded(
-            verb, roster, members, connections, audience=audience, options=request.recorded(), left=NOTHING_CHANGED
+            verb, roster, targets, connections, audience=audience, options=request.recorded(), left=NOTHING_CHANGED
         ) as recording,
-        handout_for(recording.run.id, members, recording.emit) as handout,
+        handout_for(recording.run.id, targets, recording.emit) as handout,
     ):
         then = again(verb, recording.record)
         stopping = threading.Event()
         work = Work(
             roster,
-            members.by_name,
+            targets.by_name,
             connections,
             recording.run,
             recording.emit,
@@ -213,18 +213,18 @@ def apply_goal(
             unplanned=agreed.errors,
         )
         try:
-            with on_interrupt(LEFT_RUNNING % then), hire(work) if hire else nullcontext() as crew:
+            with on_interrupt(LEFT_RUNNING % then), open_executor(work) if open_executor else nullcontext() as executor:
                 results = roll_out(
-                    tuple(members.by_name),
+                    tuple(targets.by_name),
                     work,
                     limits=limits,
                     emit=recording.emit,
-                    stop=crew.cut if crew else connections.close,
-                    gently=lambda: stop_gently(stopping, recording.emit, then, handout),
-                    leave_alone=connections.leave_alone,
+                    stop=executor.cut if executor else connections.close,
+                    on_interrupt=lambda: stop_gently(stopping, recording.emit, then, handout),
+                    detach=connections.detach,
                     silent=recording.silence.hosts,
-                    unheard=connections.unheard,
-                    crew=crew,
+                    not_responding=connections.not_responding,
+                    executor=executor,
                 )
         except Interrupted as stop:
             stop.ended = RunResults(recording.record, stop.results, INTERRUPTED)
@@ -243,14 +243,14 @@ def stop_gently(stopping: threading.Event, emit: Emit, then: str, handout: Hando
         threading.Thread(target=handout.stop, name="stop-files", daemon=True).start()
 
 
-def handout_for(run: str, members: Members, emit: Emit) -> Handout:
+def handout_for(run: str, targets: Targets, emit: Emit) -> Handout:
     """Hands out the files of a run to those of its hosts that get them by HTTP."""
-    return Handout(run, taking(members), emit)
+    return Handout(run, taking(targets), emit)
 
 
-def taking(members: Iterable[Member]) -> Mapping[str, FileSettings]:
+def taking(targets: Iterable[TargetHost]) -> Mapping[str, FileSettings]:
     """The hosts that get their files by HTTP, and how."""
-    settings = {member.name: read_file_settings(member.host) for member in members if not member.host.local}
+    settings = {target.name: read_file_settings(target.host) for target in targets if not target.host.local}
     return {name: one for name, one in settings.items() if one.way == "pull"}
 
 

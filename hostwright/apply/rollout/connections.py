@@ -11,13 +11,13 @@ from hostwright.apply.rollout.limits import LEFT_ALONE
 from hostwright.common.errors import HostwrightError, Stopped
 from hostwright.common.secret import Secret
 from hostwright.plan.desired import Desired
-from hostwright.plan.member import Member
 from hostwright.plan.observing import observe
 from hostwright.plan.planning import HostPlan, plan_host
+from hostwright.plan.targets import TargetHost
 from hostwright.transport import Allowance
 from hostwright.transport.root.rootshell import RootShell
 
-UNHEARD_S = 2.0  #: our choice: a server says at once who it is, and a line around the world takes half a second for it
+QUIET_S = 2.0  #: our choice: a server says at once who it is, and a line around the world takes half a second for it
 CUT = "the run was interrupted; what runs on the host continues"
 
 
@@ -33,35 +33,35 @@ class Connections:
         self._lock = threading.Lock()
         self._cut = False
 
-    def connect(self, member: Member) -> RootShell:
+    def connect(self, target: TargetHost) -> RootShell:
         """A new root shell on a host; sudo is given the password that was given for all, else the inventory's."""
         if self._cut:
-            raise Stopped(member.name, CUT)
+            raise Stopped(target.name, CUT)
         with self._lock:
-            if member.name not in self._allowances:
-                self._allowances[member.name] = Allowance()
-                self._unreached.add(member.name)
-            allowance = self._allowances[member.name]
-        shell = member.connect(self._password, allowance)
+            if target.name not in self._allowances:
+                self._allowances[target.name] = Allowance()
+                self._unreached.add(target.name)
+            allowance = self._allowances[target.name]
+        shell = target.connect(self._password, allowance)
         with self._lock:
             self._open[id(shell)] = shell
-            alone = member.name in self._left_alone
-            self._unreached.discard(member.name)
+            alone = target.name in self._left_alone
+            self._unreached.discard(target.name)
         if alone or self._cut:  # it was let go while this one was being opened
             shell.close()
-            raise Stopped(member.name, LEFT_ALONE if alone else CUT)
+            raise Stopped(target.name, LEFT_ALONE if alone else CUT)
         return shell
 
-    def leave_alone(self) -> frozenset[str]:
+    def detach(self) -> frozenset[str]:
         """The hosts to which a first connection is being made: nothing will come of it, nor of any further one."""
         with self._lock:
             self._left_alone = set(self._unreached)
             return frozenset(self._left_alone)
 
-    def unheard(self) -> frozenset[str]:
+    def not_responding(self) -> frozenset[str]:
         """The hosts to which a first connection is being made and that have not said a word for a while."""
         with self._lock:
-            return frozenset(name for name in self._unreached if self._allowances[name].unheard_s() >= UNHEARD_S)
+            return frozenset(name for name in self._unreached if self._allowances[name].unheard_s() >= QUIET_S)
 
     def close(self) -> None:
         """Close all connections, for good: ``connect`` raises ``Stopped`` from now on."""
@@ -77,15 +77,15 @@ class Connections:
         """What must not be recorded: the password that was given."""
         return (self._password,) if self._password else ()
 
-    def password(self, member: Member) -> Secret | None:
+    def password(self, target: TargetHost) -> Secret | None:
         """The sudo password for a host: the one that was given, else the inventory's."""
-        return self._password or member.host.become_password
+        return self._password or target.host.become_password
 
-    def plan(self, member: Member, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> HostPlan:
+    def plan(self, target: TargetHost, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> HostPlan:
         """Probe and plan a host over a connection of its own; for ``desired`` instead of what its stack wants."""
-        wanted = desired or member.desired
-        with self.connect(member) as shell:
+        wanted = desired or target.desired
+        with self.connect(target) as shell:
             facts = observe(shell, wanted)
-        looked_at = plan_host(wanted, facts, datetime.now(UTC), member.memory)
-        emit(Observed(member.name, looked_at.plan, facts))
+        looked_at = plan_host(wanted, facts, datetime.now(UTC), target.memory)
+        emit(Observed(target.name, looked_at.plan, facts))
         return looked_at

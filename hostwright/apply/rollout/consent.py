@@ -18,9 +18,9 @@ from hostwright.common.errors import HostError
 from hostwright.common.request import Request
 from hostwright.common.text import one_line
 from hostwright.inventory.patterns import counted
-from hostwright.plan.member import Members
 from hostwright.plan.model import Plan
 from hostwright.plan.planning import HostPlan
+from hostwright.plan.targets import Targets
 
 NAMED = 5  #: our choice: whose work is named of a host
 
@@ -43,7 +43,7 @@ class Consent:
 
 
 def consent(
-    members: Members,
+    targets: Targets,
     connections: Connections,
     request: Request,
     goal: Goal,
@@ -57,13 +57,13 @@ def consent(
     if ask is None or request.yes:
         return Consent(request, saved)
     try:
-        results = plan_each(members, connections, goal)
+        results = plan_each(targets, connections, goal)
     except Interrupted as stop:
         stop.ended = None  # of the run, nothing has come
         raise
     plans = results.values
-    local = {member.name for member in members if member.host.local}
-    ask([*removed(plans if removes else ()), *consequences(plans, request, local=local)], len(members))
+    local = {target.name for target in targets if target.host.local}
+    ask([*removed(plans if removes else ()), *consequences(plans, request, local=local)], len(targets))
     return Consent(
         replace(request, yes=True),  # each of these plans was shown; another is refused
         {each.host: saved.get(each.host, each.plan) for each in plans},

@@ -18,8 +18,8 @@ from hostwright.common.errors import HostError
 from hostwright.common.untrusted import guarded
 from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.jobs import RunningJob
-from hostwright.plan.member import Members
 from hostwright.plan.observing import ask
+from hostwright.plan.targets import Targets
 
 LOOK_S = 2.0  #: our choice, between two looks at a host: steps take longer
 TIMEOUT_S = 60.0  #: for one look
@@ -39,10 +39,10 @@ class Followed:
     failed: tuple[str, ...] = ()
 
 
-def follow_each(members: Members, connections: Connections, audience: Audience) -> Results[Followed]:
+def follow_each(targets: Targets, connections: Connections, audience: Audience) -> Results[Followed]:
     """Follow what works on each host to its end there. Errors of hosts are in the results."""
-    by_name = members.by_name
-    with audience.shown(members) as emit:
+    by_name = targets.by_name
+    with audience.shown(targets) as emit:
 
         def of_host(name: str) -> Followed:
             connection = HostConnection(name, lambda: connections.connect(by_name[name]), emit=emit)

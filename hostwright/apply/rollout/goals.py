@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hostwright.plan.desired import Desired, DesiredRole
-from hostwright.plan.member import Member
 from hostwright.plan.model import Resource
+from hostwright.plan.targets import TargetHost
 from hostwright.stack.stack import Artifact
 
 
 class Goal(Protocol):
     """What is wanted of each host of a run."""
 
-    def desired(self, member: Member) -> Desired:
+    def desired(self, target: TargetHost) -> Desired:
         """What the host shall be. Raises ``HostError`` for one that is not to be touched."""
         ...
 
-    def departs(self, member: Member) -> bool:
+    def departs(self, target: TargetHost) -> bool:
         """Whether what Hostwright keeps on the host goes as well (``Settings.depart``)."""
         ...
 
@@ -27,11 +27,11 @@ class Goal(Protocol):
 class AsWanted:
     """Every host shall be what its stack and its roles want."""
 
-    def desired(self, member: Member) -> Desired:
+    def desired(self, target: TargetHost) -> Desired:
         """All states of the host's roles."""
-        return member.desired
+        return target.desired
 
-    def departs(self, member: Member) -> bool:  # noqa: ARG002 - of no host
+    def departs(self, target: TargetHost) -> bool:  # noqa: ARG002 - of no host
         """What Hostwright keeps on a host stays there."""
         return False
 
@@ -47,13 +47,13 @@ class OnlyStates:
     states: tuple[Resource, ...]
     artifacts: Mapping[str, Artifact] = field(default_factory=dict)  #: files of the stack for this run
 
-    def desired(self, member: Member) -> Desired:
+    def desired(self, target: TargetHost) -> Desired:
         """These states alone, with a stack that has their files."""
-        stack = member.stack.model_copy(update={"artifacts": {**member.stack.artifacts, **self.artifacts}})
+        stack = target.stack.model_copy(update={"artifacts": {**target.stack.artifacts, **self.artifacts}})
         return Desired(
-            member.name, stack, (DesiredRole(self.role, (), self.states),), apart=True, occupancy=member.occupancy
+            target.name, stack, (DesiredRole(self.role, (), self.states),), apart=True, occupancy=target.occupancy
         )
 
-    def departs(self, member: Member) -> bool:  # noqa: ARG002 - of no host
+    def departs(self, target: TargetHost) -> bool:  # noqa: ARG002 - of no host
         """What Hostwright keeps on a host stays there."""
         return False

@@ -82,7 +82,7 @@ def _amount(option: str, text: str, hosts: int) -> Fraction | None:
     return Fraction(match[1]) if match[1] else Fraction(match[2]) * hosts / 100
 
 
-class Course:
+class Scheduler:
     """The course of one run: which hosts have not begun, are in work, or failed; it decides which begin next.
 
     Not thread-safe. ``ceiling`` bounds the hosts in work even where slots were lent; it may change meanwhile, as
@@ -116,17 +116,17 @@ class Course:
         """Whether nobody is in work and nobody will begin."""
         return not self._running and (bool(self.because) or not self._waiting)
 
-    def begin(self, silent: Collection[str], unheard: Collection[str] = ()) -> tuple[str, ...]:
+    def begin(self, silent: Collection[str], not_responding: Collection[str] = ()) -> tuple[str, ...]:
         """The hosts that begin now. ``silent`` names those that do not answer: their slots are lent to others; so are
-        a few slots of those that are ``unheard``, of which nothing has come since they are being connected to.
+        a few slots of those that are ``not_responding``, of which nothing has come since they are being connected to.
         """
         begun = []
-        while self._waiting and self._may_begin(self._waiting[0], silent, unheard):
+        while self._waiting and self._may_begin(self._waiting[0], silent, not_responding):
             begun.append(self._waiting.popleft())
             self._running[begun[-1]] = None
         return tuple(begun)
 
-    def _may_begin(self, host: str, silent: Collection[str], unheard: Collection[str]) -> bool:
+    def _may_begin(self, host: str, silent: Collection[str], not_responding: Collection[str]) -> bool:
         """Whether there is a slot for this host.
 
         A slot is lent only as long as the failure budget can bear that every silent host fails: when a whole network
@@ -139,7 +139,7 @@ class Course:
             return len(self._running) < batch
         if self._canaries:
             return False
-        early = sum(name in unheard and name not in silent for name in self._running)
+        early = sum(name in not_responding and name not in silent for name in self._running)
         lent = sum(name in silent for name in self._running) + min(early, batch // LENT_EARLY)
         lent = min(lent, self._max_fail - self.failures)
         return len(self._running) - lent < batch

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.rollout import Results, on_each
-from hostwright.plan.member import Members
 from hostwright.plan.planning import HostPlan
+from hostwright.plan.targets import Targets
 
 
-def plan_each(members: Members, connections: Connections, goal: Goal = AS_WANTED) -> Results[HostPlan]:
+def plan_each(targets: Targets, connections: Connections, goal: Goal = AS_WANTED) -> Results[HostPlan]:
     """Probe each host and plan; nothing is changed. Errors of hosts are in the results."""
-    by_name = members.by_name
+    by_name = targets.by_name
 
     def of_host(name: str) -> HostPlan:
         return connections.plan(by_name[name], desired=goal.desired(by_name[name]))

@@ -15,7 +15,7 @@ from hostwright.common.input.passwordcommand import get_all
 from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
 from hostwright.plan.host.release import Run
-from hostwright.plan.member import Member, Roster
+from hostwright.plan.targets import Roster, TargetHost
 
 if TYPE_CHECKING:
     from hostwright.apply.journal.writing import Journal
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _unheard(_: object) -> None:
+def _discard(_: object) -> None:
     """Takes a message and does nothing with it."""
 
 
 @contextmanager
-def _unseen(_: Sequence[Member], _run: str) -> Iterator[Emit]:
+def _unseen(_: Sequence[TargetHost], _run: str) -> Iterator[Emit]:
     """A view that shows nothing."""
-    yield _unheard
+    yield _discard
 
 
 class _ViewFailed(BaseException):
@@ -51,12 +51,12 @@ class Audience:
     for ``/bin/sh`` that gets the run as JSON at its first failure and at its end; it runs in the site's directory.
     """
 
-    view: Callable[[Sequence[Member], str], AbstractContextManager[Emit]] = _unseen
-    warn: Callable[[str], None] = _unheard
+    view: Callable[[Sequence[TargetHost], str], AbstractContextManager[Emit]] = _unseen
+    warn: Callable[[str], None] = _discard
     notify: str = ""
 
     @contextmanager
-    def shown(self, members: Sequence[Member], run: str = "") -> Iterator[Emit]:
+    def shown(self, targets: Sequence[TargetHost], run: str = "") -> Iterator[Emit]:
         """The view while it lasts. An error of its own is no host's: it ends the run, and is raised here."""
 
         def tell(event: Event) -> None:
@@ -65,7 +65,7 @@ class Audience:
             except Exception as error:
                 raise _ViewFailed(error) from error
 
-        with self.view(members, run) as show:
+        with self.view(targets, run) as show:
             try:
                 yield tell
             except _ViewFailed as failed:
@@ -74,7 +74,7 @@ class Audience:
     @classmethod
     def of(cls, emit: Emit) -> Self:
         """An audience of one function that is called with all events."""
-        return cls(lambda _members, _run: nullcontext(emit))
+        return cls(lambda _targets, _run: nullcontext(emit))
 
 
 NOBODY = Audience()
@@ -106,7 +106,7 @@ class Recording:
 def recorded(
     verb: str,
     roster: Roster,
-    members: Sequence[Member],
+    targets: Sequence[TargetHost],
     connections: Connections,
     *,
     audience: Audience,
@@ -128,10 +128,10 @@ def recorded(
     from hostwright.apply.journal.writing import Journal
     from hostwright.apply.notifying import Notifier, secrets_of
 
-    get_all(secret for member in members for secret in (member.host.password, connections.password(member)))
-    header = RunHeader.now(verb, [member.name for member in members], roster.path, options, site=roster.site.root)
+    get_all(secret for target in targets for secret in (target.host.password, connections.password(target)))
+    header = RunHeader.now(verb, [target.name for target in targets], roster.path, options, site=roster.site.root)
     secrets = {
-        *secrets_in(roster.inventory.hosts.values(), members),
+        *secrets_in(roster.inventory.hosts.values(), targets),
         *connections.secrets,
         *secrets_of(audience.notify),
     }
@@ -139,7 +139,7 @@ def recorded(
 
     @contextmanager
     def view() -> Iterator[None]:
-        with audience.shown(members, header.run) as show:
+        with audience.shown(targets, header.run) as show:
             listeners.append(show)
             yield
             listeners.remove(show)

@@ -11,7 +11,7 @@ from hostwright.apply.journal.selecting import to_resume
 from hostwright.common.errors import InputError
 from hostwright.common.places import state_root
 from hostwright.common.request import OPTIONS, Request
-from hostwright.plan.member import Roster
+from hostwright.plan.targets import Roster
 
 
 def resume(request: Request, roster: Roster, run: str = "") -> tuple[str, Request]:

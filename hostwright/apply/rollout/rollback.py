@@ -11,9 +11,9 @@ from hostwright.apply.rollout.rollout import Results, on_each
 from hostwright.common.errors import InputError, Refused
 from hostwright.common.text import printable
 from hostwright.plan.host import release
-from hostwright.plan.member import Member
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
+from hostwright.plan.targets import TargetHost
 from hostwright.stack import stackstore
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Stack
@@ -25,14 +25,14 @@ RECORDS = (release.RELEASE, release.FORMERS)  #: readable by anybody on the host
 class WayBack:
     """To what a host can be rolled back."""
 
-    now: Member  #: the host as the inventory wants it
-    back: Member  #: the same host, roles and variables with the stack of the release record
+    now: TargetHost  #: the host as the inventory wants it
+    back: TargetHost  #: the same host, roles and variables with the stack of the release record
     at: str  #: when the host was verified with that stack (UTC, ISO 8601)
 
 
-def ways_back(members: Sequence[Member], connections: Connections, to: str = "") -> Results[WayBack]:
+def ways_back(targets: Sequence[TargetHost], connections: Connections, to: str = "") -> Results[WayBack]:
     """To what each host can be rolled back, by its records: one exec channel per host, without root."""
-    by_name = {member.name: member for member in members}
+    by_name = {target.name: target for target in targets}
 
     def of_host(name: str) -> WayBack:
         with connections.connect(by_name[name]) as shell:
@@ -42,23 +42,23 @@ def ways_back(members: Sequence[Member], connections: Connections, to: str = "")
     return on_each(tuple(by_name), of_host, stop=connections.close)
 
 
-def way_back(member: Member, facts: Facts, to: str = "") -> WayBack:
+def way_back(target: TargetHost, facts: Facts, to: str = "") -> WayBack:
     """To what a host with these facts can be rolled back. Raises ``Refused`` with the records that it has.
 
     Without ``to``, that is the latest verified release that is not what the inventory wants now: the present record if
     an upgrade did not finish, else the latest former one. ``to`` is a stack's name, or how a date or a digest begins.
     """
     if sentence := release.refusal(facts):
-        raise Refused(member.name, sentence)
+        raise Refused(target.name, sentence)
     records = [record for record in (release.read(facts), *release.formers(facts)) if record]
     if to:
         chosen = next((record for record in records if _named(record, to)), None)
     else:
-        chosen = next((record for record in records if not release.about(record, member.stack)), None)
+        chosen = next((record for record in records if not release.about(record, target.stack)), None)
     if chosen is None:
-        raise Refused(member.name, _no_record(member, records, to))
-    stack = _stack_of(member, chosen)
-    return WayBack(member, member.having(stack), release.at_of(chosen))
+        raise Refused(target.name, _no_record(target, records, to))
+    stack = _stack_of(target, chosen)
+    return WayBack(target, target.having(stack), release.at_of(chosen))
 
 
 def _named(record: Mapping[str, Any], to: str) -> bool:
@@ -67,31 +67,31 @@ def _named(record: Mapping[str, Any], to: str) -> bool:
     )
 
 
-def _stack_of(member: Member, record: Mapping[str, Any]) -> Stack:
+def _stack_of(target: TargetHost, record: Mapping[str, Any]) -> Stack:
     """The stack of a record, as this machine kept it, if it still fits together by the rules of today."""
     try:
-        stack = stackstore.find(release.digest_of(record), member.kinds)
+        stack = stackstore.find(release.digest_of(record), target.kinds)
     except InputError as error:
-        raise Refused(member.name, str(error)) from error
+        raise Refused(target.name, str(error)) from error
     if stack is None:
         raise Refused(
-            member.name,
+            target.name,
             f"its record of {_said(record)} names a stack that this machine does not have: roll back from the machine "
             "that provisioned it then, or set `stack` in the inventory and provision",
         )
-    refusals = check_stack(stack, member.desired.rules)
+    refusals = check_stack(stack, target.desired.rules)
     if refusals:
-        raise Refused(member.name, f"the stack {stack.name} is refused: {'; '.join(map(str, refusals))}")
+        raise Refused(target.name, f"the stack {stack.name} is refused: {'; '.join(map(str, refusals))}")
     return stack
 
 
-def _no_record(member: Member, records: Sequence[Mapping[str, Any]], to: str) -> str:
+def _no_record(target: TargetHost, records: Sequence[Mapping[str, Any]], to: str) -> str:
     if not records:
         return "it has no release record: it was never verified, and there is nothing to go back to"
     known = ", ".join(map(_said, records))
     if to:
         return f"none of its release records is of {to!r}; it has: {known}"
-    return f"it has no record of another release than {member.stack.name}, which the inventory wants; it has: {known}"
+    return f"it has no record of another release than {target.stack.name}, which the inventory wants; it has: {known}"
 
 
 def _said(record: Mapping[str, Any]) -> str:

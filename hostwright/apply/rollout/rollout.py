@@ -1,7 +1,7 @@
 """Many hosts side by side: each on its own, none waiting for another.
 
-One loop decides, in the caller's thread: which host begins, when the run stops. An executor (``Crew``) works on the
-hosts: threads of this process, or workers on other machines. The ends of its futures, Ctrl-C and SIGTERM only put a
+One loop decides, in the caller's thread: which host begins, when the run stops. An executor (``HostExecutor``) works on
+the hosts: threads of this process, or workers on other machines. The ends of its futures, Ctrl-C and SIGTERM only put a
 message into the loop's inbox: nothing has to be locked, and no interruption is lost.
 """
 
@@ -16,11 +16,19 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from hostwright.apply.events import Emit, HostEnded
-from hostwright.apply.executors.crew import Crew, WorkEnded
+from hostwright.apply.executors.executor import HostExecutor, WorkEnded
 from hostwright.apply.executors.signals import interruptions
 from hostwright.apply.executors.threads import DaemonThreads
-from hostwright.apply.rollout.limits import LEFT_ALONE, STOPPED_BY_OPERATOR, Course, Limits, window
-from hostwright.common.errors import CrewLost, HostError, HostwrightError, Locked, SeveralFailed, Stopped, Unreachable
+from hostwright.apply.rollout.limits import LEFT_ALONE, STOPPED_BY_OPERATOR, Limits, Scheduler, window
+from hostwright.common.errors import (
+    ExecutorLost,
+    HostError,
+    HostwrightError,
+    Locked,
+    SeveralFailed,
+    Stopped,
+    Unreachable,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -86,10 +94,10 @@ def on_each(
     *,
     stop: Callable[[], None],
     at_once: int = 0,
-    told: Callable[[T | HostError], None] = lambda _: None,
+    on_result: Callable[[T | HostError], None] = lambda _: None,
 ) -> Results[T]:
-    """Call ``work(host)`` for each host, side by side. An error of one host is kept and stops no other. ``told`` gets
-    each result as soon as it is there, but none of those that Ctrl-C made.
+    """Call ``work(host)`` for each host, side by side. An error of one host is kept and stops no other. ``on_result``
+    gets each result as soon as it is there, but none of those that Ctrl-C made.
 
     ``at_once`` bounds how many at a time, below what this machine can hold open (``window``); 0 is as many as that.
 
@@ -98,7 +106,9 @@ def on_each(
     """
     most = window(len(names))
     limits = Limits(canary=0, batch=min(at_once or most, most), max_fail=len(names))
-    return _Run(names, work, limits, emit=lambda _: None, stop=stop, gently=None, silent=_nobody, told=told).carry_out()
+    return _Run(
+        names, work, limits, emit=lambda _: None, stop=stop, on_interrupt=None, silent=_nobody, on_result=on_result
+    ).run()
 
 
 def _nobody() -> Collection[str]:
@@ -112,33 +122,33 @@ def roll_out(
     limits: Limits,
     emit: Emit,
     stop: Callable[[], None],
-    gently: Callable[[], None],
-    leave_alone: Callable[[], Collection[str]] = _nobody,
+    on_interrupt: Callable[[], None],
+    detach: Callable[[], Collection[str]] = _nobody,
     silent: Callable[[], Collection[str]] = _nobody,
-    unheard: Callable[[], Collection[str]] = _nobody,
+    not_responding: Callable[[], Collection[str]] = _nobody,
     result: Callable[[T], str] = lambda _: "changed",
-    crew: Crew | None = None,
+    executor: HostExecutor | None = None,
 ) -> Results[T]:
     """Call ``work(host)`` for each host: the canaries first, then a sliding window over the others.
 
-    ``crew`` calls it, by default threads of this process, as many as this machine can hold open (``window``).
+    ``executor`` calls it, by default threads of this process, as many as this machine can hold open (``window``).
     ``result`` says which of ``events.RESULTS`` a value of ``work`` is: a failure may be a value.
 
     When the failure budget is spent or a canary fails, no further host begins; those in work come to their end.
     ``work`` reports a good end itself; ``HostEnded`` for all others goes to ``emit``. ``silent()`` names the hosts that
-    do not answer (``Silence.hosts``), ``unheard()`` those of which nothing has come (``Connections.unheard``); their
-    slots are lent to others (``Course.begin``).
+    do not answer (``Silence.hosts``), ``not_responding()`` those of which nothing has come
+    (``Connections.not_responding``); their slots are lent to others (``Scheduler.begin``).
 
-    The first Ctrl-C or SIGTERM calls ``gently()``, which is to let ``work`` raise ``Stopped`` soon, and waits for the
-    hosts in work, but not for those that ``leave_alone()`` names: nothing is done on them any more. The second calls
+    The first Ctrl-C or SIGTERM calls ``on_interrupt()``, which is to let ``work`` raise ``Stopped`` soon, and waits for
+    the hosts in work, but not for those that ``detach()`` names: nothing is done on them any more. The second calls
     ``stop()`` to cut the connections and raises ``Interrupted``, whether the threads have ended or not. An error that
     nobody foresaw is ``Unforeseen``, and its host's.
     """
     run = _Run(
-        names, work, limits, emit=emit, stop=stop, gently=gently, leave_alone=leave_alone, silent=silent,
-        unheard=unheard, result=result, crew=crew,
+        names, work, limits, emit=emit, stop=stop, on_interrupt=on_interrupt, detach=detach, silent=silent,
+        not_responding=not_responding, result=result, executor=executor,
     )  # fmt: skip
-    return run.carry_out()
+    return run.run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +157,7 @@ class _Interrupted:
 
 
 class _Run(Generic[T]):
-    """One run over hosts, until ``carry_out`` returns."""
+    """One run over hosts, until ``run`` returns."""
 
     def __init__(
         self,
@@ -157,41 +167,41 @@ class _Run(Generic[T]):
         *,
         emit: Emit,
         stop: Callable[[], None],
-        gently: Callable[[], None] | None,
+        on_interrupt: Callable[[], None] | None,
         silent: Callable[[], Collection[str]],
-        unheard: Callable[[], Collection[str]] = _nobody,
-        leave_alone: Callable[[], Collection[str]] = _nobody,
+        not_responding: Callable[[], Collection[str]] = _nobody,
+        detach: Callable[[], Collection[str]] = _nobody,
         result: Callable[[T], str] = lambda _: "changed",
-        told: Callable[[T | HostError], None] = lambda _: None,
-        crew: Crew | None = None,
+        on_result: Callable[[T | HostError], None] = lambda _: None,
+        executor: HostExecutor | None = None,
     ):
         self._names = tuple(dict.fromkeys(names))
-        self._crew: Crew = crew or DaemonThreads(window(len(self._names)))
-        self._course = Course(self._names, limits, self._crew.places)
-        self._work, self._emit, self._stop, self._gently, self._silent = work, emit, stop, gently, silent
-        self._unheard, self._leave_alone, self._result, self._told = unheard, leave_alone, result, told
+        self._executor: HostExecutor = executor or DaemonThreads(window(len(self._names)))
+        self._scheduler = Scheduler(self._names, limits, self._executor.slots)
+        self._work, self._emit, self._stop, self._on_interrupt, self._silent = work, emit, stop, on_interrupt, silent
+        self._not_responding, self._detach, self._result, self._on_result = not_responding, detach, result, on_result
         self._inbox: SimpleQueue[WorkEnded[T] | _Interrupted] = SimpleQueue()
         self._values: dict[str, T] = {}
         self._errors: dict[str, HostError] = {}
         self._asked_to_stop = False
         self._listed = False
 
-    def carry_out(self) -> Results[T]:
+    def run(self) -> Results[T]:
         """Everything, to the end."""
         with interruptions(lambda: self._inbox.put(_Interrupted())):
             try:
                 self._loop()
             except KeyboardInterrupt:
                 self._cut(STOPPED_BY_OPERATOR)
-                if self._gently is None:
-                    self._errors.update({host: self._stopped(host) for host in self._course.untouched})
+                if self._on_interrupt is None:
+                    self._errors.update({host: self._stopped(host) for host in self._scheduler.untouched})
                 raise Interrupted(self._results()) from None
             except BaseException:
                 self._cut(BROKEN_OFF)
                 raise
         if not (self._inbox.empty() or self._asked_to_stop):  # it came after the last host's end
-            if self._gently is None:
-                self._course.halt(STOPPED_BY_OPERATOR)
+            if self._on_interrupt is None:
+                self._scheduler.halt(STOPPED_BY_OPERATOR)
                 raise Interrupted(self._results())
             self._interrupt()
         return self._results()
@@ -200,16 +210,16 @@ class _Run(Generic[T]):
         return Results(
             tuple(self._values[name] for name in self._names if name in self._values),
             tuple(self._errors[name] for name in self._names if name in self._errors),
-            self._course.untouched,
-            self._course.because,
+            self._scheduler.untouched,
+            self._scheduler.because,
             self._names,
         )
 
     def _loop(self) -> None:
-        while not self._course.over:
-            self._course.ceiling = self._crew.places
-            for host in self._course.begin(self._silent(), self._unheard()):
-                self._crew.submit(self._work, host).add_done_callback(partial(self._note_end, host))
+        while not self._scheduler.over:
+            self._scheduler.ceiling = self._executor.slots
+            for host in self._scheduler.begin(self._silent(), self._not_responding()):
+                self._executor.submit(self._work, host).add_done_callback(partial(self._note_end, host))
             message = self._next()
             if message is not None:
                 self._take(message)
@@ -224,7 +234,7 @@ class _Run(Generic[T]):
             message = self._inbox.get(timeout=TICK_S)
         except Empty:
             return None
-        late = isinstance(message, WorkEnded) and message.host not in self._course.running
+        late = isinstance(message, WorkEnded) and message.host not in self._scheduler.running
         return None if late else message
 
     def _take(self, message: WorkEnded[T] | _Interrupted) -> None:
@@ -235,54 +245,54 @@ class _Run(Generic[T]):
         else:
             value = message.future.result()
             self._values[message.host] = value
-            self._course.end(message.host, self._result(value))
-            self._told(value)
+            self._scheduler.end(message.host, self._result(value))
+            self._on_result(value)
         self._list_untouched()
 
     def _fail(self, host: str, error: BaseException) -> None:
-        if isinstance(error, CrewLost):
-            self._course.halt(error.because)
+        if isinstance(error, ExecutorLost):
+            self._scheduler.halt(error.because)
         if not isinstance(error, HostwrightError):
-            self._course.halt(BROKEN_OFF)
+            self._scheduler.halt(BROKEN_OFF)
         result, sentence = _verdict(error)
-        self._course.end(host, result)
+        self._scheduler.end(host, result)
         self._emit(HostEnded(host, result, sentence))
         if not isinstance(error, HostwrightError):
             raise error
         self._errors[host] = _of_host(host, error, sentence)
-        self._told(self._errors[host])
+        self._on_result(self._errors[host])
 
     def _interrupt(self) -> None:
-        if self._gently is None or self._asked_to_stop:
+        if self._on_interrupt is None or self._asked_to_stop:
             raise KeyboardInterrupt
         self._asked_to_stop = True
-        self._course.halt(STOPPED_BY_OPERATOR)
-        self._gently()
-        alone = self._leave_alone()
-        for host in (host for host in self._course.running if host in alone):
-            self._course.end(host, "stopped")
+        self._scheduler.halt(STOPPED_BY_OPERATOR)
+        self._on_interrupt()
+        alone = self._detach()
+        for host in (host for host in self._scheduler.running if host in alone):
+            self._scheduler.end(host, "stopped")
             self._end_cut(host, Stopped(host, LEFT_ALONE))
 
     def _list_untouched(self) -> None:
         """Once the run has stopped: say of each host that has not begun that it will not."""
-        if self._course.because and not self._listed:
+        if self._scheduler.because and not self._listed:
             self._listed = True
-            for host in self._course.untouched:
-                self._emit(HostEnded(host, "untouched", self._course.because))
+            for host in self._scheduler.untouched:
+                self._emit(HostEnded(host, "untouched", self._scheduler.because))
 
     def _cut(self, because: str) -> None:
         """Cut the connections, give the threads a moment, and account for every host. Another Ctrl-C ends the wait."""
-        self._course.halt(because)
+        self._scheduler.halt(because)
         cutter = threading.Thread(target=self._stop, name="cut", daemon=True)
         cutter.start()
         deadline_s = time.monotonic() + CUT_S
-        while (self._course.running or cutter.is_alive()) and time.monotonic() < deadline_s:
+        while (self._scheduler.running or cutter.is_alive()) and time.monotonic() < deadline_s:
             message = self._next()
             if isinstance(message, _Interrupted):
                 break
             if message is not None:
                 self._take_cut(message)
-        for host in self._course.running:
+        for host in self._scheduler.running:
             self._end_cut(host, self._stopped(host))
         self._list_untouched()
 
@@ -292,17 +302,17 @@ class _Run(Generic[T]):
         if error is not None:
             result, sentence = _verdict(error)
             by_itself = result == "failed" and isinstance(error, HostwrightError)
-            self._course.end(host, result)
+            self._scheduler.end(host, result)
             self._end_cut(host, _of_host(host, error, sentence) if by_itself else self._stopped(host))
-        elif self._gently is None:  # its value may be what the cut made of it
-            self._course.end(host, "stopped")
+        elif self._on_interrupt is None:  # its value may be what the cut made of it
+            self._scheduler.end(host, "stopped")
             self._end_cut(host, self._stopped(host))
         else:
             self._values[host] = ended.future.result()
-            self._course.end(host, self._result(self._values[host]))
+            self._scheduler.end(host, self._result(self._values[host]))
 
     def _stopped(self, host: str) -> Stopped:
-        return Stopped(host, UNENDED if self._gently is None else CUT_OFF)
+        return Stopped(host, UNENDED if self._on_interrupt is None else CUT_OFF)
 
     def _end_cut(self, host: str, error: HostError) -> None:
         self._errors[host] = error

@@ -21,7 +21,7 @@ from hostwright.audit.failures.harmless import Try, without_notes, without_tries
 from hostwright.audit.failures.rule import Covers, Failure, FailureRule, Weight
 from hostwright.audit.failures.treatment import Treatment
 from hostwright.audit.failures.unwrapped import unwrapped
-from hostwright.audit.judging.look import Look
+from hostwright.audit.judging.context import AuditContext
 from hostwright.common.errors import Finding, InputError, Mistakes
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import RetryRule
@@ -90,12 +90,12 @@ class Catalogue:
         failure = self.classify(output)
         return failure.rule.finding((failure.evidence,)) if failure else None
 
-    def evidence(self, rule: FailureRule, look: Look) -> list[str]:
+    def evidence(self, rule: FailureRule, ctx: AuditContext) -> list[str]:
         """The evidence for a rule on a host, without what another rule covers. Raises ``Unread`` where it cannot be
         checked.
         """
-        covered = [text for cover in self._covering.get(rule.name, ()) for text in cover.texts(look) if text]
-        lines = rule.sign.seen(look) if rule.sign else ()
+        covered = [text for cover in self._covering.get(rule.name, ()) for text in cover.texts(ctx) if text]
+        lines = rule.sign.seen(ctx) if rule.sign else ()
         return [line for line in lines if not any(text in line for text in covered)]
 
     @cached_property

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from hostwright.audit.judging.look import Look, Unread
+from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.common.quoting import sh
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import jobs
@@ -54,35 +54,35 @@ class EndedJob:
 
 
 #: a layer's logs, the newest and most precise first, each with the rule for whatever in it no other rule recognises
-Texts: TypeAlias = Callable[[Look, str], Iterator[tuple[str, str]]]
+Texts: TypeAlias = Callable[[AuditContext, str], Iterator[tuple[str, str]]]
 
 
-def last_job(look: Look, role: str) -> Iterator[tuple[str, str]]:
+def last_job(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
     """The log of a layer's last job, where there is no other log."""
-    yield _last_job(look.text(LAST_JOBS), role), ""
+    yield _last_job(ctx.text(LAST_JOBS), role), ""
 
 
-def told(look: Look, role: str, texts: Texts = last_job) -> tuple[str, str]:
+def told(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[str, str]:
     """The rule whose message is in the newest log of a layer that differs, and the line; two empty texts for none.
 
     Raises ``Unread``, also while a job is running on the host.
     """
-    look.require(jobs.RUNNING)
-    if jobs.running(look.facts):
+    ctx.require(jobs.RUNNING)
+    if jobs.running(ctx.facts):
         raise Unread("a job is running on the host")
-    if not look.differs(role):
+    if not ctx.differs(role):
         return "", ""
-    for text, otherwise in texts(look, role):
-        if failure := look.named(text):
+    for text, otherwise in texts(ctx, role):
+        if failure := ctx.named(text):
             return failure
         if otherwise:
             return otherwise, text.partition("\n")[0]
     return "", ""
 
 
-def from_log(look: Look, role: str, name: str, texts: Texts = last_job) -> Iterator[str]:
+def from_log(ctx: AuditContext, role: str, name: str, texts: Texts = last_job) -> Iterator[str]:
     """The line with this rule's message in the newest log of a layer that differs. Raises ``Unread``."""
-    rule, line = told(look, role, texts)
+    rule, line = told(ctx, role, texts)
     if rule == name:
         yield line
 

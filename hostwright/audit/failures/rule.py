@@ -8,7 +8,7 @@ from functools import cache
 from typing import Literal
 
 from hostwright.audit.failures.treatment import Treatment
-from hostwright.audit.judging.look import Look
+from hostwright.audit.judging.context import AuditContext
 from hostwright.common.errors import Finding
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
@@ -33,7 +33,7 @@ class Sign:
     """
 
     layer: str
-    seen: Callable[[Look], Iterable[str]]
+    seen: Callable[[AuditContext], Iterable[str]]
     probes: tuple[Probe, ...] = ()
     grave: bool = True
     provision: bool = False
@@ -47,7 +47,7 @@ class Covers:
     """
 
     rules: tuple[str, ...]
-    texts: Callable[[Look], Iterable[str]]
+    texts: Callable[[AuditContext], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)

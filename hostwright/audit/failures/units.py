@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hostwright.audit.judging.look import Look, Unread
+from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.common.errors import UnitJournal
 from hostwright.common.quoting import sh_file, words
 from hostwright.common.text import one_line, printable
@@ -79,9 +79,9 @@ class Units:
         """The probe for the journals of those that failed or are being restarted, as ``UNIT: line``."""
         return Probe(f"{_FAILED} -- {words(self.names)} |\n{_EACH}", root=True)
 
-    def unit(self, look: Look, name: str) -> Unit:
+    def unit(self, ctx: AuditContext, name: str) -> Unit:
         """One of them. Raises ``Unread`` where systemd reports nothing about it."""
-        for block in look.text(self.states).split("\n\n"):
+        for block in ctx.text(self.states).split("\n\n"):
             shown = parse_show(block)
             if shown.get("Id") == name:
                 load, active, sub, result = (shown.get(key, "") for key in _STATES)
@@ -89,27 +89,27 @@ class Units:
                 return Unit(name, load, active, sub, result, queued, restarts)
         raise Unread(f"systemd reports nothing about {name}")
 
-    def journal(self, look: Look, name: str) -> tuple[str, ...]:
+    def journal(self, ctx: AuditContext, name: str) -> tuple[str, ...]:
         """The last lines of a failed unit's journal; empty where it was not probed (no sudo)."""
-        if self.journals not in look.facts:
+        if self.journals not in ctx.facts:
             return ()
-        rows = (line.partition(": ") for line in look.facts[self.journals].text.splitlines())
+        rows = (line.partition(": ") for line in ctx.facts[self.journals].text.splitlines())
         return tuple(text for who, _, text in rows if who == name and text.strip())
 
-    def last_words(self, look: Look, name: str) -> tuple[str, ...]:
+    def last_words(self, ctx: AuditContext, name: str) -> tuple[str, ...]:
         """The last output of a failed unit's program since its last start; without any, systemd's message on how it
         ended.
         """
-        return last_words(self.journal(look, name))
+        return last_words(self.journal(ctx, name))
 
-    def limited(self, look: Look, name: str) -> str:
+    def limited(self, ctx: AuditContext, name: str) -> str:
         """The line that says that systemd has stopped restarting a failed unit, or nothing."""
-        unit = self.unit(look, name)
+        unit = self.unit(ctx, name)
         if unit.active != "failed":
             return ""
         if unit.result == "start-limit-hit":
             return f"{name}: start-limit-hit"
-        lines = reversed(self.journal(look, name))
+        lines = reversed(self.journal(ctx, name))
         return next((line for line in lines if "tart request repeated too quickly" in line), "")
 
 

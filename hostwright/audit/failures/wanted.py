@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from hostwright.audit.judging.look import Look, Unread
+from hostwright.audit.judging.context import AuditContext, Unread
 
 Kind = TypeVar("Kind")
 
 
-def wanted(look: Look, role: str, kind: type[Kind]) -> Kind:
+def wanted(ctx: AuditContext, role: str, kind: type[Kind]) -> Kind:
     """The role's first resource of this kind. Raises ``Unread`` where the audit leaves out the role, or it has none."""
     resources = (
         resource
-        for desired_role in look.desired.roles
+        for desired_role in ctx.desired.roles
         if desired_role.name == role
         for resource in desired_role.resources
     )

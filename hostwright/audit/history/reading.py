@@ -69,12 +69,12 @@ def host_history(db: sqlite3.Connection, inventory: int | None, host: str, since
     )
 
 
-def _spans(db: sqlite3.Connection, host: int) -> Iterator[Span]:
+def _spans(db: sqlite3.Connection, host_id: int) -> Iterator[Span]:
     rows = db.execute(
         "SELECT span.subject, since, until, note, kind, layer, name, have, want, more FROM span "
         "JOIN fact ON fact.id = span.fact JOIN subject ON subject.id = span.subject WHERE host = ? "
         "ORDER BY span.subject, since",
-        (host,),
+        (host_id,),
     )
     return (Span(row[0], row[1], row[2], row[3] or "", Item(*row[4:])) for row in rows)
 
@@ -114,13 +114,13 @@ def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange
         last = now or (last if spans[0].item.kind in VALUES else now)
 
 
-def _times(db: sqlite3.Connection, host: int, audits: Iterable[int]) -> dict[int, datetime]:
+def _times(db: sqlite3.Connection, host_id: int, audits: Iterable[int]) -> dict[int, datetime]:
     """When a host was read in these audits; for an audit that was pruned, when it began."""
     rows = db.execute(
         "SELECT audit.id, audit.at + coalesce(after_s, 0) FROM audit "
         "LEFT JOIN seen ON seen.audit = audit.id AND seen.host = ? "
         "WHERE audit.id IN (SELECT value FROM json_each(?))",
-        (host, json.dumps(sorted(audits))),
+        (host_id, json.dumps(sorted(audits))),
     )
     return {audit: moment(at) for audit, at in rows}
 
@@ -164,10 +164,10 @@ def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
     return oldest
 
 
-def _beginning(db: sqlite3.Connection, host: int, subject: int, since: int) -> int:
+def _beginning(db: sqlite3.Connection, host_id: int, subject: int, since: int) -> int:
     """The audit since which a thing has been found without a gap, if not always with the same value."""
     query = "SELECT min(since) FROM span WHERE host = ? AND subject = ? AND until = ? AND since < until"
-    while (before := db.execute(query, (host, subject, since)).fetchone()[0]) is not None:
+    while (before := db.execute(query, (host_id, subject, since)).fetchone()[0]) is not None:
         since = before
     return since
 
@@ -183,12 +183,12 @@ def state(db: sqlite3.Connection, audit: int) -> Mapping[str, frozenset[Item]]:
             for host, name, layers, kept in hosts}  # fmt: skip
 
 
-def _seen(db: sqlite3.Connection, audit: int, host: int, layers: list[str], kept: list[int]) -> Iterator[Item]:
+def _seen(db: sqlite3.Connection, audit: int, host_id: int, layers: list[str], kept: list[int]) -> Iterator[Item]:
     rows = db.execute(
         "SELECT fact.id, kind, layer, name, have, want, more FROM span "
         "JOIN fact ON fact.id = span.fact JOIN subject ON subject.id = span.subject "
         "WHERE host = ? AND since <= ? AND (until IS NULL OR until > ?)",
-        (host, audit, audit),
+        (host_id, audit, audit),
     )
     for fact, *values in rows:
         item = Item(*values)

@@ -16,7 +16,7 @@ from hostwright.audit.failures import Catalogue, FailureRule
 from hostwright.audit.fleetaudit import GPU_LAYER, NotChecked, Reading
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
 from hostwright.audit.judging.audited import AuditScope
-from hostwright.audit.judging.look import NOW, Look, NotedLook, Unread
+from hostwright.audit.judging.context import NOW, AuditContext, NotedContext, Unread
 from hostwright.audit.readings.host import readings
 from hostwright.common.canonical import Same
 from hostwright.common.errors import Finding, NotAnswered
@@ -79,18 +79,18 @@ class Alike:
     gpus: tuple[Gpu, ...] | Open
     events: tuple[GpuEvent, ...] | Open
 
-    def found(self, look: Look, known: Catalogue) -> tuple[Finding | NotChecked, ...]:
+    def found(self, ctx: AuditContext, known: Catalogue) -> tuple[Finding | NotChecked, ...]:
         """What all rules found on one of the hosts."""
-        each = (judge_rule(known, rule, look) if isinstance(rule, FailureRule) else rule for rule in self.rules)
+        each = (judge_rule(known, rule, ctx) if isinstance(rule, FailureRule) else rule for rule in self.rules)
         return tuple(found for found in each if found is not None)
 
 
-def alike(look: Look, looks_at: AuditScope) -> Alike:
-    """What an audit says of this host and of all that answer alike; ``look`` has no changes yet."""
-    return look.judged(("alike", Same(looks_at)), partial(_alike, look, looks_at), tries=_TRIES)
+def alike(ctx: AuditContext, looks_at: AuditScope) -> Alike:
+    """What an audit says of this host and of all that answer alike; ``ctx`` has no changes yet."""
+    return ctx.judged(("alike", Same(looks_at)), partial(_alike, ctx, looks_at), tries=_TRIES)
 
 
-def _alike(whole: Look, looks_at: AuditScope, noted: Look) -> Alike:
+def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Alike:
     """``noted`` is the same as ``whole``, and notes what is read of it."""
     memory, facts, wants = whole.memory, noted.facts, looks_at.wants
     states = {
@@ -115,12 +115,12 @@ class _Steady:
     """Judges a host, and notes what that reads, unless it depends on the time. Where nobody notes anything, what is
     said is for this host alone, and nothing is open."""
 
-    def __init__(self, look: Look, noted: Look):
-        self._look, self._noted = look, noted
+    def __init__(self, ctx: AuditContext, noted: AuditContext):
+        self._look, self._noted = ctx, noted
 
-    def judge(self, work: Callable[[Look], T]) -> T | Open:
+    def judge(self, work: Callable[[AuditContext], T]) -> T | Open:
         """What ``work`` says of the host; ``OPEN`` where it might say something else at another time."""
-        if not isinstance(self._noted, NotedLook):
+        if not isinstance(self._noted, NotedContext):
             return work(self._look)
         notes: Notes = {}
         said = work(self._look.noting(notes))
@@ -132,19 +132,19 @@ class _Steady:
         return said
 
 
-def judge_rule(known: Catalogue, rule: FailureRule, look: Look) -> Finding | NotChecked | None:
+def judge_rule(known: Catalogue, rule: FailureRule, ctx: AuditContext) -> Finding | NotChecked | None:
     """What a rule finds on a host."""
     if rule.sign is None:
         return None
     try:
-        evidence = look.judged((Same(known), Same(rule)), partial(_evidence, known, rule))
+        evidence = ctx.judged((Same(known), Same(rule)), partial(_evidence, known, rule))
     except (Unread, NotAnswered) as error:
         return NotChecked(rule.sign.layer, rule.name, str(error))
     return rule.finding(evidence) if evidence else None
 
 
-def _evidence(known: Catalogue, rule: FailureRule, look: Look) -> tuple[str, ...]:
-    return tuple(_first(known.evidence(rule, look)))
+def _evidence(known: Catalogue, rule: FailureRule, ctx: AuditContext) -> tuple[str, ...]:
+    return tuple(_first(known.evidence(rule, ctx)))
 
 
 def _first(lines: Iterable[str]) -> list[str]:
@@ -154,23 +154,23 @@ def _first(lines: Iterable[str]) -> list[str]:
     return [*evidence[:EVIDENCE_LINES], f"… and {more} more"] if more > 0 else evidence
 
 
-def readings_of(values: tuple[AuditValue, ...], look: Look) -> tuple[Reading, ...]:
+def readings_of(values: tuple[AuditValue, ...], ctx: AuditContext) -> tuple[Reading, ...]:
     """What was read of these values on a host."""
-    return look.judged(("readings", Same(values)), partial(readings, values=values))
+    return ctx.judged(("readings", Same(values)), partial(readings, values=values))
 
 
-def gpus_of(look: Look) -> tuple[Gpu, ...]:
+def gpus_of(ctx: AuditContext) -> tuple[Gpu, ...]:
     """The cards of a host, as far as they can be read."""
     try:
-        return look.gpus
+        return ctx.gpus
     except (Unread, NotAnswered):
         return ()
 
 
-def events_of(look: Look) -> tuple[GpuEvent, ...]:
+def events_of(ctx: AuditContext) -> tuple[GpuEvent, ...]:
     """What they reported in recent days, likewise."""
     try:
-        return look.gpu_events
+        return ctx.gpu_events
     except (Unread, NotAnswered):
         return ()
 

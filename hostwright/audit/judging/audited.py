@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hostwright.audit.failures import Catalogue, catalogue
-from hostwright.audit.judging.look import Cards
+from hostwright.audit.judging.context import Cards
 from hostwright.audit.readings.answers import asked_for
 from hostwright.common.canonical import Same
-from hostwright.plan.member import Member
 from hostwright.plan.model import Probe
 from hostwright.plan.probing import ordered
 from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.wants import Wants
+from hostwright.plan.targets import TargetHost
 
 
 @dataclass(frozen=True)
@@ -62,27 +62,27 @@ def _readers(roles: Iterable[Role]) -> tuple[Cards, ...]:
     return tuple(part.CARDS for part in parts if part is not None)
 
 
-def audited(member: Member) -> AuditScope:
+def audited(target: TargetHost) -> AuditScope:
     """What an audit looks at on a host."""
-    wants = member.wants
-    return member.memory.kept("audited", Same(wants), lambda: AuditScope(wants))
+    wants = target.wants
+    return target.memory.kept("audited", Same(wants), lambda: AuditScope(wants))
 
 
-def audit_probes(member: Member, *, sudo: bool = True) -> tuple[Probe, ...]:
+def audit_probes(target: TargetHost, *, sudo: bool = True) -> tuple[Probe, ...]:
     """Every probe of an audit of this host, each once; without ``sudo`` those that need no root.
 
     Failure rules and values are those of the host's own roles. Cards, and whatever is using the host, are probed on
     every host.
     """
-    looks_at = audited(member)
+    looks_at = audited(target)
     return looks_at.probes if sudo else looks_at.unprivileged
 
 
-def rules_of(member: Member) -> Catalogue:
+def rules_of(target: TargetHost) -> Catalogue:
     """The failure rules of the roles that the host has, including those that ``--roles`` leaves out."""
-    return audited(member).rules
+    return audited(target).rules
 
 
-def cards_of(member: Member) -> tuple[Cards, ...]:
+def cards_of(target: TargetHost) -> tuple[Cards, ...]:
     """How cards are read, by every role that there is: a host has its cards whatever its roles are."""
-    return audited(member).cards
+    return audited(target).cards

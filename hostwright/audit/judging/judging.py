@@ -20,44 +20,46 @@ from hostwright.audit.fleetaudit import (
 from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
 from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, alike, events_of, gpus_of, readings_of
 from hostwright.audit.judging.audited import audited
+from hostwright.audit.judging.context import AuditContext, Cards, Unread
 from hostwright.audit.judging.drift import last_good, shown
-from hostwright.audit.judging.look import Cards, Look, Unread
 from hostwright.audit.readings.answers import RELEASE_LAYER
 from hostwright.common.errors import NOT_IN_TIME, Finding, NotAnswered
 from hostwright.plan.facts.expected import read_expected_gpus
 from hostwright.plan.host import release
-from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Planned, Refusal
 from hostwright.plan.planning import notes_on, off_roles
+from hostwright.plan.targets import TargetHost
 
 CARDS = "cards"  #: the check that could not be made where no card could be read
 Found = Finding | NotChecked  #: what comes of a rule on a host
 
 
-def judge(member: Member, facts: Facts, at: datetime, known_before: KnownHardware = NOTHING_KNOWN) -> HostAudit:
+def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHardware = NOTHING_KNOWN) -> HostAudit:
     """The audit of a host by these facts, which were read ``at`` that time; ``known_before`` is what earlier audits
     found of its hardware. Of hosts that answer alike, everything is judged once but what depends on the time
-    (``member.memory``)."""
-    memory, looks_at = member.memory, audited(member)
-    hardware = replace(known_before, gpus=read_expected_gpus(member.host))
+    (``target.memory``)."""
+    memory, looks_at = target.memory, audited(target)
+    hardware = replace(known_before, gpus=read_expected_gpus(target.host))
     if refusal := memory.judged("refusal", facts, release.refusal):
-        return unread(member, refusal, at)
-    first = Look(member.desired, member.variables, facts, {}, at, looks_at.cards, looks_at.named, hardware, memory)
+        return unread(target, refusal, at)
+    first = AuditContext(
+        target.desired, target.variables, facts, {}, at, looks_at.cards, looks_at.named, hardware, memory
+    )
     known = alike(first, looks_at)
-    look = replace(first, changes=known.changes)
-    read = readings_of(looks_at.wants.audit_values, look) if known.readings is OPEN else known.readings
-    found = [_repairable(one, known.changes) for one in known.found(look, looks_at.rules)]
+    ctx = replace(first, changes=known.changes)
+    read = readings_of(looks_at.wants.audit_values, ctx) if known.readings is OPEN else known.readings
+    found = [_repairable(one, known.changes) for one in known.found(ctx, looks_at.rules)]
     record = memory.judged("recorded", facts, _record)
-    deviations = tuple(_deviations(member, known, read, record))
-    not_checked = (*_not_checked(known, found), *_unread_cards(look, looks_at.own_cards))
-    not_checked += tuple(_others_late(member, facts, not_checked)) if facts.late else ()
+    deviations = tuple(_deviations(target, known, read, record))
+    not_checked = (*_not_checked(known, found), *_unread_cards(ctx, looks_at.own_cards))
+    not_checked += tuple(_others_late(target, facts, not_checked)) if facts.late else ()
     findings = tuple(one for one in found if isinstance(one, Finding))
     names = (*known.changes, GPU_LAYER)
     said = (names, deviations, findings, not_checked)
     layers = memory.kept("layers", said, lambda: tuple(_layer(name, *said[1:]) for name in names))
     return HostAudit(
-        host=member.name,
-        stack=member.stack.name,
+        host=target.name,
+        stack=target.stack.name,
         at=_iso(at),
         status=worst(layer.status for layer in layers),
         layers=layers,
@@ -65,21 +67,21 @@ def judge(member: Member, facts: Facts, at: datetime, known_before: KnownHardwar
         deviations=deviations,
         findings=findings,
         not_checked=not_checked,
-        gpus=gpus_of(look) if known.gpus is OPEN else known.gpus,
-        xids=events_of(look) if known.events is OPEN else known.events,
+        gpus=gpus_of(ctx) if known.gpus is OPEN else known.gpus,
+        xids=events_of(ctx) if known.events is OPEN else known.events,
         record=shown(record),
-        groups=member.host.groups,
-        stand_ins=member.stand_ins,
-        notes=_notes(member, facts, at),
+        groups=target.host.groups,
+        stand_ins=target.stand_ins,
+        notes=_notes(target, facts, at),
     )
 
 
-def unread(member: Member, sentence: str, at: datetime, lead: str = "") -> HostAudit:
+def unread(target: TargetHost, sentence: str, at: datetime, lead: str = "") -> HostAudit:
     """The audit of a host that could not be read; ``lead`` as in ``HostwrightError``."""
-    layers = tuple(Layer(name, "unread") for name in (*(role.name for role in member.roles), GPU_LAYER))
+    layers = tuple(Layer(name, "unread") for name in (*(role.name for role in target.roles), GPU_LAYER))
     return HostAudit(
-        member.name, member.stack.name, _iso(at), "unread", sentence, layers,
-        groups=member.host.groups, stand_ins=member.stand_ins, lead=lead,
+        target.name, target.stack.name, _iso(at), "unread", sentence, layers,
+        groups=target.host.groups, stand_ins=target.stand_ins, lead=lead,
     )  # fmt: skip
 
 
@@ -95,19 +97,19 @@ def _repairable(found: Found, changes: Mapping[str, tuple[Planned, ...]]) -> Fou
 
 
 def _deviations(
-    member: Member, known: Alike, read: Iterable[Reading], record: Mapping[str, Any]
+    target: TargetHost, known: Alike, read: Iterable[Reading], record: Mapping[str, Any]
 ) -> Iterator[Deviation]:
     """What is not as desired, and why. In layers where no state differs, the values do that differ from the stack: that
     is all that is known where none was probed."""
     differing = [reading for reading in read if reading.differs]
-    for role in member.desired.roles if differing or any(known.changes.values()) else ():
-        good, differs = last_good(role, record, member.memory), known.states[role.name]
+    for role in target.desired.roles if differing or any(known.changes.values()) else ():
+        good, differs = last_good(role, record, target.memory), known.states[role.name]
         for change, resource in zip(differs.changes, differs.states, strict=True):
             yield Deviation(role.name, change.what, change.have, change.want, good.why(resource))
     for reading in differing:
         if reading.layer in known.changes and not known.changes[reading.layer]:
-            role = next(role for role in member.desired.roles if role.name == reading.layer)
-            why = last_good(role, record, member.memory).why()
+            role = next(role for role in target.desired.roles if role.name == reading.layer)
+            why = last_good(role, record, target.memory).why()
             yield Deviation(reading.layer, reading.name, reading.have or "absent", reading.want or "absent", why)
 
 
@@ -118,21 +120,21 @@ def _not_checked(known: Alike, found: Iterable[Found]) -> Iterator[NotChecked]:
     yield from (one for one in found if isinstance(one, NotChecked))
 
 
-def _unread_cards(look: Look, own: Iterable[Cards]) -> Iterator[NotChecked]:
+def _unread_cards(ctx: AuditContext, own: Iterable[Cards]) -> Iterator[NotChecked]:
     """That no card could be read, of a host that has cards and a role that reads them."""
     try:
-        if any(cards.on_bus(look.facts) for cards in own):
-            _ = look.gpus
+        if any(cards.on_bus(ctx.facts) for cards in own):
+            _ = ctx.gpus
     except KeyError:  # the bus was not probed
         return
     except (Unread, NotAnswered) as error:
         yield NotChecked(GPU_LAYER, CARDS, str(error))
 
 
-def _others_late(member: Member, facts: Facts, not_checked: Iterable[NotChecked]) -> Iterator[NotChecked]:
+def _others_late(target: TargetHost, facts: Facts, not_checked: Iterable[NotChecked]) -> Iterator[NotChecked]:
     """Probes that hung and belong to no state and no rule: of the cards and their users, of values, of the engine."""
     named = {skipped.reason for skipped in not_checked}
-    of_cards = {*member.occupancy.probes, *(probe for part in audited(member).cards for probe in part.probes)}
+    of_cards = {*target.occupancy.probes, *(probe for part in audited(target).cards for probe in part.probes)}
     for probe, answer in facts.late.items():
         reason = str(NotAnswered(probe.script, answer.late_s))
         if reason not in named:
@@ -164,10 +166,10 @@ def _layer(
     return Layer(name, next((status for status, so in order if so), "desired"))
 
 
-def _notes(member: Member, facts: Facts, now: datetime) -> tuple[str, ...]:
-    off = off_roles(member.wants.desired, facts, member.memory)
+def _notes(target: TargetHost, facts: Facts, now: datetime) -> tuple[str, ...]:
+    off = off_roles(target.wants.desired, facts, target.memory)
     try:
-        return (*notes_on(facts, now, member.memory), *off)
+        return (*notes_on(facts, now, target.memory), *off)
     except KeyError:  # its locks were not probed, or did not answer
         return off
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from hostwright.audit.fleetaudit import GPU_LAYER, Reading
 from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.judging.look import Look, Unread
+from hostwright.audit.judging.context import AuditContext, Unread
 
 Value = Callable[[Gpu], str]
 
@@ -34,12 +34,12 @@ VALUES: tuple[tuple[str, Value], ...] = (
 )
 
 
-def gpu_readings(look: Look, product: str) -> Iterator[Reading]:
+def gpu_readings(ctx: AuditContext, product: str) -> Iterator[Reading]:
     """The models and number of cards, compared among hosts of one ``product``, and the values of each model; nothing
     where the cards could not be read.
     """
     try:
-        cards = look.gpus
+        cards = ctx.gpus
     except Unread:
         return
     models = tuple(dict.fromkeys(card.model for card in cards))

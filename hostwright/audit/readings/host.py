@@ -6,7 +6,7 @@ A value that was not probed gives no reading; one that was probed and is absent 
 from __future__ import annotations
 
 from hostwright.audit.fleetaudit import GPU_LAYER, Reading
-from hostwright.audit.judging.look import Look, Unread
+from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.audit.readings.answers import RELEASE_LAYER, asked_for, meant, read_answers
 from hostwright.audit.readings.cards import gpu_readings
 from hostwright.audit.readings.program import COMPLETE
@@ -16,14 +16,14 @@ from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue
 Answers = dict[str, str]
 
 
-def readings(look: Look, values: tuple[AuditValue, ...]) -> tuple[Reading, ...]:
+def readings(ctx: AuditContext, values: tuple[AuditValue, ...]) -> tuple[Reading, ...]:
     """The readings of a host in the layers that are audited. ``values`` are those of all its roles."""
-    layers = {*look.changes, GPU_LAYER, RELEASE_LAYER}
-    asked, probes = asked_for(look.stack.name, values)
-    user, *more = (_answers(look, probe) for probe in probes)
+    layers = {*ctx.changes, GPU_LAYER, RELEASE_LAYER}
+    asked, probes = asked_for(ctx.stack.name, values)
+    user, *more = (_answers(ctx, probe) for probe in probes)
     root = more[0] if more else {}
     read = [_reading(value, user, root) for value in sorted(meant(asked, user), key=_derived)]
-    read += gpu_readings(look, user.get(PRODUCT.line, ""))
+    read += gpu_readings(ctx, user.get(PRODUCT.line, ""))
     return tuple(reading for reading in read if reading is not None and reading.layer in layers)
 
 
@@ -31,10 +31,10 @@ def _derived(value: AuditValue) -> bool:
     return value.derive is not None
 
 
-def _answers(look: Look, probe: Probe) -> Answers:
+def _answers(ctx: AuditContext, probe: Probe) -> Answers:
     """The answers of a program, as far as it got; empty where it was not run."""
     try:
-        return read_answers(look.answer(probe).text)
+        return read_answers(ctx.answer(probe).text)
     except Unread:
         return {}
 

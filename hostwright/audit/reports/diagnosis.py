@@ -33,8 +33,8 @@ def show_diagnosis(hosts: Sequence[HostAudit], ages: Ages) -> Iterator[Renderabl
         yield from _group(group, ages)
         yield Text("")
     counts = Counter(map(word_of, hosts))
-    told = joined((f"{counts[word]} {words}", style) for word, (words, style) in WORDS.items() if counts[word])
-    yield Text.assemble((count(len(hosts), "host"), "bold"), ": ", told)
+    text = joined((f"{counts[word]} {words}", style) for word, (words, style) in WORDS.items() if counts[word])
+    yield Text.assemble((count(len(hosts), "host"), "bold"), ": ", text)
 
 
 def word_of(host: HostAudit) -> str:
@@ -87,8 +87,8 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
         yield from known_problem(finding, remark, fixed=fixed)
     if first.deviations:
         layers = Counter(state.layer for state in first.deviations)
-        told = ", ".join(f"{number} of {printable(layer)}" for layer, number in layers.items())
-        yield Text(f"  not as desired: {count(len(first.deviations), 'state')}: {told}", style="yellow")
+        text = ", ".join(f"{number} of {printable(layer)}" for layer, number in layers.items())
+        yield Text(f"  not as desired: {count(len(first.deviations), 'state')}: {text}", style="yellow")
     if first.not_checked:
         rules = ", ".join(dict.fromkeys(skipped.check for skipped in first.not_checked))
         yield Text(f"  not checked: {printable(rules)}", style="dim")

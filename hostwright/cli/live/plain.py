@@ -14,7 +14,7 @@ from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.apply.jobs.scripting import Progress
 from hostwright.apply.rollout.silence import CONTACT
-from hostwright.cli.door import advice
+from hostwright.cli.shell import advice
 from hostwright.common.durations import Clock
 from hostwright.common.text import count, one_line, shown_bytes, shown_limit, shown_seconds
 from hostwright.inventory.patterns import fold

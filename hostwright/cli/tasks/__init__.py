@@ -10,8 +10,8 @@ from typing import Any
 
 from invoke import Collection, Task
 
-from hostwright.cli.door.advice import know
-from hostwright.cli.door.plaininvoke import of_invoke, refuse_bare_hosts
+from hostwright.cli.shell.advice import know
+from hostwright.cli.shell.plaininvoke import of_invoke, refuse_bare_hosts
 from hostwright.cli.tasks import change, keep, look, reach, restore
 from hostwright.cli.tasks.ofroles import verbs_here
 

@@ -25,7 +25,7 @@ def completion(_: Request, shell: str) -> int:
 
     hostwright completion zsh
     """
-    from hostwright.cli.door.completion.completing import SHELLS, script
+    from hostwright.cli.shell.completion.completing import SHELLS, script
     from hostwright.common.errors import InputError
     from hostwright.common.input.nearest import suggestion
 

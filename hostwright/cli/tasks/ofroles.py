@@ -16,8 +16,8 @@ from pathlib import Path
 from invoke import Collection, Exit
 
 import hostwright
-from hostwright.cli.door.plaininvoke import of_invoke
-from hostwright.cli.door.unforeseen import place_of
+from hostwright.cli.shell.plaininvoke import of_invoke
+from hostwright.cli.shell.unforeseen import place_of
 from hostwright.common.errors import described
 
 STANDARD = Path(hostwright.__file__).parent / "standard" / "roles"
@@ -36,7 +36,7 @@ def verbs_of_roles(folder: Path) -> tuple[Collection, ...]:
 
 def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
     """Those of a site's own roles; without ``run``, as they are written, and nothing is run. Raises likewise."""
-    from hostwright.cli.door.ofsite.written import verbs_in
+    from hostwright.cli.shell.ofsite.written import verbs_in
 
     folder = root / "roles"
     if folder.resolve() == STANDARD.resolve():

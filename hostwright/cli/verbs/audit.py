@@ -14,7 +14,7 @@ from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.cli import console
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, members_of, open_fleet, roles_here
+from hostwright.cli.opening import ask_password, open_fleet, roles_here, targets_of
 from hostwright.cli.views.progress import audit_audience, watch
 from hostwright.cli.views.reports import Outputs
 from hostwright.cli.views.shared import print_document, show_led, show_next
@@ -34,7 +34,7 @@ def audit(request: Request, outputs: Outputs, options: AuditOptions, *, every: s
 
     def table(look: AuditResult, *, first: bool = False) -> Group:
         known = [host for host in look.audit.hosts if host.status != "new"]  # another has little to show in detail
-        every = request.details or len(auditor.members) == len(known) == 1
+        every = request.details or len(auditor.targets) == len(known) == 1
         return show_audit(look.audit, look.ages, details=every, columns=console.make_console().width, first=first)
 
     def once() -> tuple[int, RenderableType]:
@@ -104,9 +104,9 @@ def _show_next(
     desired = [host.host for host in look.audit.hosts if host.status == "desired"]
     for verb, hosts, more in verbs:
         if verb == "plan":
-            show_next(out, verb, hosts, auditor.members, more, done=desired)
+            show_next(out, verb, hosts, auditor.targets, more, done=desired)
         else:
-            show_led(out, verb, hosts, auditor.members, more)
+            show_led(out, verb, hosts, auditor.targets, more)
 
 
 def _write(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
@@ -120,8 +120,8 @@ def _write(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
 
 def _auditor(request: Request, options: AuditOptions) -> Auditor:
     fleet = open_fleet(request)
-    members = members_of(fleet, replace(request, hosts=request.hosts or EVERY_HOST))
-    return fleet.auditor(members, options, password=ask_password(request), audience=audit_audience())
+    targets = targets_of(fleet, replace(request, hosts=request.hosts or EVERY_HOST))
+    return fleet.auditor(targets, options, password=ask_password(request), audience=audit_audience())
 
 
 def _diagnosis(host: HostAudit) -> dict[str, Any]:

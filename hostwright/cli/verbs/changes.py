@@ -15,7 +15,7 @@ from hostwright.apply.rollout.limits import read_limits
 from hostwright.cli import console
 from hostwright.cli.asking import refuse_unasked, who_is_asked
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.views.changing.outcomes import intents, show_outcomes, show_plans
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next, warn
@@ -25,7 +25,7 @@ from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.common.text import printable
 from hostwright.common.userpaths import expanded, place_for
-from hostwright.fleet import Fleet, Members
+from hostwright.fleet import Fleet, Targets
 from hostwright.plan.planning import HostPlan
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ def plan(request: Request, *, out: str = "", summary: bool = False, then: str = 
     """``invoke plan``; ``out`` names a file for the plans, ``summary`` leaves out what is within a layer. What is
     planned is done by the verb ``then`` with ``more`` options."""
     fleet = open_fleet(request)
-    members = members_of(fleet, request)
-    return _plan(fleet, members, request, out=out, brief=summary, then=then, more=more)
+    targets = targets_of(fleet, request)
+    return _plan(fleet, targets, request, out=out, brief=summary, then=then, more=more)
 
 
 def _plan(
     fleet: Fleet,
-    members: Members,
+    targets: Targets,
     request: Request,
     *,
     goal: Goal = AS_WANTED,
@@ -70,16 +70,16 @@ def _plan(
         )
 
         file = place_for(out, "--out", "a saved plan")
-        signed = _signing(fleet, members)
+        signed = _signing(fleet, targets)
         signing.check_can_sign(signed, file)
     password = ask_password(request)
     saved = ""
 
     def look() -> Results[HostPlan]:
         nonlocal saved
-        looked_at = fleet.plan(members, goal=goal, password=password)
+        looked_at = fleet.plan(targets, goal=goal, password=password)
         if out:
-            redactor = Redactor(secrets_in(fleet.inventory.hosts.values(), members))
+            redactor = Redactor(secrets_in(fleet.inventory.hosts.values(), targets))
             savedplans.save(file, [each.plan for each in looked_at.values], redactor, signed)
             saved = out
         return looked_at
@@ -87,7 +87,7 @@ def _plan(
     results = shown(
         look,
         lambda results: show_plans(
-            members, results, brief=brief, then=then, more=more, saved=saved, store=fleet.store, as_json=request.json
+            targets, results, brief=brief, then=then, more=more, saved=saved, store=fleet.store, as_json=request.json
         ),
     )
     if results.errors:
@@ -107,15 +107,15 @@ def provision(request: Request) -> int:
         last, request = fleet.resume(request, "" if request.resume is True else str(request.resume))
         _say(f"resuming {last}: {request.hosts.replace(',', ', ')}")
         fleet = open_fleet(request)
-    members = members_of(fleet, request)
-    plans = _saved_plans(fleet, members, request.plan) if request.plan else {}
-    password = _password(request, members)
-    ask = who_is_asked(request, len(members))
+    targets = targets_of(fleet, request)
+    plans = _saved_plans(fleet, targets, request.plan) if request.plan else {}
+    password = _password(request, targets)
+    ask = who_is_asked(request, len(targets))
     with drawn(request.timeline, run_audience(request)) as audience:
         return _run(
             "provision",
-            lambda: fleet.provision(members, request, saved=plans, ask=ask, password=password, audience=audience),
-            members,
+            lambda: fleet.provision(targets, request, saved=plans, ask=ask, password=password, audience=audience),
+            targets,
             request,
             proved=bool(request.prove),
         )
@@ -124,20 +124,20 @@ def provision(request: Request) -> int:
 def remove(request: Request) -> int:
     """``invoke remove``."""
     fleet = open_fleet(request)
-    members = members_of(fleet, request)
+    targets = targets_of(fleet, request)
     if not request.check:
         refuse_unasked("`remove` takes layers off hosts", yes=request.yes, as_json=request.json)
-    removal = fleet.removal(members)
+    removal = fleet.removal(targets)
     for sentence in removal.notes:
         warn(sentence)
     if request.check:
-        return _plan(fleet, members, request, goal=removal, then="remove")
-    password, audience = _password(request, members), run_audience(request)
-    ask = who_is_asked(request, len(members))
+        return _plan(fleet, targets, request, goal=removal, then="remove")
+    password, audience = _password(request, targets), run_audience(request)
+    ask = who_is_asked(request, len(targets))
     return _run(
         "remove",
-        lambda: fleet.remove(members, removal, request, ask=ask, password=password, audience=audience),
-        members,
+        lambda: fleet.remove(targets, removal, request, ask=ask, password=password, audience=audience),
+        targets,
         request,
     )
 
@@ -145,22 +145,22 @@ def remove(request: Request) -> int:
 def rollback(request: Request, *, to: str = "") -> int:
     """``invoke rollback``; ``to`` is a stack, or how a release's date or digest begins."""
     fleet = open_fleet(request)
-    members = members_of(fleet, request)
-    ways = fleet.ways_back(members, to)
+    targets = targets_of(fleet, request)
+    ways = fleet.ways_back(targets, to)
     if ways.errors or ways.untouched:
-        return _refuse(ways, members, to, as_json=request.json)
+        return _refuse(ways, targets, to, as_json=request.json)
     for sentence in intents(ways.values):
         warn(sentence)
-    members = replace(members, chosen=tuple(way.back for way in ways.values))
+    targets = replace(targets, chosen=tuple(way.back for way in ways.values))
     request = replace(request, own={"to": to})
     if request.check:
-        return _plan(fleet, members, request, then="rollback")
-    password, audience = _password(request, members), run_audience(request)
-    ask = who_is_asked(request, len(members))
+        return _plan(fleet, targets, request, then="rollback")
+    password, audience = _password(request, targets), run_audience(request)
+    ask = who_is_asked(request, len(targets))
     return _run(
         "rollback",
-        lambda: fleet.rollback(members, request, ask=ask, password=password, audience=audience),
-        members,
+        lambda: fleet.rollback(targets, request, ask=ask, password=password, audience=audience),
+        targets,
         request,
     )
 
@@ -169,7 +169,7 @@ def reach(
     verb: str,
     goal: Goal,
     fleet: Fleet,
-    members: Members,
+    targets: Targets,
     request: Request,
     *,
     files: Mapping[str, Path],
@@ -178,33 +178,33 @@ def reach(
     """A role's own verb that brings hosts to a goal; see ``Fleet.reach``. ``again`` are its options, as they are typed
     after a ``check``."""
     if request.check:
-        return _plan(fleet, members, request, goal=goal, then=verb, more=again)
-    password, audience = _password(request, members), run_audience(request)
+        return _plan(fleet, targets, request, goal=goal, then=verb, more=again)
+    password, audience = _password(request, targets), run_audience(request)
 
-    ask = who_is_asked(request, len(members))
+    ask = who_is_asked(request, len(targets))
     return _run(
         verb,
-        lambda: fleet.reach(verb, members, goal, request, files=files, ask=ask, password=password, audience=audience),
-        members,
+        lambda: fleet.reach(verb, targets, goal, request, files=files, ask=ask, password=password, audience=audience),
+        targets,
         request,
     )
 
 
 def _run(
-    verb: str, run: Callable[[], RunResults[Outcome]], members: Members, request: Request, *, proved: bool = False
+    verb: str, run: Callable[[], RunResults[Outcome]], targets: Targets, request: Request, *, proved: bool = False
 ) -> int:
     """Change hosts and show what came of them, and with ``proved`` of their proofs; the exit status."""
     began = time.monotonic()
     ended = shown(
         run,
         lambda ended: show_outcomes(
-            verb, members, ended, proved=proved, took_s=time.monotonic() - began, as_json=request.json
+            verb, targets, ended, proved=proved, took_s=time.monotonic() - began, as_json=request.json
         ),
     )
     return ended.status
 
 
-def _refuse(ways: Results[WayBack], members: Members, to: str, *, as_json: bool) -> int:
+def _refuse(ways: Results[WayBack], targets: Targets, to: str, *, as_json: bool) -> int:
     """One host that cannot go back keeps all of them where they are."""
     if as_json:
         left = {"untouched": list(ways.names), "stopped_because": ALL_OR_NONE}
@@ -212,27 +212,27 @@ def _refuse(ways: Results[WayBack], members: Members, to: str, *, as_json: bool)
     show_errors(ways.errors)
     warn(ALL_OR_NONE)
     if (able := [way.now.name for way in ways.values]) and not as_json:
-        show_next(console.make_console(), "rollback", able, members, sh(" --to %s", to) if to else "")
+        show_next(console.make_console(), "rollback", able, targets, sh(" --to %s", to) if to else "")
     return FAILED
 
 
-def _saved_plans(fleet: Fleet, members: Members, file: str) -> Mapping[str, Plan]:
+def _saved_plans(fleet: Fleet, targets: Targets, file: str) -> Mapping[str, Plan]:
     """The plans of a file of ``plan --out``, by host, signed where the site asks for that."""
     from hostwright.apply.saved import savedplans
 
-    return savedplans.load_for(members.by_name, expanded(file), _signing(fleet, members).signers)
+    return savedplans.load_for(targets.by_name, expanded(file), _signing(fleet, targets).signers)
 
 
-def _signing(fleet: Fleet, members: Members) -> Signing:
+def _signing(fleet: Fleet, targets: Targets) -> Signing:
     """Whether plans for these hosts are signed, and by whom."""
     from hostwright.apply.saved.signing import signing_of
 
-    return signing_of((member.host for member in members), fleet.site.root)
+    return signing_of((target.host for target in targets), fleet.site.root)
 
 
-def _password(request: Request, members: Members) -> Secret | None:
+def _password(request: Request, targets: Targets) -> Secret | None:
     """The sudo password, prompted for once the options are known to be valid. Raises ``InputError``."""
-    read_limits(request, len(members))
+    read_limits(request, len(targets))
     return ask_password(request)
 
 

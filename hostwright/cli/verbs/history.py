@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from hostwright.audit.auditing import now
 from hostwright.cli import console
-from hostwright.cli.opening import members_of, open_fleet
+from hostwright.cli.opening import open_fleet, targets_of
 from hostwright.cli.views.history import changes, timelines
 from hostwright.cli.views.shared import print_document
 from hostwright.common import durations
@@ -19,7 +19,7 @@ def history(request: Request) -> int:
     """``invoke audit.history``; ``since`` is how far back, such as 7d; ``details``: a line for each change."""
     fleet = open_fleet(request)
     earliest = _since(request.since)
-    histories = fleet.history(members_of(fleet, request), earliest)
+    histories = fleet.history(targets_of(fleet, request), earliest)
     if request.json:
         print_document("history", {"hosts": [asdict(host_history) for host_history in histories]})
         return AS_DESIRED
@@ -35,7 +35,7 @@ def diff(request: Request) -> int:
     earliest = _since(request.since)
     if earliest is None:
         raise InputError("give how far back to look: --since 7d", "--since")
-    difference = fleet.changes(earliest, members_of(fleet, request) if request.hosts else None)
+    difference = fleet.changes(earliest, targets_of(fleet, request) if request.hosts else None)
     if request.json:
         print_document("diff", asdict(difference))
     else:

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from hostwright import __version__
 from hostwright.cli import console
-from hostwright.cli.door.reference import schemas
 from hostwright.cli.opening import roles_here
+from hostwright.cli.shell.reference import schemas
 from hostwright.common.errors import AS_DESIRED, InputError
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.interruption import on_interrupt

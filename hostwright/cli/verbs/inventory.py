@@ -13,14 +13,14 @@ from rich.text import Text
 from hostwright.apply.journal.redaction import MIN_INLINE, Redactor, secrets_in
 from hostwright.cli import console
 from hostwright.cli.console import Hanging
-from hostwright.cli.opening import members_of, open_fleet, outside_of, refuse_unnamed
+from hostwright.cli.opening import open_fleet, outside_of, refuse_unnamed, targets_of
 from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import print_document, warn
 from hostwright.common.errors import AS_DESIRED, BAD_INPUT, FAILED, InputErrors, Mistakes
 from hostwright.common.request import Request
 from hostwright.common.secret import MASK, Secret
 from hostwright.common.text import count, printable
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.inventory import Host, definitions, fold, own_variables
 from hostwright.inventory.model import ALL
 from hostwright.inventory.patterns import headed
@@ -36,22 +36,22 @@ _REDACTOR = Redactor(())  #: of passwords in addresses; every other secret is a 
 def variables(request: Request, *, why: bool = False) -> int:
     """``invoke vars``; ``why``: with file and line of every definition."""
     fleet = open_fleet(request)
-    members = members_of(fleet, request, outside=True)
+    targets = targets_of(fleet, request, outside=True)
     if request.json:
         rows: list[dict[str, object]]
         rows = [
-            {"host": member.name, "role": role.name, "variables": asdict(member.variables[role.name])}
-            for member in members
-            for role in member.roles
+            {"host": target.name, "role": role.name, "variables": asdict(target.variables[role.name])}
+            for target in targets
+            for role in target.roles
         ]
         if not request.roles:
-            rows += [{"host": member.name, "role": "", "variables": _others(fleet, member)} for member in members]
+            rows += [{"host": target.name, "role": "", "variables": _others(fleet, target)} for target in targets]
         print_document("vars", {"variables": rows})
         return AS_DESIRED
     alike: dict[tuple[str, ...], list[str]] = {}
-    for member in members:
-        told = _variables(fleet, member, why=why, others=not request.roles)
-        alike.setdefault((f"stack {member.stack.name}", *told), []).append(member.name)
+    for target in targets:
+        told = _variables(fleet, target, why=why, others=not request.roles)
+        alike.setdefault((f"stack {target.stack.name}", *told), []).append(target.name)
     out = console.make_console()
     for (stack, *lines), names in alike.items():
         head, below = headed(names)
@@ -64,31 +64,31 @@ def variables(request: Request, *, why: bool = False) -> int:
     return AS_DESIRED
 
 
-def _variables(fleet: Fleet, member: Member, *, why: bool, others: bool) -> Iterator[str]:
+def _variables(fleet: Fleet, target: TargetHost, *, why: bool, others: bool) -> Iterator[str]:
     """A host's variables as lines of YAML, with comments; ``others``: also those that no role reads."""
-    for role in member.roles:
-        yield from _of_role(member, role, why=why)
-    rest = _others(fleet, member) if others else {}
+    for role in target.roles:
+        yield from _of_role(target, role, why=why)
+    rest = _others(fleet, target) if others else {}
     if rest:
         yield "# no role reads these:"
     for name, value in rest.items():
         line = _as_yaml(name, value)
         yield f"# {line}" if MASK in line else line  # what is hidden must not be pasted back
-        for definition in reversed(member.host.explain_variable(name) if why else ()):
+        for definition in reversed(target.host.explain_variable(name) if why else ()):
             yield f"#     {_REDACTOR.text(str(definition))}"
 
 
-def _others(fleet: Fleet, member: Member) -> dict[str, object]:
+def _others(fleet: Fleet, target: TargetHost) -> dict[str, object]:
     """A host's variables that no role reads, as JSON values; what is secret in them is masked."""
-    own = own_variables(member.host, {role.name: role.variables for role in fleet.roles})
+    own = own_variables(target.host, {role.name: role.variables for role in fleet.roles})
     return {name: _REDACTOR.clean(value.value) for name, value in own.items()}
 
 
-def _of_role(member: Member, role: Role, *, why: bool) -> Iterator[str]:
-    for key, value in asdict(member.variables[role.name]).items():
+def _of_role(target: TargetHost, role: Role, *, why: bool) -> Iterator[str]:
+    for key, value in asdict(target.variables[role.name]).items():
         yield _as_yaml(f"{role.name}_{key}", value)
         if why:
-            for definition in reversed(definitions(member.host, role.name, key, role.variables)):
+            for definition in reversed(definitions(target.host, role.name, key, role.variables)):
                 yield f"#     {definition}"
 
 
@@ -122,7 +122,7 @@ def hosts(request: Request) -> int:
     fleet = open_fleet(request)
     refuse_unnamed(fleet, request)
     if request.strict:
-        fleet.members(request.hosts)
+        fleet.targets(request.hosts)
     chosen = fleet.select(request.hosts, usable=False)
     outside = outside_of(fleet, chosen)
     rows = [(host, fleet.stack_name(host)) for host in chosen]
@@ -155,7 +155,7 @@ def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str], outsid
 
     roles = None
     with Mistakes():
-        roles = [role.name for role in fleet.member(host).roles]
+        roles = [role.name for role in fleet.target(host).roles]
     return {
         "host": host.name,
         "address": shown(host.address),
@@ -179,7 +179,7 @@ def _remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
         with mistakes:
             if host.mistakes:
                 raise InputErrors(list(host.mistakes))
-            fleet.member(host)
+            fleet.target(host)
     for mistake in mistakes.found[:_REMARKS]:
         warn(f"cannot be provisioned: {mistake}")
     if len(mistakes.found) > _REMARKS:

@@ -10,7 +10,7 @@ from hostwright.apply.rollout.limits import read_limits
 from hostwright.cli import console
 from hostwright.cli.asking import ask, can_ask, of_decisions, refuse_unasked, reinstalled
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, members_of, open_fleet, refuse_strangers
+from hostwright.cli.opening import ask_password, open_fleet, refuse_strangers, targets_of
 from hostwright.cli.verbs.runs import check_timeline, drawn
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt
@@ -34,13 +34,13 @@ def rebuild(request: Request, *, start: str = "") -> int:
     if first == "reinstall" and not request.check:
         refuse_unasked(_WIPES, yes=request.yes, as_json=request.json)
     fleet = open_fleet(request)
-    members = members_of(fleet, request)
-    read_limits(request, len(members))  # mistakes are reported before anybody types a password
+    targets = targets_of(fleet, request)
+    read_limits(request, len(targets))  # mistakes are reported before anybody types a password
     password = ask_password(request)
     if request.check:
         decisions = shown(
-            lambda: fleet.decide(members, first, request, password=password),
-            lambda decisions: show_decisions(members, decisions, start=first, as_json=request.json),
+            lambda: fleet.decide(targets, first, request, password=password),
+            lambda decisions: show_decisions(targets, decisions, start=first, as_json=request.json),
         )
         return _status(decisions)
 
@@ -55,8 +55,8 @@ def rebuild(request: Request, *, start: str = "") -> int:
     with drawn(request.timeline, run_audience(request)) as audience:
         began_s = time.monotonic()
         rebuilt = shown(
-            lambda: fleet.rebuild(members, first, request, password=password, audience=audience, decided=decided),
-            lambda rebuilt: show_rebuilt(members, rebuilt, took_s=time.monotonic() - began_s, as_json=request.json),
+            lambda: fleet.rebuild(targets, first, request, password=password, audience=audience, decided=decided),
+            lambda rebuilt: show_rebuilt(targets, rebuilt, took_s=time.monotonic() - began_s, as_json=request.json),
         )
     return rebuilt.status
 
@@ -69,7 +69,7 @@ def rebuild_report(request: Request) -> int:
     if not request.hosts:
         refuse_strangers(fleet)
     else:
-        wanted = members_of(fleet, request).by_name
+        wanted = targets_of(fleet, request).by_name
         rebuilds = tuple(record for record in rebuilds if record.host in wanted)
     if request.json:
         print_document("times", report.document(rebuilds))

@@ -13,7 +13,7 @@ from hostwright.apply.journal.reading import LAST, Runs, RunSummary, short_ids, 
 from hostwright.apply.journal.runs import RecordedRun
 from hostwright.apply.journal.selecting import sets_in
 from hostwright.cli.console import Hanging, make_console
-from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.views.changing.recorded import show_in_short
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import check_files, put
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.following import Followed
     from hostwright.apply.rollout.recording import Audience
     from hostwright.apply.rollout.rollout import Results
-    from hostwright.plan.member import Member
+    from hostwright.plan.targets import TargetHost
 
 TIMELINE = "--timeline"
 NOBODY = "nobody works there"  #: said of a host without a run
@@ -95,9 +95,9 @@ def drawn(file: str, audience: Audience) -> Iterator[Audience]:
     begun: list[str] = []
 
     @contextmanager
-    def view(members: Sequence[Member], run: str) -> Iterator[Emit]:
+    def view(targets: Sequence[TargetHost], run: str) -> Iterator[Emit]:
         begun.append(run)
-        with audience.view(members, run) as emit:
+        with audience.view(targets, run) as emit:
             yield emit
 
     try:
@@ -154,9 +154,9 @@ def _follow_here(summary: RunSummary, request: Request) -> int:
 def _follow_on_hosts(request: Request) -> int:
     """Follow on the hosts themselves what works on them."""
     fleet = open_fleet(request)
-    members = members_of(fleet, request, outside=True)
+    targets = targets_of(fleet, request, outside=True)
     audience = run_audience(request)
-    return show_followed(fleet.follow(members, password=ask_password(request), audience=audience), as_json=request.json)
+    return show_followed(fleet.follow(targets, password=ask_password(request), audience=audience), as_json=request.json)
 
 
 def show_followed(results: Results[Followed], *, as_json: bool) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.cli import console
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.reports import check_files, put
 from hostwright.cli.views.shared import print_document, show_led, show_next
@@ -18,7 +18,7 @@ from hostwright.common.request import Request
 from hostwright.common.userpaths import STDOUT
 
 if TYPE_CHECKING:
-    from hostwright.fleet import Fleet, Members, RunResults
+    from hostwright.fleet import Fleet, RunResults, Targets
     from hostwright.prove.model import Level
     from hostwright.prove.proving import Proved, ProveOptions
     from hostwright.verify.verdict import Verdict
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 def verify(request: Request) -> int:
     """``invoke verify``; then, where ``prove`` names a level, the proofs of that level."""
     fleet = open_fleet(request)
-    members = members_of(fleet, request)
+    targets = targets_of(fleet, request)
     if request.prove:
-        return _verify_and_prove(fleet, members, request, request.prove)
+        return _verify_and_prove(fleet, targets, request, request.prove)
     password = ask_password(request)
     began_s = time.monotonic()
     ended = shown(
-        lambda: fleet.verify(members, password=password, audience=run_audience(request)),
+        lambda: fleet.verify(targets, password=password, audience=run_audience(request)),
         lambda ended: show_verdicts(
-            members, ended.results, details=request.details, took_s=time.monotonic() - began_s, as_json=request.json
+            targets, ended.results, details=request.details, took_s=time.monotonic() - began_s, as_json=request.json
         ),
     )
     return ended.status
 
 
-def _verify_and_prove(fleet: Fleet, members: Members, request: Request, level: Level) -> int:
+def _verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Level) -> int:
     """Two runs, one after the other, of the same hosts; what is wrong with a layer keeps its own proofs from running.
     The exit status is the worse one."""
     from hostwright.prove.proving import ProveOptions, check_names
@@ -49,7 +49,7 @@ def _verify_and_prove(fleet: Fleet, members: Members, request: Request, level: L
     from hostwright.prove.reports.table import show_proofs
 
     options = ProveOptions(level)
-    check_names(members, options)  # before any host is asked
+    check_names(targets, options)  # before any host is asked
     password, audience = ask_password(request), run_audience(request)
     began_s, verified_s = time.monotonic(), 0.0
 
@@ -58,20 +58,20 @@ def _verify_and_prove(fleet: Fleet, members: Members, request: Request, level: L
         verified_s = time.monotonic() - began_s
         if not request.json:
             show_verdicts(
-                members, ended.results, details=request.details, then_proofs=True, took_s=verified_s, as_json=False
+                targets, ended.results, details=request.details, then_proofs=True, took_s=verified_s, as_json=False
             )
 
     def show(proved: Proved) -> None:
         if request.json:
-            show_verdicts(members, ended.results, proofs=document(proved.fleet), as_json=True)
+            show_verdicts(targets, ended.results, proofs=document(proved.fleet), as_json=True)
         else:
             out = console.make_console()
             out.print()
-            out.print(console.with_sums(show_proofs(proved.fleet, details=len(members) == 1, columns=out.width)))
-            conclude(members, ended.results, "checks of ", unproved=_failed(proved), took_s=verified_s)
+            out.print(console.with_sums(show_proofs(proved.fleet, details=len(targets) == 1, columns=out.width)))
+            conclude(targets, ended.results, "checks of ", unproved=_failed(proved), took_s=verified_s)
 
-    ended = shown(lambda: fleet.verify(members, password=password, audience=audience), show_first)
-    proved = shown(lambda: fleet.prove(members, options, password=password, audience=audience), show)
+    ended = shown(lambda: fleet.verify(targets, password=password, audience=audience), show_first)
+    proved = shown(lambda: fleet.prove(targets, options, password=password, audience=audience), show)
     return worst([ended.status, proved.status])
 
 
@@ -95,23 +95,23 @@ def prove(request: Request, options: ProveOptions, outputs: ProofOutputs) -> int
 
     check_files(outputs.files, as_json=request.json)
     fleet = open_fleet(request)
-    members = members_of(fleet, request)
+    targets = targets_of(fleet, request)
     quiet = request.json or STDOUT in outputs.files.values()
 
     def show(proved: Proved) -> None:
         if request.json:
             print_document("prove", document(proved.fleet))
         elif not quiet:
-            out, every = console.make_console(), request.details or len(members) == 1
+            out, every = console.make_console(), request.details or len(targets) == 1
             out.print(console.with_sums(show_proofs(proved.fleet, details=every, columns=out.width)))
             if failed := _failed(proved):
-                show_next(out, "doctor", failed, members)
+                show_next(out, "doctor", failed, targets)
             leads = {host.host: led(host.lead, "prove") for host in proved.fleet.hosts if host.status == "unread"}
             for then in dict.fromkeys(filter(None, leads.values())):
-                show_led(out, then[0], [host for host in leads if leads[host] == then], members, then[1])
+                show_led(out, then[0], [host for host in leads if leads[host] == then], targets, then[1])
 
     password, audience = ask_password(request), run_audience(request, quiet=quiet)
-    proved = shown(lambda: fleet.prove(members, options, password=password, audience=audience), show)
+    proved = shown(lambda: fleet.prove(targets, options, password=password, audience=audience), show)
     for name, file in outputs.files.items():
         put(file, _render(name, proved), name)
     return proved.status

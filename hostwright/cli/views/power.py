@@ -9,7 +9,7 @@ from rich.text import Text
 
 from hostwright.apply.rollout.rollout import Results, result_of
 from hostwright.cli import console
-from hostwright.cli.door import advice
+from hostwright.cli.shell import advice
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_sums
 from hostwright.common.errors import HostError
 from hostwright.common.text import count, printable

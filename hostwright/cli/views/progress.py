@@ -26,7 +26,7 @@ from hostwright.common import durations
 from hostwright.common.errors import AS_DESIRED, InputError
 from hostwright.common.request import Request
 from hostwright.common.text import shown_limit
-from hostwright.fleet import Member
+from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import fold
 
 NAMED = 5  #: hosts that are named when no more are left
@@ -38,19 +38,19 @@ def run_audience(request: Request, *, quiet: bool = False) -> Audience:
     standard output is for JSON, or ``quiet`` for something else."""
     quiet = quiet or request.json
 
-    def view(members: Sequence[Member], run: str) -> AbstractContextManager[Emit]:
+    def view(targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:
         out = console.make_console(stderr=quiet)
         if quiet or not console.redraws(out):
-            return Plain(out, run, len(members))
-        headings = {role.name: role.short for member in members for role in member.roles}
-        return LiveTable(out, {member.name: [role.name for role in member.roles] for member in members}, headings)
+            return Plain(out, run, len(targets))
+        headings = {role.name: role.short for target in targets for role in target.roles}
+        return LiveTable(out, {target.name: [role.name for role in target.roles] for target in targets}, headings)
 
     return Audience(view, warn, request.notify)
 
 
 def audit_audience() -> Audience:
     """Whoever types an audit: a count of the hosts that have answered."""
-    return Audience(lambda members, _run: Audited("probing", (member.name for member in members)), warn)
+    return Audience(lambda targets, _run: Audited("probing", (target.name for target in targets)), warn)
 
 
 class Counting:
@@ -81,9 +81,9 @@ class Counting:
         with self._lock:
             self._left.discard(host)
             self._counts.update([status] if status else [])
-            told = [", ".join(f"{number} {status}" for status, number in sorted(self._counts.items()))]
-            told += [f"left: {fold(self._left)}"] if 0 < len(self._left) <= NAMED else []
-        self._progress.update(self._task, advance=1, description="; ".join(filter(None, told)))
+            parts = [", ".join(f"{number} {status}" for status, number in sorted(self._counts.items()))]
+            parts += [f"left: {fold(self._left)}"] if 0 < len(self._left) <= NAMED else []
+        self._progress.update(self._task, advance=1, description="; ".join(filter(None, parts)))
 
 
 class Audited(Counting):

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from hostwright.cli import console
 from hostwright.cli.console import Hanging, Listed
-from hostwright.cli.door import advice
+from hostwright.cli.shell import advice
 from hostwright.common.errors import (
     Acceptance,
     BecomeError,
@@ -39,7 +39,7 @@ from hostwright.stack.store.artifacts import stand_ins_line
 
 if TYPE_CHECKING:
     from hostwright.apply.rollout.rollout import Results
-    from hostwright.fleet import Member
+    from hostwright.fleet import TargetHost
 
 _BAD = frozenset({"failed", "unreachable", "stopped"})
 #: errors that the known problems of a host explain no better than their own sentence
@@ -90,7 +90,7 @@ def show_next(
     out: Console,
     verb: str,
     hosts: Sequence[str],
-    members: Sequence[Member],
+    targets: Sequence[TargetHost],
     more: str = "",
     *,
     done: Sequence[str] = (),
@@ -98,9 +98,9 @@ def show_next(
     """The command that comes next for these hosts. Never wrapped by us, so that it can be copied whole: of hosts that
     are too many to be named it says how the call selected them, and which of those it leaves out; those that are
     ``done`` anyway it may name, too."""
-    chosen, pattern = fold(hosts), getattr(members, "pattern", "")
+    chosen, pattern = fold(hosts), getattr(targets, "pattern", "")
     if len(chosen) > NAMED_CHARACTERS and pattern:
-        others = fold({member.name for member in members} - {*hosts, *done})
+        others = fold({target.name for target in targets} - {*hosts, *done})
         shorter = ",!".join([pattern, *terms(others)])
         chosen = min(chosen, shorter, key=len)
     out.print(Text(f"next: invoke {verb}{sh(' --hosts %s', chosen)}{more}", style="cyan"), soft_wrap=True)
@@ -110,7 +110,7 @@ def show_next_of_errors(
     out: Console,
     verb: str,
     errors: Iterable[HostError],
-    members: Sequence[Member],
+    targets: Sequence[TargetHost],
     failed: Iterable[str] = (),
     *,
     more: str = "",
@@ -122,10 +122,10 @@ def show_next_of_errors(
         if then := next_of(error, verb):
             found.setdefault(then, []).append(error.host)
     for (name, options), hosts in found.items():
-        show_led(out, name, hosts, members, options + more if name == verb else options)
+        show_led(out, name, hosts, targets, options + more if name == verb else options)
 
 
-def show_led(out: Console, verb: str, hosts: Iterable[str], members: Sequence[Member], more: str = "") -> None:
+def show_led(out: Console, verb: str, hosts: Iterable[str], targets: Sequence[TargetHost], more: str = "") -> None:
     """The command that comes next for these hosts. A rebuild can only help a silent host whose power it can switch."""
     if verb == "mirror":
         out.print(Text("next: invoke mirror", style="cyan"))
@@ -134,10 +134,10 @@ def show_led(out: Console, verb: str, hosts: Iterable[str], members: Sequence[Me
     if (verb, more) == ("rebuild", " --check"):
         from hostwright.rebuild.bmc.settings import ADDRESS  # only hosts that do not answer need it
 
-        able = {member.name for member in members if member.host.get(ADDRESS)}
+        able = {target.name for target in targets if target.host.get(ADDRESS)}
         names = {name: None for name in names if name in able}
     if names:
-        show_next(out, verb, [*names], members, more)
+        show_next(out, verb, [*names], targets, more)
 
 
 def next_of(error: HostwrightError, verb: str) -> tuple[str, str] | None:
@@ -195,8 +195,8 @@ def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
     if isinstance(error, StepFailed):
         step, known = error.step, error.sentence
         more = (f"role {step.role}", step.what, f"exit status {step.status}")
-        told = ", ".join(each for each in more if each.removeprefix("role ").removeprefix("exit ") not in known)
-        parts.append(Hanging(f"  {printable(told)}; its last lines:" if told else "  last lines of the step:"))
+        text = ", ".join(each for each in more if each.removeprefix("role ").removeprefix("exit ") not in known)
+        parts.append(Hanging(f"  {printable(text)}; its last lines:" if text else "  last lines of the step:"))
         parts += [Hanging(f"    │ {printable(line)}", style="dim") for line in step.tail]
     elif isinstance(error, ScriptFailed) and len(error.lines) > 1:
         parts.append(Hanging(f"  exit status {error.status}; its last lines:"))
@@ -255,9 +255,9 @@ def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
     yield Text(f"{indent}known problem {finding.rule}; more: {finding.link}", style="dim")
 
 
-def show_stand_ins(members: Iterable[Member], results: Results[Any], out: Console) -> None:
+def show_stand_ins(targets: Iterable[TargetHost], results: Results[Any], out: Console) -> None:
     """Say that hosts that were reached have files that are not the vendor's own: nobody may take a lab for real."""
     away = {error.host for error in results.errors if isinstance(error, Unreachable)}.union(results.untouched)
-    files = dict.fromkeys(file for member in members if member.name not in away for file in member.stand_ins)
+    files = dict.fromkeys(file for target in targets if target.name not in away for file in target.stand_ins)
     if files:
         out.print(Text(stand_ins_line(files), style="magenta"))

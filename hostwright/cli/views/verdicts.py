@@ -25,7 +25,7 @@ from hostwright.cli.views.shared import (
     warning_lines,
 )
 from hostwright.common.text import count, printable, shown_seconds
-from hostwright.fleet import Member
+from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import fold, headed
 from hostwright.plan.roles.layers import one_order
 from hostwright.verify.causes import Cause, causes
@@ -35,7 +35,7 @@ PASSED, BARE = "passed", "without any layer as desired"
 
 
 def show_verdicts(
-    members: Sequence[Member],
+    targets: Sequence[TargetHost],
     results: Results[Verdict],
     *,
     proofs: Mapping[str, Any] | None = None,
@@ -53,7 +53,7 @@ def show_verdicts(
         print_document("verify", {"hosts": hosts, "errors": errors_json(results.errors), **proved})
         return
     out = console.make_console()
-    bare = _bare(members, results)
+    bare = _bare(targets, results)
     alone = len(results.values) + len(results.errors) == 1
     for group in _alike(results.values, bare, apart=details):
         if group[0].host in bare:
@@ -68,12 +68,12 @@ def show_verdicts(
                 _show_verdict(out, [verdict], details=True)
     show_errors(results.errors)
     if not then_proofs:
-        show_stand_ins(members, results, out)
-    conclude(members, results, took_s=took_s)
+        show_stand_ins(targets, results, out)
+    conclude(targets, results, took_s=took_s)
 
 
 def conclude(
-    members: Sequence[Member],
+    targets: Sequence[TargetHost],
     results: Results[Verdict],
     what: str = "",
     *,
@@ -82,26 +82,26 @@ def conclude(
 ) -> None:
     """How many hosts passed and did not, and what is next for those, and for hosts whose proofs did not pass; ``what``
     says of what that is, where it is not plain."""
-    out, bare = console.make_console(), _bare(members, results)
+    out, bare = console.make_console(), _bare(targets, results)
     words = Counter(
         [_word(verdict, bare) for verdict in results.values] + [result_of(error) for error in results.errors]
     )
-    told = ", ".join(f"{number} {word}" for word, number in sorted(words.items(), key=lambda item: item[0] != PASSED))
+    text = ", ".join(f"{number} {word}" for word, number in sorted(words.items(), key=lambda item: item[0] != PASSED))
     good = words.keys() <= {PASSED}
-    sums = f"{what}{count(words.total(), 'host')} in {shown_seconds(took_s)}: {told}"
+    sums = f"{what}{count(words.total(), 'host')} in {shown_seconds(took_s)}: {text}"
     out.print(Listed(sums, style="bold green" if good else "bold red"))
     wrong = [verdict for verdict in results.values if not verdict.passed]
     differing = {verdict.host for verdict in wrong if not (verdict.plan.empty or verdict.plan.refusals)} | bare
     # of the others, the known problems are shown already, where the host was asked for them
     failed = [verdict.host for verdict in wrong if verdict.host not in differing and verdict.examination is None]
     failed += [host for host in unproved if host not in differing]
-    show_next_of_errors(out, "verify", results.errors, members, [*dict.fromkeys(failed)])
+    show_next_of_errors(out, "verify", results.errors, targets, [*dict.fromkeys(failed)])
     if differing:
-        show_next(out, "provision", [verdict.host for verdict in wrong if verdict.host in differing], members)
+        show_next(out, "provision", [verdict.host for verdict in wrong if verdict.host in differing], targets)
 
 
-def _bare(members: Sequence[Member], results: Results[Verdict]) -> Set[str]:
-    return {verdict.host for verdict in results.values if _is_bare(verdict, members)}
+def _bare(targets: Sequence[TargetHost], results: Results[Verdict]) -> Set[str]:
+    return {verdict.host for verdict in results.values if _is_bare(verdict, targets)}
 
 
 def _word(verdict: Verdict, bare: Set[str]) -> str:
@@ -112,10 +112,10 @@ def _word(verdict: Verdict, bare: Set[str]) -> str:
     return PASSED if verdict.passed else "not checked in full"
 
 
-def _is_bare(verdict: Verdict, members: Sequence[Member]) -> bool:
+def _is_bare(verdict: Verdict, targets: Sequence[TargetHost]) -> bool:
     """Whether something differs in every layer of a host that nobody has provisioned: all of it is no news."""
     layers = {role.role for role in verdict.plan.roles}
-    wanted = next(({role.name for role in member.roles} for member in members if member.name == verdict.host), set())
+    wanted = next(({role.name for role in target.roles} for target in targets if target.name == verdict.host), set())
     return not verdict.host_plan.provisioned and bool(wanted) and wanted <= layers
 
 
@@ -146,15 +146,15 @@ def _show_passed(out: Console, group: Sequence[Verdict]) -> None:
     checks = group[0].checks
     layers = count(len({check.role for check in checks}), "layer")
     seconds = max(verdict.took_s for verdict in group)
-    told = f"  passed: {count(len(checks), 'check')} in {layers}  {shown_seconds(seconds)}"
-    out.print(_title(group).append(told, style="green"))
+    text = f"  passed: {count(len(checks), 'check')} in {layers}  {shown_seconds(seconds)}"
+    out.print(_title(group).append(text, style="green"))
     for note in group[0].host_plan.notes:
         out.print(Text(f"  {printable(note)}", style="yellow"))
 
 
 def _show_bare(out: Console, group: Sequence[Verdict]) -> None:
-    told = f"  no layer is as desired: {group[0].plan.tally} (--details shows them)"
-    out.print(_title(group).append(told, style="red"))
+    text = f"  no layer is as desired: {group[0].plan.tally} (--details shows them)"
+    out.print(_title(group).append(text, style="red"))
 
 
 def _verdict_json(verdict: Verdict) -> dict[str, object]:
@@ -207,10 +207,10 @@ def _show_verdict(out: Console, group: Sequence[Verdict], *, details: bool) -> N
 
 def _told_of_layer(role: str, checks: Sequence[Check], verdict: Verdict) -> Text:
     unchecked = sum(not check.checked for check in checks)
-    told = ["differs from the stack"] if role in {each.role for each in verdict.plan.roles} else []
-    told += [f"{sum(check.passed for check in checks)} of {count(len(checks), 'check')} passed"] if checks else []
-    told += [f"{unchecked} not checked"] if unchecked else []
-    return _layer_line(*_mark(role, verdict), role, ", ".join(told), sum(check.duration_s for check in checks))
+    parts = ["differs from the stack"] if role in {each.role for each in verdict.plan.roles} else []
+    parts += [f"{sum(check.passed for check in checks)} of {count(len(checks), 'check')} passed"] if checks else []
+    parts += [f"{unchecked} not checked"] if unchecked else []
+    return _layer_line(*_mark(role, verdict), role, ", ".join(parts), sum(check.duration_s for check in checks))
 
 
 def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bool) -> None:
@@ -234,8 +234,8 @@ def _show_cause(out: Console, cause: Cause, *, details: bool) -> None:
 
     layers = Counter(check.role for check in cause.checks)
     of_layers = ", ".join(f"{number} of {role}" for role, number in layers.items())
-    told = f"{'probably ' if cause.probably else ''}explains {count(layers.total(), 'failed check')}: {of_layers}"
-    for line in known_problem(cause.finding, told if layers else ""):
+    text = f"{'probably ' if cause.probably else ''}explains {count(layers.total(), 'failed check')}: {of_layers}"
+    for line in known_problem(cause.finding, text if layers else ""):
         out.print(line)
     if details:
         _show_checks(out, cause.checks, " " * 6, details=True)

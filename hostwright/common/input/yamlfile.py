@@ -16,7 +16,7 @@ import yaml
 from yaml.constructor import SafeConstructor
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.input import yamlslips
+from hostwright.common.input import yamlhints
 from hostwright.common.input.unquoted import number_as_written, text_as_written
 from hostwright.common.input.vault import OPTION, Vault
 from hostwright.common.input.yamlsize import MAX_VALUES, check_depth, check_size
@@ -153,7 +153,7 @@ class Reader:
             return []
         if not isinstance(node, yaml.MappingNode):
             sentence = f"found {describe_node(node)}, expected {what} as a mapping ('name: value' lines)"
-            self.fail(node, sentence + yamlslips.assigned(node))
+            self.fail(node, sentence + yamlhints.assigned(node))
             return []
         own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         merged: list[tuple[str, yaml.Node, yaml.Node]] = []
@@ -270,7 +270,7 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> InputErr
     problem = str(error.problem or error.context)
     if mark is None:
         return InputError(f"cannot be parsed: {problem}", file)
-    hint = yamlslips.hint(problem, text.splitlines(), mark.line, mark.column)
+    hint = yamlhints.hint(problem, text.splitlines(), mark.line, mark.column)
     since = f" (in what begins at line {error.context_mark.line + 1})" if error.context_mark else ""
     where = Origin(file, mark.line + 1, mark.column + 1).exact
     return InputError(f"is not valid YAML: {problem}{since}{'; ' + hint if hint else ''}", where)

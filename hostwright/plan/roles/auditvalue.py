@@ -1,6 +1,6 @@
 """The values that audits compare, as roles give them: what is wanted of a host, and where that is read. Pure data.
 
-    def audit_values(v: Chrony, host: Wanted) -> Iterator[AuditValue]:
+    def audit_values(v: Chrony, ctx: RoleContext) -> Iterator[AuditValue]:
         yield AuditValue("package", PackageVersion("chrony"), "4.0-8")
         yield AuditValue("sources", TOOLKITS.line("sources"), among=DISTRIBUTION)
 

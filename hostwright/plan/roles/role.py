@@ -42,7 +42,7 @@ EVERY = "*"  #: in ``after``: every other role of the host
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RoleContext:
     """What a role gets beside its own variables: the stack, and everything else that is wanted of the host.
 
     ``force`` means that running work may be disturbed or ended (``--force``). ``roles`` are all roles of the host with
@@ -108,17 +108,17 @@ class Role:
     name: str
     needs: tuple[str, ...]
     variables: type[Any]
-    function: Callable[[Any, Wanted], Iterator[Resource]]
+    function: Callable[[Any, RoleContext], Iterator[Resource]]
     summary: str
     after: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     extends: Role | None = None
     short: str = ""  #: what it is called where there is room for few letters; empty: made from its name
 
-    def resources(self, variables: Any, host: Wanted) -> tuple[Resource, ...]:
+    def resources(self, variables: Any, ctx: RoleContext) -> tuple[Resource, ...]:
         """The desired states of this layer on a host with these variables. Raises ``InputError`` for what is none."""
         try:
-            states = tuple(self.function(variables, host))
+            states = tuple(self.function(variables, ctx))
         except SystemExit as error:  # it would end the verb, without a word and perhaps with status 0
             raise InputError(described(error), place_of(error, str(self.folder))) from error
         for state in states:
@@ -180,7 +180,7 @@ def role(
     uses: Iterable[str] = (),
     extends: Role | None = None,
     short: str = "",
-) -> Callable[[Callable[[V, Wanted], Iterator[Resource]]], Role]:
+) -> Callable[[Callable[[V, RoleContext], Iterator[Resource]]], Role]:
     """Make a role of a function ``(variables, host) -> Iterator[Resource]``.
 
     ``needs`` are roles without which it cannot be on a host, ``after`` others that go before it (``EVERY``: all that
@@ -195,7 +195,7 @@ def role(
     ... class Motd:
     ...     text: str = "welcome"
     >>> @role(needs=["base"])
-    ... def motd(v: Motd, host: Wanted) -> Iterator[Resource]:
+    ... def motd(v: Motd, ctx: RoleContext) -> Iterator[Resource]:
     ...     '''The text that people read when they log in.'''
     ...     yield from ()
     >>> motd.name, motd.needs, motd.summary
@@ -204,7 +204,7 @@ def role(
     Motd(text='welcome')
     """
 
-    def decorate(function: Callable[[V, Wanted], Iterator[Resource]]) -> Role:
+    def decorate(function: Callable[[V, RoleContext], Iterator[Resource]]) -> Role:
         hints = typing.get_type_hints(function)
         first = next(iter(inspect.signature(function).parameters))
         variables = hints[first]

@@ -19,10 +19,10 @@ from hostwright.common.input.yamlfile import read_text
 from hostwright.common.templates import mistakes_in
 from hostwright.inventory import Host, bind, fold
 from hostwright.inventory.reading.dynamic import ProgramFailed
-from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.listing import strangers_noted
 from hostwright.plan.roles.role import PARTS, Role, place_of, rules_of
 from hostwright.plan.roles.site import OWN_ROLES, STANDARD, Site
+from hostwright.plan.targets import Roster, TargetHost
 from hostwright.stack.rules import never_applied
 from hostwright.stack.stackfile import stack_names
 
@@ -151,13 +151,13 @@ def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None
             if host.mistakes:
                 raise InputErrors(list(host.mistakes))
             try:
-                member = roster.member(host)
+                target = roster.target(host)
             except InputError:
                 _check_variables(roster, host, found)
                 raise
-            for role in member.roles:
+            for role in target.roles:
                 with found:
-                    if error := _fails(role, member):
+                    if error := _fails(role, target):
                         what = (role.name, described(error), place_of(error, str(role.folder)))
                         failed.setdefault(what, []).append(host.name)
     for (name, why, place), names in failed.items():
@@ -172,16 +172,16 @@ def _check_variables(roster: Roster, host: Host, found: Mistakes) -> None:
             bind(role.variables, role.name, host)
 
 
-def _fails(role: Role, member: Member) -> BaseException | None:
+def _fails(role: Role, target: TargetHost) -> BaseException | None:
     """Ask a role for its states on a host, and for their probes, removal and audit values; what it raises, if anything
     but ``InputError``, which says where it comes from."""
-    variables, values = member.variables[role.name], role.part("audit")
+    variables, values = target.variables[role.name], role.part("audit")
     try:
-        for state in role.resources(variables, member.wanted):
+        for state in role.resources(variables, target.context):
             state.probes()
             state.removal()
         if values:
-            values.audit_values(variables, member.wanted)
+            values.audit_values(variables, target.context)
     except (InputError, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - a user's file may raise anything, and end the program

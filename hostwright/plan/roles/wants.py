@@ -1,7 +1,7 @@
 """What is wanted of hosts with the same stack, roles and variables: made once for all of them.
 
 A role's function is called once for all hosts that have the same for it. It may look at the variables of other roles
-(``Wanted.roles``): that it does is noted, and only then do these count.
+(``RoleContext.roles``): that it does is noted, and only then do these count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hostwright.plan.facts.memory import Memory
 from hostwright.plan.facts.noted import Notes
 from hostwright.plan.host.occupancy import Occupancies, occupancies_of
 from hostwright.plan.roles.auditvalue import AuditValue
-from hostwright.plan.roles.role import Role, Wanted, goes_before, rules_of
+from hostwright.plan.roles.role import Role, RoleContext, goes_before, rules_of
 from hostwright.plan.roles.rolefiles import role_files
 from hostwright.plan.stacks.distribution import with_mirror
 from hostwright.stack.stack import Artifact, Section, Stack
@@ -44,14 +44,14 @@ class Wants:
     gpus: int | None = None  #: how many GPUs the hosts have, as their inventory says
 
     @cached_property
-    def wanted(self) -> Wanted:
+    def context(self) -> RoleContext:
         """What the roles get beside their own variables."""
-        return Wanted(self.stack, self.force, self._bound(self.of_host or self.roles), self.templates, self.gpus)
+        return RoleContext(self.stack, self.force, self._bound(self.of_host or self.roles), self.templates, self.gpus)
 
     @cached_property
     def desired(self) -> Desired:
         """The desired states of ``roles`` on a host without a name."""
-        found = desire("", self.wanted, self._bound(self.roles), self.memory, self.packages)
+        found = desire("", self.context, self._bound(self.roles), self.memory, self.packages)
         files = role_files(resource for role in found.roles for resource in role.resources)
         files = (*files, *(self.packages.files if self.packages else ()))
         return replace(found, stack=self.stack.with_files(files), occupancy=self.occupancy)
@@ -64,7 +64,7 @@ class Wants:
     @cached_property
     def audit_values(self) -> tuple[AuditValue, ...]:
         """The values that audits compare, of all roles."""
-        return self.wanted.audit_values
+        return self.context.audit_values
 
     @cached_property
     def artifacts(self) -> tuple[Artifact, ...]:
@@ -82,7 +82,7 @@ class Wants:
 
 def desire(
     host: str,
-    wanted: Wanted,
+    ctx: RoleContext,
     roles: Iterable[tuple[Role, object]],
     memory: Memory | None = None,
     packages: PackageMirror | None = None,
@@ -91,21 +91,21 @@ def desire(
     distribution come from there."""
     memory, chosen = memory or Memory(), tuple(roles)
     before = goes_before(role for role, _ in chosen)
-    names = tuple(role.name for role, _ in wanted.roles)
-    same = (Same(wanted.stack), wanted.force, wanted.templates, wanted.gpus, names, Same(packages))
+    names = tuple(role.name for role, _ in ctx.roles)
+    same = (Same(ctx.stack), ctx.force, ctx.templates, ctx.gpus, names, Same(packages))
 
     def states(role: Role, values: object) -> DesiredRole:
         def of_role(wish: _Wish) -> DesiredRole:
-            states = role.resources(values, wish.wanted)
+            states = role.resources(values, wish.context)
             return DesiredRole(role.name, before[role.name], with_mirror(states, packages) if packages else states)
 
         key = ("desired", Same(role), Same(values), before[role.name], *same)
-        return memory.judged(key, _Wish(wanted), of_role)
+        return memory.judged(key, _Wish(ctx), of_role)
 
-    of_host = [role for role, _ in wanted.roles or chosen]
+    of_host = [role for role, _ in ctx.roles or chosen]
     return Desired(
         host,
-        wanted.stack,
+        ctx.stack,
         tuple(states(role, values) for role, values in chosen),
         rules=rules_of(of_host),
         of_host=tuple(role.name for role in of_host),
@@ -114,20 +114,20 @@ def desire(
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """``Wanted`` as what is known of a host: the variables of all its roles are all that may be read of it."""
+    """``RoleContext`` as what is known of a host: the variables of all its roles are all that may be read of it."""
 
-    wanted: Wanted
+    context: RoleContext
 
     def token(self, _question: Hashable) -> Hashable:
-        return tuple(Same(values) for _, values in self.wanted.roles)
+        return tuple(Same(values) for _, values in self.context.roles)
 
     def noting(self, notes: Notes) -> _Wish:
-        wanted = _NotedWanted(*(getattr(self.wanted, part.name) for part in fields(Wanted)))
-        object.__setattr__(wanted, "noted", lambda: notes.setdefault(_OTHERS, self.token(_OTHERS)))
-        return _Wish(wanted)
+        ctx = _NotedContext(*(getattr(self.context, part.name) for part in fields(RoleContext)))
+        object.__setattr__(ctx, "noted", lambda: notes.setdefault(_OTHERS, self.token(_OTHERS)))
+        return _Wish(ctx)
 
 
-class _NotedWanted(Wanted):
+class _NotedContext(RoleContext):
     """What a role gets, which notes where it looks at the variables of other roles."""
 
     __slots__ = ("noted",)
@@ -140,4 +140,4 @@ class _NotedWanted(Wanted):
     @property
     def sections(self) -> Mapping[str, Section]:
         """As of all: of the roles, only their names count, which are the same wherever a result is used again."""
-        return Wanted(self.stack, self.force, object.__getattribute__(self, "roles"), self.templates).sections
+        return RoleContext(self.stack, self.force, object.__getattribute__(self, "roles"), self.templates).sections

@@ -11,11 +11,11 @@ from pathlib import Path
 from hostwright.common.errors import ArtifactError, InputError, Mistakes
 from hostwright.inventory import Host
 from hostwright.plan.host.hostfacts import with_python
-from hostwright.plan.member import Roster
 from hostwright.plan.model import Facts
 from hostwright.plan.roles.hostroles import named_roles
 from hostwright.plan.roles.rolefiles import files_for, role_files
 from hostwright.plan.stacks.packages import PackageSearch, Seen, find_packages, wanted_packages
+from hostwright.plan.targets import Roster
 from hostwright.stack.stack import Artifact, RoleFile, Stack
 from hostwright.stack.store import mirroring
 from hostwright.stack.store.debs import packages_lock
@@ -102,8 +102,8 @@ def files_of_roles(roster: Roster, stack: Stack, seen: Seen) -> tuple[RoleFile, 
     mistakes = Mistakes()
     for host in hosts_having(roster, stack):
         with mistakes:
-            member = roster.member(host, check=False)
-            roles = (member if member.stack.name == stack.name else member.having(stack)).desired.roles
+            target = roster.target(host, check=False)
+            roles = (target if target.stack.name == stack.name else target.having(stack)).desired.roles
             states = [state for role in roles for state in role.resources]
             if role_files(states):
                 files.update((file.name, file) for file in files_for(states, seen(host.name)))

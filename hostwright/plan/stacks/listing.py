@@ -12,7 +12,7 @@ from hostwright.stack.stackfile import stack_names
 from hostwright.stack.tried import TRIED_FILE, TriedRole, cells, read_trials
 
 if TYPE_CHECKING:
-    from hostwright.plan.member import Roster
+    from hostwright.plan.targets import Roster
     from hostwright.stack.stack import Stack
 
 

@@ -28,7 +28,7 @@ from hostwright.stack.store.debs import (
 from hostwright.stack.store.sources import EXPORT, FileSource
 
 if TYPE_CHECKING:
-    from hostwright.plan.member import Roster
+    from hostwright.plan.targets import Roster
 
 Seen = Callable[[str], Facts | None]  #: what was last read of a host, by its name; ``None``: nothing yet
 EXAMPLE = "debian-12:6.1.0-28-amd64"
@@ -132,10 +132,10 @@ def wanted_packages(
     mistakes = Mistakes()
     for host in hosts:
         with mistakes:
-            member = roster.member(host, check=False)
-            if member.packages is None:
+            target = roster.target(host, check=False)
+            if target.packages is None:
                 continue
-            roles = (member if member.stack.name == stack.name else member.having(stack)).desired.roles
+            roles = (target if target.stack.name == stack.name else target.having(stack)).desired.roles
             states = [state for role in roles for state in role.resources]
             disks, others = local_repositories(states)
             for facts in systems or (seen(host.name),):

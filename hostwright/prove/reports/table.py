@@ -153,9 +153,9 @@ def _findings(result: ProofResult) -> Iterator[Text]:
 
 def beside(finding: ProofFinding) -> str:
     """What a finding's sentence does not say itself: the device, what was measured and what was expected."""
-    told = [] if finding.device.startswith(CPU) else [f"on {finding.device}"]
-    told += [f"measured {finding.measured}", f"expected {finding.expected}"]
-    return ", ".join(each for each in told if each.partition(" ")[2] not in finding.sentence)
+    parts = [] if finding.device.startswith(CPU) else [f"on {finding.device}"]
+    parts += [f"measured {finding.measured}", f"expected {finding.expected}"]
+    return ", ".join(each for each in parts if each.partition(" ")[2] not in finding.sentence)
 
 
 def _figures(host: HostProof) -> Iterable[RenderableType]:

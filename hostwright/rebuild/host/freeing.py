@@ -21,7 +21,7 @@ from hostwright.rebuild.host.tools import Tools
 
 def refuse_locked(tools: Tools, facts: Facts) -> None:
     """Raise ``Locked`` for a host that an operator keeps to himself, or that another run works on."""
-    holder, name = tools.settings.holder, tools.member.name
+    holder, name = tools.settings.holder, tools.target.name
     sentence = locks.refusal(facts, datetime.now(UTC))
     held = locks.living(facts, holder) if holder is not None else None
     if sentence or held is not None:
@@ -31,7 +31,7 @@ def refuse_locked(tools: Tools, facts: Facts) -> None:
 def look_again(tools: Tools, phases: Phases) -> Facts:
     """Who keeps, changes and uses the host now. Raises ``Locked``, and ``HostError`` where it does not answer."""
     with phases.phase("diagnose"), tools.connect() as shell:
-        facts = usage.probe_usage(shell, tools.member.occupancy)
+        facts = usage.probe_usage(shell, tools.target.occupancy)
     refuse_locked(tools, facts)
     return facts
 
@@ -43,11 +43,11 @@ def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
     is started again. Nothing was disturbed when this raises: ``Locked``, ``Refused`` where somebody is at work or a job
     of an earlier run goes on, else ``HostError``.
     """
-    facts, settings, name = look_again(tools, phases), tools.settings, tools.member.name
+    facts, settings, name = look_again(tools, phases), tools.settings, tools.target.name
     left = usage.jobs_left(facts)
     if left and not settings.force:
         raise Refused(name, f"{left}, and this rebuild {effect}: wait, or give --force")
-    hit = tools.member.occupancy.at_work(facts, boots=boots)
+    hit = tools.target.occupancy.at_work(facts, boots=boots)
     decision = draining.decide(effect, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
     if decision.refusal:
         raise Refused(name, decision.refusal)
@@ -66,7 +66,7 @@ def drain(tools: Tools, phases: Phases, reason: str, *, wait: Callable[[], tuple
         with tools.connect() as shell:
             draining.drain(shell, hooks, context(tools, reason), tools.settings.emit)
         if wait is not None:
-            draining.wait_until_idle(tools.member.name, wait, hooks.timeout_s, tools.settings.emit)
+            draining.wait_until_idle(tools.target.name, wait, hooks.timeout_s, tools.settings.emit)
 
 
 def keep_away(tools: Tools, phases: Phases, reason: str) -> None:
@@ -81,13 +81,13 @@ def keep_away(tools: Tools, phases: Phases, reason: str) -> None:
 def context(tools: Tools, reason: str) -> draining.Context:
     """For which host one of the site's commands runs, and why."""
     run = tools.settings.run
-    return draining.Context(tools.member.name, reason, run.id, run.operator)
+    return draining.Context(tools.target.name, reason, run.id, run.operator)
 
 
 def _everyone(tools: Tools, *, boots: bool) -> tuple[str, ...]:
     if tools.settings.stopping():
-        raise Stopped(tools.member.name, "stopped by the operator while waiting for its work to end; it stays drained")
-    occupancy = tools.member.occupancy
+        raise Stopped(tools.target.name, "stopped by the operator while waiting for its work to end; it stays drained")
+    occupancy = tools.target.occupancy
     with tools.connect() as shell:
         facts = ask(shell, occupancy.probes, timeout_s=usage.PROBE_TIMEOUT_S)
     return occupancy.at_work(facts, boots=boots).everyone

@@ -22,7 +22,7 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
     Raises nothing: the sentence says when locking failed.
     """
     now = datetime.now(UTC).replace(microsecond=0)
-    name = tools.member.name
+    name = tools.target.name
     lock = OperatorLock(operator(), _line(f"rebuild: {reason}"), name, now, now + FOR)
     where = ""
     if answers:

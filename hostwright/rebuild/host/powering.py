@@ -28,7 +28,7 @@ def switch(tools: Tools, phases: Phases, way: Way, *, by_bmc: bool, boot_id: str
     with phases.phase("reboot"):
         after = "being switched on" if way == "power on" else "a power cycle"
         rebooting.await_boot(
-            tools.member.host, tools.connect, after=after, boot_id=boot_id,
+            tools.target.host, tools.connect, after=after, boot_id=boot_id,
             timeout_s=tools.settings.reboot_timeout_s, emit=tools.settings.emit,
         ).close()  # fmt: skip
 
@@ -39,14 +39,14 @@ def _reboot(tools: Tools) -> None:
         timeout_s=tools.settings.reboot_timeout_s, reason="rebuild", emit=tools.settings.emit,
     )  # fmt: skip
     shell.close()
-    tools.settings.emit(events.Rebooted(tools.member.name, "rebuild", seconds))
+    tools.settings.emit(events.Rebooted(tools.target.name, "rebuild", seconds))
 
 
 def _order(tools: Tools, way: Way) -> None:
     """Give the BMC its order, and wait for the power state that it leads to."""
     if tools.ways.open_bmc is None:
-        raise HostError(tools.member.name, "the inventory names no BMC for it (hostwright_bmc): power-cycle it by hand")
-    tools.settings.emit(events.Waiting(tools.member.name, "its BMC"))
+        raise HostError(tools.target.name, "the inventory names no BMC for it (hostwright_bmc): power-cycle it by hand")
+    tools.settings.emit(events.Waiting(tools.target.name, "its BMC"))
     try:
         with tools.ways.open_bmc() as bmc:
             if way == "power on":

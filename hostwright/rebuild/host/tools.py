@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.apply.host.outcome import Settings
-from hostwright.plan.member import Member
+from hostwright.plan.targets import TargetHost
 from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.rebuild import Rebuild
 from hostwright.rebuild.ways.looking import Ways
@@ -20,7 +20,7 @@ from hostwright.verify.verdict import Check
 class Tools:
     """What the rebuild of one host needs from the run around it."""
 
-    member: Member
+    target: TargetHost
     connect: Callable[[], RootShell]
     settings: Settings
     ways: Ways

@@ -17,8 +17,8 @@ from hostwright.common.durations import Clock
 from hostwright.common.errors import HostError, Unreachable
 from hostwright.common.text import printable, shown_limit
 from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
-from hostwright.plan.member import Member
 from hostwright.plan.observing import ask
+from hostwright.plan.targets import TargetHost
 from hostwright.rebuild.bmc import Controller
 from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.install import pending
@@ -47,7 +47,7 @@ SYSTEMS = {"ubuntu": "Ubuntu", "debian": "Debian"}
 class Installer:
     """What an installation needs beside the host: how to reach it, and where seeds are served."""
 
-    member: Member
+    target: TargetHost
     connect: Callable[[], RootShell]
     open_bmc: Callable[[], Controller] | None
     servers: SeedServers
@@ -59,7 +59,7 @@ class Installer:
     @cached_property
     def means(self) -> Means:
         """How the inventory says that the host is installed."""
-        return read_means(self.member.host)
+        return read_means(self.target.host)
 
     def __call__(self, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
         """Reinstall the host, and return when it answers on SSH with its new key, which is then the known one.
@@ -71,22 +71,22 @@ class Installer:
         elif reinstall := self.means.reinstall:
             self._by_command(reinstall, reason, phases, begun)
         else:
-            raise HostError(self.member.name, "no way to reinstall it is configured (set hostwright_install)")
+            raise HostError(self.target.name, "no way to reinstall it is configured (set hostwright_install)")
 
     def finish(self) -> None:
         """Where an earlier run was cut short after its seed was fetched: let the host make a key of its own now."""
-        name = self.member.name
+        name = self.target.name
         seeded = pending.recall(name)
         if seeded is None:
             return
-        if seeded.blob in {entry.blob for entry in known(self.member.host, self.member.options)}:
+        if seeded.blob in {entry.blob for entry in known(self.target.host, self.target.options)}:
             with self.connect() as shell:
                 self._rotate(shell, seeded)
         else:  # it has another one by now, however it came to that
             pending.forget(name)
 
     def _by_seed(self, install: Install, phases: Phases, begun: Callable[[], None]) -> None:
-        keys, name = generate(), self.member.name
+        keys, name = generate(), self.target.name
         with self.servers.place(name, install) as place:
             seed = render_seed(install, host=name, keys=keys, url=place.url)
             pending.remember(name, keys.public)
@@ -114,7 +114,7 @@ class Installer:
         ordered = False
         try:
             with phases.phase("power"), self._bmc() as bmc:
-                self.emit(Waiting(self.member.name, "its BMC"))
+                self.emit(Waiting(self.target.name, "its BMC"))
                 begun()
                 ordered = True
                 bmc.boot_once(install.boot, image_url=install.image)
@@ -131,11 +131,11 @@ class Installer:
 
     def _bmc(self) -> Controller:
         if self.open_bmc is None:
-            raise HostError(self.member.name, "the inventory names no BMC for it (hostwright_bmc)")
+            raise HostError(self.target.name, "the inventory names no BMC for it (hostwright_bmc)")
         return self.open_bmc()
 
     def _by_command(self, reinstall: Reinstall, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
-        name, keys = self.member.name, generate()
+        name, keys = self.target.name, generate()
         given = reinstall.host_keys == "given"
         with phases.phase("install"):
             before = self._shown()
@@ -154,7 +154,7 @@ class Installer:
         self.emit(Note(name, "it has a new operating system, and its new key is recorded"))
 
     def _run(self, reinstall: Reinstall, reason: str, keys: KeyPair, seed: str, seed_ca: str) -> None:
-        host = self.member.host
+        host = self.target.host
         environment = reinstall_environment(
             host=host.name, address=host.address or host.name, reason=reason, run=self.run,
             host_key=keys.public.line if seed else "", seed=seed, seed_ca=seed_ca,
@@ -170,7 +170,7 @@ class Installer:
 
     def _await_fetch(self, place: Place, first: str, timeout_s: float, boot: str) -> None:
         """Wait until the installer asks for its seed."""
-        name = self.member.name
+        name = self.target.name
         self.emit(Waiting(name, "the installer, which has not asked for its seed yet"))
         end_s = self.clock.now_s() + timeout_s
         while first not in place.fetched():
@@ -201,8 +201,8 @@ class Installer:
         other one may be the installer's own and is waited out. ``timeout_s`` counts from ``began_s``, else from now.
         ``stopped`` says what becomes of the host when the operator stops that.
         """
-        name, options = self.member.name, self.member.options
-        old = {entry.blob for entry in known(self.member.host, options)}
+        name, options = self.target.name, self.target.options
+        old = {entry.blob for entry in known(self.target.host, options)}
         self.emit(Waiting(name, "the new system"))
         end_s, last = (self.clock.now_s() if began_s is None else began_s) + timeout_s, "nothing"
         pause_s, keys = POLL_S, wanted
@@ -221,7 +221,7 @@ class Installer:
                 late = f"the installation did not finish within {shown_limit(timeout_s)}"
                 raise HostError(name, f"{late}; last seen: {last}. Check its console")
             self.clock.sleep(pause_s)
-        replaced = replace(self.member.host, options, keys)
+        replaced = replace(self.target.host, options, keys)
         self.emit(Note(name, f"its new host key {keys[0]} is recorded in {', '.join(map(str, replaced.files))}"))
 
     def _from_console(self, shown: HostKey) -> tuple[list[HostKey], str]:
@@ -230,12 +230,12 @@ class Installer:
         command = self.means.console_command
         if not command:
             raise HostError(
-                self.member.name,
+                self.target.name,
                 f"the new system presents {shown}, and nothing confirms that key: set hostwright_host_keys, or "
-                f"check its console and run `invoke trust --hosts {self.member.name} --fingerprint …`",
+                f"check its console and run `invoke trust --hosts {self.target.name} --fingerprint …`",
             )
         try:
-            keys = list(console_keys(self.member.host, command))
+            keys = list(console_keys(self.target.host, command))
         except HostError as error:
             return [], error.sentence.removesuffix(". Nothing was changed")  # which is so of the keys alone
         return keys, f"it showed an unknown key {shown}, and its console says {', '.join(map(str, keys))}"
@@ -243,23 +243,23 @@ class Installer:
     def _shown(self) -> HostKey | None:
         """The key that the host shows now; ``None`` while nothing answers."""
         try:
-            return scan_key(self.member.host, self.member.options)
+            return scan_key(self.target.host, self.target.options)
         except Unreachable:
             return None
 
     def _await_login(self, timeout_s: float) -> RootShell:
         """Wait until we may log in and systemd has settled: the installed system's first boot may still go on."""
         return rebooting.await_boot(
-            self.member.host, self.connect, after="its installation", timeout_s=timeout_s, emit=self.emit,
+            self.target.host, self.connect, after="its installation", timeout_s=timeout_s, emit=self.emit,
             clock=self.clock,
         )  # fmt: skip
 
     def _rotate(self, shell: RootShell, seeded: HostKey) -> None:
         """Give the host a key that was in no seed: whoever read that on the wire has the other one. Where that
         fails, what to do is said."""
-        name = self.member.name
+        name = self.target.name
         try:
-            made = rotate(shell, self.member.host, self.member.options, seeded, self.clock)
+            made = rotate(shell, self.target.host, self.target.options, seeded, self.clock)
         except HostError as error:
             self.emit(Note(name, f"its host key is still the one of its seed: {error.sentence}"))
         else:
@@ -268,7 +268,7 @@ class Installer:
 
     def _require_system(self, shell: RootShell, install: Install) -> None:
         """Raise unless the system and release of the settings were installed: which ones, the site's PXE decides."""
-        name = self.member.name
+        name = self.target.name
         answers = os_release(ask(shell, (OS_RELEASE,), timeout_s=LOOK_TIMEOUT_S))
         system, release = (printable(answers.get(key, ""))[:SHOWN] for key in ("ID", "VERSION_ID"))
         if (system, release) == (install.os, install.release):
@@ -284,7 +284,7 @@ class Installer:
 
     def _go_on(self, stopped: Callable[[], str]) -> None:
         if self.stopping():
-            raise HostError(self.member.name, f"stopped by the operator{stopped()}")
+            raise HostError(self.target.name, f"stopped by the operator{stopped()}")
 
 
 def _going_on(install: Install, place: Place) -> str:

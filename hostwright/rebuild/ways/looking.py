@@ -11,11 +11,11 @@ from hostwright.audit.auditing import ANSWERS_TIMEOUT_S, judged
 from hostwright.audit.failures import catalogue
 from hostwright.audit.judging.audited import audit_probes
 from hostwright.common.errors import HostError, Stopped
-from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Probe
 from hostwright.plan.observing import ask
 from hostwright.plan.planning import disturbed, make_plan
 from hostwright.plan.probing import ordered
+from hostwright.plan.targets import TargetHost
 from hostwright.rebuild.bmc import Controller
 from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.rebuild.ways.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of
@@ -46,7 +46,7 @@ class Looked:
 
 
 def look(
-    member: Member,
+    target: TargetHost,
     connect: Callable[[], RootShell],
     ways: Ways,
     *,
@@ -58,14 +58,14 @@ def look(
     ``history`` are earlier rebuilds of this host, ``tried`` what this one has done so far. Raises ``Stopped`` when the
     operator ends the run.
     """
-    facts, error = _facts(member, connect)
+    facts, error = _facts(target, connect)
     power, bmc_sentence = _power(ways)
     at = datetime.now(UTC)
-    audit = judged(member, facts, at) if facts is not None else None
-    plan = make_plan(member.desired, facts) if facts is not None else None
-    hit = disturbed(member.desired, plan, facts) if plan is not None and facts is not None and plan.disturbs else None
+    audit = judged(target, facts, at) if facts is not None else None
+    plan = make_plan(target.desired, facts) if facts is not None else None
+    hit = disturbed(target.desired, plan, facts) if plan is not None and facts is not None and plan.disturbs else None
     diagnosis = Diagnosis(
-        host=member.name,
+        host=target.name,
         reach=reach_of(error),
         sentence=error.sentence if error else "",
         power=power,
@@ -76,16 +76,16 @@ def look(
         history=tuple(rebuild for rebuild in history if rebuild.at >= at - LATELY),
         tried=tried,
         can_reinstall=ways.reinstall,
-        treatments=catalogue(member.all_roles).treatments,
-        running=member.occupancy.at_work(facts, boots=False).everyone if facts is not None else (),
+        treatments=catalogue(target.all_roles).treatments,
+        running=target.occupancy.at_work(facts, boots=False).everyone if facts is not None else (),
         disturbed=hit.everyone if hit is not None else (),
     )
     return Looked(diagnosis, facts, error)
 
 
-def _facts(member: Member, connect: Callable[[], RootShell]) -> tuple[Facts | None, HostError | None]:
+def _facts(target: TargetHost, connect: Callable[[], RootShell]) -> tuple[Facts | None, HostError | None]:
     """The answers to all questions of an audit, or why there are none."""
-    probes = ordered([BOOT_ID, *audit_probes(member)])
+    probes = ordered([BOOT_ID, *audit_probes(target)])
     try:
         with connect() as shell:
             return ask(shell, probes, timeout_s=ANSWERS_TIMEOUT_S), None

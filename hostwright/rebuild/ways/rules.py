@@ -214,8 +214,8 @@ def _wrong(diagnosis: Diagnosis) -> Iterator[Reason]:
         names = [deviation.layer for deviation in diagnosis.audit.deviations]
         layers = {name: names.count(name) for name in dict.fromkeys(names)}
     if layers:
-        told = ", ".join(f"{name} ({number})" for name, number in layers.items())
-        yield Reason(f"these layers differ from the stack: {told}")
+        text = ", ".join(f"{name} ({number})" for name, number in layers.items())
+        yield Reason(f"these layers differ from the stack: {text}")
     yield from (Reason(finding.cause, finding.rule) for finding in diagnosis.findings if finding.grave)
 
 

@@ -46,12 +46,12 @@ class UnitPass:
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
         """What is shown of each unit, and ``old`` for each file of one of which no file is newer."""
         units, lines = tuple(_rows(asked)), text.splitlines()
-        told = [line for line in lines if line.startswith(("old ", "ask "))]
-        shown = "\n".join(line for line in lines if line not in told).strip().split("\n\n")
+        kept = [line for line in lines if line.startswith(("old ", "ask "))]
+        shown = "\n".join(line for line in lines if line not in kept).strip().split("\n\n")
         blocks = [parse_show(block) for block in shown]
         if len(blocks) != len(units) or any(not block.keys() >= set(_SHOWN) for block in blocks):
             raise ValueError("not what systemctl shows")
-        old = {line.removeprefix("old ") for line in told}
+        old = {line.removeprefix("old ") for line in kept}
         found = {word: "old" for word in asked if ":" in word and word.partition(":")[0] in old}
         for unit, block in zip(units, blocks, strict=True):
             found[unit] = "".join(f"{name}={value}\n" for name, value in block.items() if name in _SHOWN)

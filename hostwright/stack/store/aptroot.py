@@ -103,8 +103,8 @@ class PrivateApt:
         done = self._run("apt-get", "-q", "update")
         faults = [line for line in (done.stdout + done.stderr).splitlines() if _is_fault(line)]
         if done.returncode != 0 or faults:
-            said = printable(one_line("; ".join(faults[:_EXPLAINED]) or "apt-get update failed")).rstrip(".")
-            raise ArtifactError(f"the package lists of {self._of} could not be fetched: {said}: {_ONLINE}")
+            text = printable(one_line("; ".join(faults[:_EXPLAINED]) or "apt-get update failed")).rstrip(".")
+            raise ArtifactError(f"the package lists of {self._of} could not be fetched: {text}: {_ONLINE}")
 
     def _unpacked(self, repository: Path) -> Path:
         """The directory with the list of a repository, which is named by its sum, as the store's directory is."""
@@ -176,8 +176,8 @@ class PrivateApt:
         """Name, version and address of each package that a host which has nothing gets with these."""
         done = self._run("apt-get", "-q", "--print-uris", "install", *words)
         if done.returncode != 0:
-            said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-            why = [line for line in said if "epends: " in line or "onflicts: " in line or "reaks: " in line] or said[
+            kept = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+            why = [line for line in kept if "epends: " in line or "onflicts: " in line or "reaks: " in line] or kept[
                 -1:
             ]
             raise ArtifactError(

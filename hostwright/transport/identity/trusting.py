@@ -217,12 +217,12 @@ def _contents(server: _Server, paths: Sequence[Path]) -> Iterator[tuple[Path, by
 
 
 @contextmanager
-def _told(host: str) -> Iterator[None]:
+def _told(name: str) -> Iterator[None]:
     """Turn errors of files into sentences."""
     try:
         yield
     except OSError as error:
         raise HostError(
-            host,
+            name,
             f"{error.filename or 'a known_hosts file'} cannot be used: {refused(error, ANOTHER_KNOWN_HOSTS)}",
         ) from error

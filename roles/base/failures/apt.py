@@ -10,7 +10,7 @@ from hostwright.resources import DPKG, JOURNAL, DpkgInOrder, Installed, Probe, i
 from hostwright.roles import Pattern, sh_file
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")
@@ -39,101 +39,101 @@ _TWICE = Pattern(r"W: Target .* is configured multiple times in (.*)")
 _HELD = Pattern(r"(/\S+) (\d{1,10}) (\d{1,10}) (.*)")
 
 
-def interrupted(look: Look) -> Iterator[str]:
+def interrupted(ctx: AuditContext) -> Iterator[str]:
     """A package is half-installed, or half-configured and wanted or taken away by a role of the host, or dpkg's journal
     is not empty, while nobody runs dpkg.
     """
-    failed, journal = _failed(look), _journal(look)
-    if IN_ORDER.plan(look.facts) is None:
+    failed, journal = _failed(ctx), _journal(ctx)
+    if IN_ORDER.plan(ctx.facts) is None:
         return
-    yield from (_told(row) for row in look.packages_where(is_broken) if row not in failed)
+    yield from (_told(row) for row in ctx.packages_where(is_broken) if row not in failed)
     yield from (f"/var/lib/dpkg/updates/{name}" for name in journal)
 
 
-def script_failed(look: Look) -> Iterator[str]:
+def script_failed(ctx: AuditContext) -> Iterator[str]:
     """A package that no role of the host wants or takes away is half-configured, dpkg's journal is empty, and nobody
     runs dpkg: it was not cut off, its own script failed.
     """
-    yield from map(_told, _failed(look))
+    yield from map(_told, _failed(ctx))
 
 
-def _failed(look: Look) -> tuple[Installed, ...]:
-    if _journal(look):
+def _failed(ctx: AuditContext) -> tuple[Installed, ...]:
+    if _journal(ctx):
         return ()
-    half = [row for row in look.packages_where(is_broken) if row.state[1:] == "F "]
+    half = [row for row in ctx.packages_where(is_broken) if row.state[1:] == "F "]
     if not half:
         return ()
-    wanted_debs = {deb.name for role in look.desired.roles for deb in software_of(role.resources, look.facts)}
+    wanted_debs = {deb.name for role in ctx.desired.roles for deb in software_of(role.resources, ctx.facts)}
     state = next(
-        (one for role in look.desired.roles for one in role.resources if isinstance(one, DpkgInOrder)), IN_ORDER
+        (one for role in ctx.desired.roles for one in role.resources if isinstance(one, DpkgInOrder)), IN_ORDER
     )
-    removed = state.removed(look.facts)
+    removed = state.removed(ctx.facts)
     return tuple(row for row in half if row.base not in wanted_debs and row.name not in removed)
 
 
-def _journal(look: Look) -> list[str]:
+def _journal(ctx: AuditContext) -> list[str]:
     """What a dpkg that was cut left. Raises ``Unread`` where dpkg is at work."""
-    look.require(JOURNAL)
-    working = [name for path, _, _, name in _holders(look) if path in DPKG_LOCKS]
+    ctx.require(JOURNAL)
+    working = [name for path, _, _, name in _holders(ctx) if path in DPKG_LOCKS]
     if working:
         raise Unread(f"dpkg is at work ({working[0]})")
-    return look.answer(JOURNAL).strip().splitlines()
+    return ctx.answer(JOURNAL).strip().splitlines()
 
 
 def _told(row: Installed) -> str:
     return f"{row.name} {row.version}: {row.state.strip()}"
 
 
-def overwrites(look: Look) -> Iterator[str]:
+def overwrites(ctx: AuditContext) -> Iterator[str]:
     """A package is not in order, and in apt's last run of dpkg another did not come in, for a file of one that is
     still there.
     """
-    if not look.packages_where(is_broken):
+    if not ctx.packages_where(is_broken):
         return
-    for line in look.text(CONFLICTS).splitlines():
+    for line in ctx.text(CONFLICTS).splitlines():
         match = _OVERWRITES.fullmatch(line)
-        owner = look.packages.get(match[3]) or look.packages.get(match[3].partition(":")[0]) if match else None
+        owner = ctx.packages.get(match[3]) or ctx.packages.get(match[3].partition(":")[0]) if match else None
         if match and owner and owner.version == match[4]:
             yield f"{match[1]}: {match[2]}"
 
 
-def locked(look: Look) -> Iterator[str]:
+def locked(ctx: AuditContext) -> Iterator[str]:
     """A process that runs for over ten minutes, and is no run of ours, holds a lock of apt or dpkg (/proc/locks)."""
-    look.require(jobs.RUNNING)
-    if jobs.running(look.facts):
+    ctx.require(jobs.RUNNING)
+    if jobs.running(ctx.facts):
         return
-    for path, pid, age_s, name in _holders(look):
+    for path, pid, age_s, name in _holders(ctx):
         if age_s > PATIENCE_S:
             yield f"{path} is held by {name} ({pid}), which runs for {age_s // 60} min"
 
 
-def conflicting(look: Look) -> Iterator[str]:
+def conflicting(ctx: AuditContext) -> Iterator[str]:
     """apt says so when it reads its sources. CUDA's repositories are left out: they have a rule of their own."""
-    yield from (line for line in _complaints(look) if _CONFLICT in line)  # CUDA's are covered by its own rule
+    yield from (line for line in _complaints(ctx) if _CONFLICT in line)  # CUDA's are covered by its own rule
 
 
-def unreadable(look: Look) -> Iterator[str]:
+def unreadable(ctx: AuditContext) -> Iterator[str]:
     """apt reports an error when it reads its sources (apt-get indextargets)."""
-    errors = [line for line in _complaints(look) if line.startswith("E: ")]
+    errors = [line for line in _complaints(ctx) if line.startswith("E: ")]
     if _UNREAD in errors and not any(_CONFLICT in line for line in errors):  # a conflict is a separate failure
         yield from (line for line in errors if line != _UNREAD)
 
 
-def doubled(look: Look) -> Iterator[str]:
+def doubled(ctx: AuditContext) -> Iterator[str]:
     """apt says that something is configured multiple times (apt-get indextargets), and where."""
-    yield from dict.fromkeys(match[1] for line in _complaints(look) if (match := _TWICE.fullmatch(line)))
+    yield from dict.fromkeys(match[1] for line in _complaints(ctx) if (match := _TWICE.fullmatch(line)))
 
 
-def _holders(look: Look) -> Iterator[tuple[str, str, int, str]]:
+def _holders(ctx: AuditContext) -> Iterator[tuple[str, str, int, str]]:
     """Lock, process id, its age in seconds and its name. Raises ``Unread``."""
-    for line in look.text(HELD).splitlines():
+    for line in ctx.text(HELD).splitlines():
         if match := _HELD.fullmatch(line):
             yield match[1], match[2], int(match[3]), match[4]
 
 
-def _complaints(look: Look) -> tuple[str, ...]:
+def _complaints(ctx: AuditContext) -> tuple[str, ...]:
     """apt's warnings and errors, each once. Raises ``Unread``."""
-    return tuple(dict.fromkeys(line.strip() for line in look.text(SOURCES).splitlines()))
+    return tuple(dict.fromkeys(line.strip() for line in ctx.text(SOURCES).splitlines()))
 
 
 INTERRUPTED = Sign("base", interrupted, (*IN_ORDER.probes(), HELD), provision=True)

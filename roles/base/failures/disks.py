@@ -11,7 +11,7 @@ from hostwright.resources import CACHE, Probe
 from hostwright.roles import sh, sh_file, shown_bytes
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 GB, MB = 10**9, 10**6
 LEAST_BYTES = 500 * MB  #: gpud's threshold for a degraded disk (github.com/leptonai/gpud)
@@ -67,32 +67,32 @@ class Room:
         return f"{self.mount} has {shown_bytes(self.free)} of {shown_bytes(self.size)} free ({self.share:.0%})"
 
 
-def full(look: Look) -> Iterator[str]:
+def full(ctx: AuditContext) -> Iterator[str]:
     """A filesystem that the stack writes to has less than 500 MB free, and less than a tenth of its size."""
-    rooms = _rooms(look, inodes=False)
+    rooms = _rooms(ctx, inodes=False)
     short = [room for room in rooms if room.full]
     yield from map(str, short)
-    yield from _removable(look, rooms, short)
+    yield from _removable(ctx, rooms, short)
 
 
-def nearly_full(look: Look) -> Iterator[str]:
+def nearly_full(ctx: AuditContext) -> Iterator[str]:
     """A filesystem that the stack writes to has less than a tenth of its size free."""
-    rooms = _rooms(look, inodes=False)
+    rooms = _rooms(ctx, inodes=False)
     short = [room for room in rooms if room.share < LEAST_SHARE and not room.full]
     yield from map(str, short)
-    yield from _removable(look, rooms, short)
+    yield from _removable(ctx, rooms, short)
 
 
-def no_inodes(look: Look) -> Iterator[str]:
+def no_inodes(ctx: AuditContext) -> Iterator[str]:
     """A filesystem that the stack writes to has less than a hundredth of its inodes free (df -i)."""
-    for room in _rooms(look, inodes=True):
+    for room in _rooms(ctx, inodes=True):
         if room.share < LEAST_INODES:
             yield f"{room.mount} has {room.free} of {room.size} inodes free"
 
 
-def no_room_for_initramfs(look: Look) -> Iterator[str]:
+def no_room_for_initramfs(ctx: AuditContext) -> Iterator[str]:
     """/boot has less room than its largest initramfs takes: a new one is written beside the old one."""
-    *rows, size = look.text(INITRAMFS).splitlines() or [""]
+    *rows, size = ctx.text(INITRAMFS).splitlines() or [""]
     rooms = _by_mount(rows)
     if not rooms or not _is_number(size):  # a container, or a kernel with everything built in, has none
         return
@@ -101,9 +101,9 @@ def no_room_for_initramfs(look: Look) -> Iterator[str]:
             yield f"{room}, and an initramfs takes {shown_bytes(int(size))}"
 
 
-def read_only(look: Look) -> Iterator[str]:
+def read_only(ctx: AuditContext) -> Iterator[str]:
     """A filesystem is mounted read-only that the stack writes to, or that /etc/fstab wants to be writable."""
-    rows = [line.split(" ") for line in look.text(READ_ONLY).splitlines()]
+    rows = [line.split(" ") for line in ctx.text(READ_ONLY).splitlines()]
     asked = {row[1]: row[2].split(",") for row in rows if row[0] == "fstab" and len(row) == 3}
     for row in rows:
         if row[0] != "mount" or len(row) != 4:
@@ -115,9 +115,9 @@ def read_only(look: Look) -> Iterator[str]:
             yield f"{mount} ({kind}) is mounted {options}"
 
 
-def _rooms(look: Look, *, inodes: bool) -> tuple[Room, ...]:
+def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
     """Each filesystem once. Raises ``Unread`` if df printed nothing."""
-    blocks, _, nodes = f"\n{look.text(FREE)}".partition("\ninodes\n")
+    blocks, _, nodes = f"\n{ctx.text(FREE)}".partition("\ninodes\n")
     rooms = _by_mount((nodes if inodes else blocks).splitlines(), unit=1 if inodes else 1024)
     if not rooms:
         raise Unread("df says nothing")
@@ -131,11 +131,11 @@ def _by_mount(lines: list[str], unit: int = 1024) -> tuple[Room, ...]:
     return tuple(Room(mount, (int(row[2]) + int(row[3])) * unit, int(row[3]) * unit) for mount, row in by_mount.items())
 
 
-def _removable(look: Look, rooms: tuple[Room, ...], short: list[Room]) -> Iterator[str]:
+def _removable(ctx: AuditContext, rooms: tuple[Room, ...], short: list[Room]) -> Iterator[str]:
     """What can be removed from filesystems that are short of space: for information, so that nobody has to search."""
-    if not short or LEFT_BEHIND not in look.facts:
+    if not short or LEFT_BEHIND not in ctx.facts:
         return
-    for line in look.facts[LEFT_BEHIND].text.splitlines():
+    for line in ctx.facts[LEFT_BEHIND].text.splitlines():
         kib, _, path = line.partition("\t")
         if not _is_number(kib) or int(kib) * 1024 < WORTH_NAMING_BYTES:
             continue

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures import FailureRule, Look, Sign
+from hostwright.failures import AuditContext, FailureRule, Sign
 from hostwright.resources import MEMORY, memory_bytes
 
 #: Floppy, CD and loop devices answer with errors on healthy virtual machines.
 _NO_DISK = r"dev(?:ice)? (?:fd[0-9]|sr[0-9]|loop|nbd|mmcblk\w*(?:rpmb|boot))"
 
 
-def _less_memory(look: Look) -> Iterator[str]:
+def _less_memory(ctx: AuditContext) -> Iterator[str]:
     """The kernel has less memory than an audit of the last 30 days found."""
-    look.require(MEMORY)
-    if (size := memory_bytes(look.facts)) and (less := look.known.less_memory(size)):
+    ctx.require(MEMORY)
+    if (size := memory_bytes(ctx.facts)) and (less := ctx.known.less_memory(size)):
         yield less
 
 

@@ -9,37 +9,37 @@ from hostwright.failures import LAST_JOBS, FailureRule, Sign, Unread, ended
 from hostwright.resources import RELEASE, Probe, jobs, release
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 CLOCK = Probe("date +%s")
 AHEAD_S = 60  #: a larger difference cannot be explained by network latency
-BEHIND_S = 150  #: the host was probed before ``Look.now``, by up to the longest time of all its answers (75 s)
+BEHIND_S = 150  #: the host was probed before ``AuditContext.now``, by up to the longest time of all its answers (75 s)
 
 
-def clock_off(look: Look) -> Iterator[str]:
+def clock_off(ctx: AuditContext) -> Iterator[str]:
     """The host's clock is a minute ahead of this machine's, or two and a half behind."""
-    answer = look.text(CLOCK).strip()
+    answer = ctx.text(CLOCK).strip()
     if not (answer.isascii() and answer.isdigit() and len(answer) < 12):
         raise Unread("date does not say the time")
-    ahead = int(answer) - look.now.timestamp()
+    ahead = int(answer) - ctx.now.timestamp()
     if ahead > AHEAD_S or ahead < -BEHIND_S:
         way = "ahead of" if ahead > 0 else "behind"
         yield f"its clock is {abs(ahead):.0f} s {way} this machine's"
 
 
-def record_lost(look: Look) -> Iterator[str]:
+def record_lost(ctx: AuditContext) -> Iterator[str]:
     """Nothing differs from the stack, and /var/lib/hostwright/release.json is missing or cannot be read."""
-    answer = look.answer(RELEASE)
-    if not any(look.changes.values()) and not release.read(look.facts):
+    answer = ctx.answer(RELEASE)
+    if not any(ctx.changes.values()) and not release.read(ctx.facts):
         yield f"{release.PATH} is " + ("damaged" if answer.ok else "not there")
 
 
-def job_failed(look: Look) -> Iterator[str]:
+def job_failed(ctx: AuditContext) -> Iterator[str]:
     """The last job of a role ended with an error or was cut off, and that role's layer still differs from the stack."""
-    look.require(jobs.RUNNING)
-    at_work = {job.id for job in jobs.running(look.facts)}
-    for job in ended(look.text(LAST_JOBS)):
-        if job.status != 0 and job.id not in at_work and look.differs(job.role):
+    ctx.require(jobs.RUNNING)
+    at_work = {job.id for job in jobs.running(ctx.facts)}
+    for job in ended(ctx.text(LAST_JOBS)):
+        if job.status != 0 and job.id not in at_work and ctx.differs(job.role):
             yield str(job)
 
 

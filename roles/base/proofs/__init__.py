@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hostwright.proofs import Program, Proof
-from hostwright.roles import Wanted, sh_file
+from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.base import Base
 from hostwright.standard.roles.base.proofs import judges
 from hostwright.standard.roles.base.proofs.sources import source
@@ -26,7 +26,7 @@ NETWORK_PORT = 29472
 _COMPILER = ("g++", "-std=c++14", "-O2", "-pthread", "-o", "{program}", "{source}")
 
 
-def proofs(variables: Base, _host: Wanted) -> tuple[Proof, ...]:
+def proofs(variables: Base, _ctx: RoleContext) -> tuple[Proof, ...]:
     """Disk throughput, memory bandwidth, how processors and memory are set up, and what hosts send to each other."""
     disk = Program("disk.cpp", source(__file__, "disk.cpp"), compiler=_COMPILER, arguments={"bytes": DISK_BYTES})
     memory = Program(

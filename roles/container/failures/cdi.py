@@ -10,16 +10,16 @@ from hostwright.resources import Probe
 from hostwright.roles import Pattern, sh_file
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 MOST = 3  #: missing files that are named of each specification; all have the driver's former version
 CDI = Probe(sh_file(__file__, "cdi.sh", most=MOST), root=True)  # some sites keep them for root alone
 _MISSING = Pattern(r"missing (/(?:etc|var/run)/cdi/[^ ]+) (/.+)")
 
 
-def stale(look: Look) -> Iterator[str]:
+def stale(ctx: AuditContext) -> Iterator[str]:
     """A CDI specification of NVIDIA's in /etc/cdi or /var/run/cdi names files that are not on the host."""
-    for line in look.text(CDI).splitlines():
+    for line in ctx.text(CDI).splitlines():
         if match := _MISSING.fullmatch(line):
             yield f"{match[1]} names {match[2]}, which is not there"
 

@@ -23,7 +23,7 @@ from hostwright.standard.roles.container.failures.units import UNITS, masked
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 LINKS = DeviceLinks()
 RUNTIME = "nvidia"
@@ -31,85 +31,85 @@ HOOK = "nvidia-container-runtime-hook"  #: Docker looks for it when it starts, a
 HOOK_THERE = Probe(f"command -v {HOOK}; exit 0")
 
 
-def snap(look: Look) -> Iterator[str]:
+def snap(ctx: AuditContext) -> Iterator[str]:
     """/snap/docker/current is there."""
-    if look.answer(SNAP_DOCKER).ok:
-        yield f"/snap/docker/current leads to {look.answer(SNAP_DOCKER).strip()}"
+    if ctx.answer(SNAP_DOCKER).ok:
+        yield f"/snap/docker/current leads to {ctx.answer(SNAP_DOCKER).strip()}"
 
 
-def gone(look: Look) -> Iterator[str]:
+def gone(ctx: AuditContext) -> Iterator[str]:
     """The release record says that the host had Docker, and dpkg knows no package of it, configured or not, nor is it
     the snap."""
-    look.require(RELEASE)
-    role = release.read(look.facts).get("roles", {}).get("container")
-    interrupted = any(row.broken for name in ENGINES if (row := look.packages.get(name)))
-    if role and not engine_package(look) and not interrupted and not look.answer(SNAP_DOCKER).ok:
+    ctx.require(RELEASE)
+    role = release.read(ctx.facts).get("roles", {}).get("container")
+    interrupted = any(row.broken for name in ENGINES if (row := ctx.packages.get(name)))
+    if role and not engine_package(ctx) and not interrupted and not ctx.answer(SNAP_DOCKER).ok:
         yield "no package of Docker is installed"
 
 
-def stopped(look: Look) -> Iterator[str]:
+def stopped(ctx: AuditContext) -> Iterator[str]:
     """Docker is installed, its unit may be started, and it is inactive and not about to be started."""
-    shown = UNITS.unit(look, UNIT)
-    startable = shown.load == "loaded" and not shown.queued and not any(masked(look))
-    if engine_package(look) and startable and shown.active == "inactive":
+    shown = UNITS.unit(ctx, UNIT)
+    startable = shown.load == "loaded" and not shown.queued and not any(masked(ctx))
+    if engine_package(ctx) and startable and shown.active == "inactive":
         yield str(shown)
 
 
-def no_hook(look: Look) -> Iterator[str]:
+def no_hook(ctx: AuditContext) -> Iterator[str]:
     """Docker is installed, and the toolkit's program that Docker looks for is not on the host."""
-    if engine_package(look) and not look.text(HOOK_THERE).strip():
+    if engine_package(ctx) and not ctx.text(HOOK_THERE).strip():
         yield f"{HOOK} is not there"
 
 
-def not_json(look: Look) -> Iterator[str]:
+def not_json(ctx: AuditContext) -> Iterator[str]:
     """/etc/docker/daemon.json is there and cannot be read as a JSON object."""
     try:
-        settings(look)
+        settings(ctx)
     except NotJson as error:
         yield f"{DAEMON_JSON}: {error}"
-        yield from _failed(look)
+        yield from _failed(ctx)
 
 
-def doubled(look: Look) -> Iterator[str]:
+def doubled(ctx: AuditContext) -> Iterator[str]:
     """A key of /etc/docker/daemon.json is an option of dockerd's command line as well (systemctl cat docker)."""
     try:
-        keys = said_twice(look)
+        keys = said_twice(ctx)
     except NotJson:
         return  # a failure of its own
     for key in keys:
         yield f"{key}: in {DAEMON_JSON} and on the command line of {UNIT}"
     if keys:
-        yield from _failed(look)
+        yield from _failed(ctx)
 
 
-def runtime_unknown(look: Look) -> Iterator[str]:
+def runtime_unknown(ctx: AuditContext) -> Iterator[str]:
     """docker info does not list the runtime nvidia, or /etc/docker/daemon.json does not name it."""
-    if not engine_package(look):
+    if not engine_package(ctx):
         return
     try:
-        named = settings(look).get("runtimes")
+        named = settings(ctx).get("runtimes")
     except NotJson:
         return
     if not (isinstance(named, dict) and RUNTIME in named):
         yield f"{DAEMON_JSON} names no runtime {RUNTIME}"
-    if UNITS.unit(look, UNIT).active == "active" and RUNTIME not in engine(look).runtimes:
-        yield f"Docker knows the runtimes {', '.join(engine(look).runtimes)}"
+    if UNITS.unit(ctx, UNIT).active == "active" and RUNTIME not in engine(ctx).runtimes:
+        yield f"Docker knows the runtimes {', '.join(engine(ctx).runtimes)}"
 
 
-def restart_due(look: Look) -> Iterator[str]:
+def restart_due(ctx: AuditContext) -> Iterator[str]:
     """Docker was started before its daemon.json or the toolkit's packages were last changed, and these are in order."""
-    resources = (state for role in look.desired.roles for state in role.resources)
+    resources = (state for role in ctx.desired.roles for state in role.resources)
     inner = (state.resource if isinstance(state, Disturbing) else state for state in resources)
     for restart in (state for state in inner if isinstance(state, RestartedAfter) and state.unit == UNIT):
-        newer = look.answer(restart.probes()[0]).text.splitlines()
-        if newer and _in_order(look, restart):
+        newer = ctx.answer(restart.probes()[0]).text.splitlines()
+        if newer and _in_order(ctx, restart):
             yield from (f"{path} is newer than the running Docker" for path in newer)
 
 
-def _in_order(look: Look, restart: RestartedAfter) -> bool:
+def _in_order(ctx: AuditContext, restart: RestartedAfter) -> bool:
     """Whether a restart alone is enough: what Docker reads is as desired, and no other failure is about the same."""
     try:
-        if any(state.plan(look.facts) for state in restart.inputs) or said_twice(look) or any(runtime_unknown(look)):
+        if any(state.plan(ctx.facts) for state in restart.inputs) or said_twice(ctx) or any(runtime_unknown(ctx)):
             return False
     except NotJson:
         return False
@@ -118,22 +118,22 @@ def _in_order(look: Look, restart: RestartedAfter) -> bool:
     return True
 
 
-def _failed(look: Look) -> Iterator[str]:
+def _failed(ctx: AuditContext) -> Iterator[str]:
     """Docker's state, if it has already failed because of this."""
-    if UNITS.states in look.facts and (shown := UNITS.unit(look, UNIT)).failed:
+    if UNITS.states in ctx.facts and (shown := UNITS.unit(ctx, UNIT)).failed:
         yield str(shown)
 
 
-def links_missing(look: Look) -> Iterator[str]:
+def links_missing(ctx: AuditContext) -> Iterator[str]:
     """An NVIDIA device file has no link in /dev/char, and Docker (docker info) lets systemd make its cgroups."""
-    look.require(LINKS.probes()[0])
-    if (change := LINKS.plan(look.facts)) and engine(look).cgroup_driver == "systemd":
+    ctx.require(LINKS.probes()[0])
+    if (change := LINKS.plan(ctx.facts)) and engine(ctx).cgroup_driver == "systemd":
         yield f"{change.what}: {change.have}"
 
 
-def flushed(look: Look) -> Iterator[str]:
+def flushed(ctx: AuditContext) -> Iterator[str]:
     """Docker runs and keeps its rules with iptables, and a table of the host's firewall has none of them."""
-    yield from without(look.text(FIREWALL))
+    yield from without(ctx.text(FIREWALL))
 
 
 DOCKER_RULES = (

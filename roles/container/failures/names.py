@@ -11,17 +11,17 @@ from hostwright.standard.roles.container.engine import NAME_SERVERS_SH
 from hostwright.standard.roles.container.failures.state import engine_package
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 NAME_SERVERS = Probe(f"{NAME_SERVERS_SH}name_servers_lost", root=True)
 
 
-def no_server(look: Look) -> Iterator[str]:
+def no_server(ctx: AuditContext) -> Iterator[str]:
     """Docker has no name servers of its own (``dns``), and the file from which it takes the host's is missing, names
     none, or names only loopback addresses on which nothing listens.
     """
-    if engine_package(look):
-        yield from look.text(NAME_SERVERS).splitlines()
+    if engine_package(ctx):
+        yield from ctx.text(NAME_SERVERS).splitlines()
 
 
 NAME_RULES = (

@@ -14,7 +14,7 @@ from hostwright.roles import Pattern
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 UNIT = "docker.service"
 
@@ -60,15 +60,15 @@ class NotJson(Exception):
     """daemon.json is not a JSON object; the text says why."""
 
 
-def engine_package(look: Look) -> str:
+def engine_package(ctx: AuditContext) -> str:
     """The package that brought Docker, with its version; empty if none is installed. Raises ``Unread``."""
-    rows = (look.packages.get(name) for name in ENGINES)
+    rows = (ctx.packages.get(name) for name in ENGINES)
     return next((f"{row.name} {row.version}" for row in rows if row and row.present), "")
 
 
-def engine(look: Look) -> Engine:
+def engine(ctx: AuditContext) -> Engine:
     """The running daemon's answer. Raises ``Unread``, also if it does not run or does not answer."""
-    rows = [line.partition(" ")[::2] for line in look.text(INFO).splitlines()]
+    rows = [line.partition(" ")[::2] for line in ctx.text(INFO).splitlines()]
     runtimes = tuple(value.strip() for key, value in rows if key == "runtime" and value.strip())
     drivers = [value.strip() for key, value in rows if key == "cgroup"]
     if not runtimes or not drivers:
@@ -76,9 +76,9 @@ def engine(look: Look) -> Engine:
     return Engine(runtimes, drivers[0])
 
 
-def settings(look: Look) -> Mapping[str, Any]:
+def settings(ctx: AuditContext) -> Mapping[str, Any]:
     """The contents of daemon.json; empty if it does not exist. Raises ``Unread`` and ``NotJson``."""
-    stat, text = (look.answer(probe) for probe in SETTINGS)
+    stat, text = (ctx.answer(probe) for probe in SETTINGS)
     if not stat.ok or not text.text.strip():
         return {}
     if text.truncated:
@@ -94,9 +94,9 @@ def settings(look: Look) -> Mapping[str, Any]:
     return document
 
 
-def options(look: Look) -> frozenset[str]:
+def options(ctx: AuditContext) -> frozenset[str]:
     """The keys of daemon.json that dockerd's command line sets as well. Raises ``Unread``."""
-    text = look.text(COMMAND)
+    text = ctx.text(COMMAND)
     start = _STARTED.search(text)
     assigned = [match[1] for match in _ASSIGNED.finditer(text)]
     more = _split(assigned[-1]) if assigned else ""
@@ -104,9 +104,9 @@ def options(look: Look) -> frozenset[str]:
     return frozenset(filter(None, (_key(word) for word in line.split()[1:])))
 
 
-def said_twice(look: Look) -> tuple[str, ...]:
+def said_twice(ctx: AuditContext) -> tuple[str, ...]:
     """Keys that are set both in daemon.json and on the command line, which dockerd refuses. Raises like both."""
-    return tuple(sorted((settings(look).keys() & options(look)) - _MERGED))
+    return tuple(sorted((settings(ctx).keys() & options(ctx)) - _MERGED))
 
 
 def _no_constant(name: str) -> None:

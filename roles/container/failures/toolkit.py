@@ -13,7 +13,7 @@ from hostwright.standard.roles.container.section import ContainerSection
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 #: The toolkit's first action for every container: it opens the driver's management library. Without -k it loads no
 #: module, and for ``info`` it makes no device file.
@@ -28,65 +28,65 @@ _WITHOUT_DRIVER = Pattern(WITHOUT_DRIVER)
 _SAYS = Pattern(r"nvidia-container-cli: .*")
 
 
-def _toolkit(look: Look) -> tuple[Installed, ...]:
+def _toolkit(ctx: AuditContext) -> tuple[Installed, ...]:
     """The installed packages of the toolkit. Raises ``Unread``."""
-    rows = (look.packages.get(name) for name in look.section(ContainerSection).toolkit.packages)
+    rows = (ctx.packages.get(name) for name in ctx.section(ContainerSection).toolkit.packages)
     return tuple(row for row in rows if row and row.present)
 
 
-def moved(look: Look) -> Iterator[str]:
+def moved(ctx: AuditContext) -> Iterator[str]:
     """The toolkit's packages are of different versions, or not at the one that the host was brought to."""
-    wanted, packages = look.section(ContainerSection).toolkit.version, _toolkit(look)
+    wanted, packages = ctx.section(ContainerSection).toolkit.version, _toolkit(ctx)
     mixed = len({row.version for row in packages}) > 1
-    if mixed or _was_at(look, wanted):
+    if mixed or _was_at(ctx, wanted):
         yield from (
             f"{row.name} {row.version}, and the stack says {wanted}" for row in packages if row.version != wanted
         )
 
 
-def _was_at(look: Look, version: str) -> bool:
+def _was_at(ctx: AuditContext, version: str) -> bool:
     """Whether the last successful run left the toolkit at this version, so that any difference arose since."""
-    record = release.read(look.facts) if RELEASE in look.facts else {}
+    record = release.read(ctx.facts) if RELEASE in ctx.facts else {}
     versions = record.get("versions")
     return isinstance(versions, dict) and versions.get("container-toolkit") == version
 
 
-def not_held(look: Look) -> Iterator[str]:
+def not_held(ctx: AuditContext) -> Iterator[str]:
     """A package of the toolkit is at the stack's version, and dpkg does not say that it is held."""
-    wanted = look.section(ContainerSection).toolkit.version
-    yield from (f"{row.name} is not held" for row in _toolkit(look) if row.version == wanted and not row.held)
+    wanted = ctx.section(ContainerSection).toolkit.version
+    yield from (f"{row.name} is not held" for row in _toolkit(ctx) if row.version == wanted and not row.held)
 
 
-def former_names(look: Look) -> Iterator[str]:
+def former_names(ctx: AuditContext) -> Iterator[str]:
     """nvidia-docker2 or nvidia-container-runtime is installed, or apt reads a repository of theirs."""
-    rows = (look.packages.get(name) for name in OLD_PACKAGES)
+    rows = (ctx.packages.get(name) for name in OLD_PACKAGES)
     yield from (f"{row.name} {row.version} is installed" for row in rows if row and (row.present or row.broken))
-    keep = look.section(ContainerSection).toolkit.repository.list_file
-    look.require(FORMER_SOURCES)
-    change = SourcesDisabled(OLD_SOURCES, "", keep).plan(look.facts)
+    keep = ctx.section(ContainerSection).toolkit.repository.list_file
+    ctx.require(FORMER_SOURCES)
+    change = SourcesDisabled(OLD_SOURCES, "", keep).plan(ctx.facts)
     yield from change.have.split("; ") if change else ()
 
 
-def without_driver(look: Look) -> Iterator[str]:
+def without_driver(ctx: AuditContext) -> Iterator[str]:
     """The driver's layer is as desired, and nvidia-container-cli info does not get at the driver's library."""
-    complaint = _complaint(look)
+    complaint = _complaint(ctx)
     if _WITHOUT_DRIVER.search(complaint):
         yield complaint
 
 
-def fails(look: Look) -> Iterator[str]:
+def fails(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi works, nothing differs in driver and container layer, and nvidia-container-cli info fails."""
-    if look.differs("container") or not look.answer(NVIDIA_SMI).ok:
+    if ctx.differs("container") or not ctx.answer(NVIDIA_SMI).ok:
         return
-    complaint = _complaint(look)
+    complaint = _complaint(ctx)
     if complaint and not _WITHOUT_DRIVER.search(complaint):
         yield complaint
 
 
-def _complaint(look: Look) -> str:
+def _complaint(ctx: AuditContext) -> str:
     """Why the toolkit's program fails, in its words; empty if it works, is missing, or the driver differs."""
-    answer = look.answer(REACHES_DRIVER)
-    if answer.ok or answer.status == NO_PROGRAM or look.differs("driver"):
+    answer = ctx.answer(REACHES_DRIVER)
+    if answer.ok or answer.status == NO_PROGRAM or ctx.differs("driver"):
         return ""
     if answer.status in TIMED_OUT:
         raise Unread("nvidia-container-cli did not answer within 5 s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures import FailureRule, ForPeople, Look, Sign, Stuck, Units, Unread
+from hostwright.failures import AuditContext, FailureRule, ForPeople, Sign, Stuck, Units, Unread
 from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures import state
 
@@ -13,42 +13,42 @@ SOCKET = "docker.socket"  #: docker.service requires it
 UNITS = Units((*DOCKER, LINKS_UNIT, SOCKET))
 
 
-def too_often(look: Look) -> Iterator[str]:
+def too_often(ctx: AuditContext) -> Iterator[str]:
     """docker.service or containerd.service is failed, and its journal says that systemd no longer starts it."""
     for name in DOCKER:
-        if (limited := UNITS.limited(look, name)) and not _explained(look, name):
+        if (limited := UNITS.limited(ctx, name)) and not _explained(ctx, name):
             yield limited
-            yield from UNITS.last_words(look, name)
+            yield from UNITS.last_words(ctx, name)
 
 
-def masked(look: Look) -> Iterator[str]:
+def masked(ctx: AuditContext) -> Iterator[str]:
     """docker.service or containerd.service is masked, or docker.socket is and Docker, which needs it, does not run."""
-    runs = UNITS.unit(look, DOCKER[0]).active == "active"
+    runs = UNITS.unit(ctx, DOCKER[0]).active == "active"
     for name in DOCKER if runs else (*DOCKER, SOCKET):
-        if UNITS.unit(look, name).load == "masked":
+        if UNITS.unit(ctx, name).load == "masked":
             yield f"{name} is masked"
 
 
-def container_units_failed(look: Look) -> Iterator[str]:
+def container_units_failed(ctx: AuditContext) -> Iterator[str]:
     """docker.service or containerd.service failed, or is restarted again and again, and daemon.json is not why."""
-    for unit in (UNITS.unit(look, name) for name in DOCKER):
-        if unit.failed and not UNITS.limited(look, unit.name) and not _explained(look, unit.name):
+    for unit in (UNITS.unit(ctx, name) for name in DOCKER):
+        if unit.failed and not UNITS.limited(ctx, unit.name) and not _explained(ctx, unit.name):
             yield str(unit)
-            yield from UNITS.last_words(look, unit.name)
+            yield from UNITS.last_words(ctx, unit.name)
 
 
-def links_unit_failed(look: Look) -> Iterator[str]:
+def links_unit_failed(ctx: AuditContext) -> Iterator[str]:
     """The unit that makes the links in /dev/char at boot is failed."""
-    links = UNITS.unit(look, LINKS_UNIT)
+    links = UNITS.unit(ctx, LINKS_UNIT)
     if links.failed:
         yield str(links)
-        yield from UNITS.last_words(look, LINKS_UNIT)
+        yield from UNITS.last_words(ctx, LINKS_UNIT)
 
 
-def _explained(look: Look, name: str) -> bool:
+def _explained(ctx: AuditContext, name: str) -> bool:
     """Whether another failure says why Docker does not start: dockerd refuses its daemon.json."""
     try:
-        return name == state.UNIT and bool(state.said_twice(look))
+        return name == state.UNIT and bool(state.said_twice(ctx))
     except state.NotJson:
         return True
     except Unread:

@@ -12,15 +12,15 @@ from pathlib import Path
 from hostwright.cli.verb import (
     Connections,
     Fleet,
-    Member,
-    Members,
     OnlyStates,
     Request,
+    TargetHost,
+    Targets,
     ask,
     ask_password,
     changes,
-    members_of,
     open_fleet,
+    targets_of,
     warn,
 )
 from hostwright.resources import Facts, Probe, Resource
@@ -40,28 +40,28 @@ class _Push:
     """A call of the verb: what it brings, and how."""
 
     fleet: Fleet
-    members: Members
+    targets: Targets
     request: Request
     archive: Path
     loaded: ImagesLoaded
     again: str  #: its options, as they are typed
 
-    def reach(self, members: Members, state: Resource, at: str = "") -> int:
+    def reach(self, targets: Targets, state: Resource, at: str = "") -> int:
         """Bring hosts to this state; the exit status."""
         artifact, names = self.loaded.artifact, self.loaded.names
         return changes.reach(
             VERB,
             OnlyStates(ROLE, (state,), {artifact.name: artifact}),
             self.fleet,
-            members,
+            targets,
             replace(self.request, own={"archive": str(self.archive), "images": list(names), "registry": at}),
             files={artifact.name: self.archive},
             again=self.again,
         )
 
-    def facts(self, member: Member, probes: tuple[Probe, ...]) -> Facts:
+    def facts(self, target: TargetHost, probes: tuple[Probe, ...]) -> Facts:
         """The answers of a host."""
-        with Connections(self._password).connect(member) as shell:
+        with Connections(self._password).connect(target) as shell:
             return ask(shell, probes)
 
     @cached_property
@@ -75,15 +75,15 @@ def push(request: Request, archive: str, *, name: str = "", registry: bool = Fal
         raise InputError("name the archive: --archive FILE, from `docker save -o FILE NAME:TAG`", "--archive")
     names = tuple(dict.fromkeys(map(_name, name.split(",")))) if name else ()
     fleet = open_fleet(request)
-    members = members_of(fleet, request)
-    at = registry_of(members) if registry else ""
+    targets = targets_of(fleet, request)
+    at = registry_of(targets) if registry else ""
     path = expanded(archive)
     loaded = ImagesLoaded(artifact_of(path), path.name, names)
     again = (
         sh(" --archive %s", archive) + (sh(" --name %s", ",".join(names)) if names else "") + " --registry" * registry
     )
-    one = _Push(fleet, members, request, path, loaded, again)
-    return _through(one, at) if at else one.reach(members, loaded)
+    one = _Push(fleet, targets, request, path, loaded, again)
+    return _through(one, at) if at else one.reach(targets, loaded)
 
 
 def _name(text: str) -> str:
@@ -93,11 +93,11 @@ def _name(text: str) -> str:
         raise InputError(f"{text!r} is not a name with a tag, such as house/tool:1.2: {error}", "--name") from error
 
 
-def registry_of(members: Members) -> str:
+def registry_of(targets: Targets) -> str:
     """The registry of all these hosts. Raises ``InputError`` where one has none, or another."""
     found: dict[str, list[str]] = {}
-    for member in members:
-        found.setdefault(registry_at(member), []).append(member.name)
+    for target in targets:
+        found.setdefault(registry_at(target), []).append(target.name)
     if "" in found:
         sentence = (
             f"{', '.join(found[''])} {'has' if len(found['']) == 1 else 'have'} no registry: add the role registry to "
@@ -114,25 +114,27 @@ def registry_of(members: Members) -> str:
 def _through(one: _Push, at: str) -> int:
     """One host gets the archive and puts it into the registry; the others fetch it there by its digests. Of several
     JSON documents, only the last is printed."""
-    first = pusher_of(one.members)
-    others = tuple(member for member in one.members if member.name != first.name)
+    first = pusher_of(one.targets)
+    others = tuple(target for target in one.targets if target.name != first.name)
     status = AS_DESIRED
     printed = io.StringIO()
-    for members, state in _stages(one, first, others, at):
+    for targets, state in _stages(one, first, others, at):
         printed = io.StringIO()
         with redirect_stdout(printed) if one.request.json else nullcontext():
-            status = one.reach(members, state, at)
+            status = one.reach(targets, state, at)
         if status == DIFFERS and others:
-            warn(f"then {', '.join(member.name for member in others)} would fetch from {at} what they lack")
+            warn(f"then {', '.join(target.name for target in others)} would fetch from {at} what they lack")
         if status != AS_DESIRED:
             break
     print(printed.getvalue(), end="")
     return status
 
 
-def _stages(one: _Push, first: Member, others: tuple[Member, ...], at: str) -> Iterator[tuple[Members, Resource]]:
+def _stages(
+    one: _Push, first: TargetHost, others: tuple[TargetHost, ...], at: str
+) -> Iterator[tuple[Targets, Resource]]:
     """What hosts are brought to, one after the other: each is known once the one before is reached."""
-    alone = replace(one.members, chosen=(first,))
+    alone = replace(one.targets, chosen=(first,))
     yield alone, one.loaded
     facts = one.facts(first, one.loaded.probes())
     images = one.loaded.images(facts)
@@ -146,10 +148,10 @@ def _stages(one: _Push, first: Member, others: tuple[Member, ...], at: str) -> I
         raise HostError(first.name, sentence)
     sizes = {image.id: image.size for image in read_look(facts).images}
     size = sum(sizes.get(id_, 0) for id_ in {image.id for image in images})
-    yield replace(one.members, chosen=others), ImagesPulled(at, there, size)
+    yield replace(one.targets, chosen=others), ImagesPulled(at, there, size)
 
 
-def pusher_of(members: Members) -> Member:
+def pusher_of(targets: Targets) -> TargetHost:
     """The host that gets the archive: the registry's own where it has Docker, so that it goes over the network once."""
-    able = [member for member in members if serves_images(member) and ROLE in {role.name for role in member.of_host}]
-    return able[0] if able else next(iter(members))
+    able = [target for target in targets if serves_images(target) and ROLE in {role.name for role in target.of_host}]
+    return able[0] if able else next(iter(targets))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from hostwright.cli.verb import Member
+from hostwright.plan.targets import TargetHost
 
 
 @runtime_checkable
@@ -20,11 +20,11 @@ class ImageRegistry(Protocol):
         """Whether the registry runs on this host."""
 
 
-def registry_at(member: Member) -> str:
+def registry_at(target: TargetHost) -> str:
     """Name and port of the host's registry; empty where it has none."""
-    return next((v.image_registry for v in member.variables.values() if isinstance(v, ImageRegistry)), "")
+    return next((v.image_registry for v in target.variables.values() if isinstance(v, ImageRegistry)), "")
 
 
-def serves_images(member: Member) -> bool:
+def serves_images(target: TargetHost) -> bool:
     """Whether the host runs a registry."""
-    return any(isinstance(v, ImageRegistry) and v.serves_images for v in member.variables.values())
+    return any(isinstance(v, ImageRegistry) and v.serves_images for v in target.variables.values())

@@ -17,12 +17,12 @@ from hostwright.cli.verb import (
     ask_password,
     console,
     errors_json,
-    members_of,
     on_each,
     open_fleet,
     print_document,
     show_errors,
     shown,
+    targets_of,
 )
 from hostwright.roles import HostError, InputError, count, printable, shown_bytes
 from hostwright.standard.roles.container.images.look import LOOK, ImageFacts, read_look
@@ -66,13 +66,13 @@ def audit(request: Request, older: int, *, scan: bool = True) -> int:
     if older < 0:
         raise InputError(f"expected a number of days, found {older}", "--older")
     fleet = open_fleet(request)
-    members = members_of(fleet, request)
+    targets = targets_of(fleet, request)
     password = ask_password(request)
     connections = Connections(password)
     scanners: dict[str, str] = {}
 
     def look(name: str) -> tuple[str, ImageFacts]:
-        with connections.connect(members.by_name[name]) as shell:
+        with connections.connect(targets.by_name[name]) as shell:
             answers = ask(shell, (LOOK, SCANNERS_THERE) if scan else (LOOK,))
         facts = read_look(answers)
         if facts.trouble:
@@ -86,14 +86,14 @@ def audit(request: Request, older: int, *, scan: bool = True) -> int:
         return scan_images(
             images,
             scanners,
-            lambda name: again.connect(members.by_name[name]),
+            lambda name: again.connect(targets.by_name[name]),
             again.close,
             lambda line: quiet.print(Text(printable(line))),
         )
 
     def work() -> _Looked:
         try:
-            results = on_each([member.name for member in members], look, stop=connections.close)
+            results = on_each([target.name for target in targets], look, stop=connections.close)
         except Interrupted as stop:
             stop.ended = _Looked(stop.results, None)
             raise
@@ -133,8 +133,8 @@ def _notes(scans: Iterable[Scan], *, scan: bool) -> list[str]:
     if not scan:
         return [NOT_LOOKED]
     missed = sum(failed(each) for each in scans)
-    said = [f"of {count(missed, 'image')} the scan failed, so that the status is 1"] if missed else []
-    return said + ([INSTALL] if any(each.problem == NO_SCANNER for each in scans) else [])
+    parts = [f"of {count(missed, 'image')} the scan failed, so that the status is 1"] if missed else []
+    return parts + ([INSTALL] if any(each.problem == NO_SCANNER for each in scans) else [])
 
 
 def _cut(hosts: Mapping[str, ImageFacts]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.base.failures.trust.sources import Source, parsed
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 OLD_KEY = "F60F4B3D7FA2AF80"  #: until April 2022, and in every local repository of 11.2
 NEW_KEY = "A4B469963BF863CC"  #: since then, for the network repository
@@ -24,19 +24,19 @@ SOURCES = Probe(f"{DEARMOR}\n" + sh_file(__file__, "apt_sources.sh"), root=True)
 _KEY_ID = Pattern(r"[0-9A-F]{16}")
 
 
-def sources(look: Look) -> tuple[Source, ...]:
+def sources(ctx: AuditContext) -> tuple[Source, ...]:
     """The enabled repositories in apt's lists that mention CUDA. Raises ``Unread``."""
-    rows = [row for row in _rows(look, "source", 4) if row[2].isascii() and row[2].isdigit() and len(row[2]) < 9]
+    rows = [row for row in _rows(ctx, "source", 4) if row[2].isascii() and row[2].isdigit() and len(row[2]) < 9]
     repositories: list[Source] = []
     for file, lines in groupby(rows, key=lambda row: row[1]):
         repositories += parsed(file, [(int(row[2]), row[3]) for row in lines])
     return tuple(repositories)
 
 
-def keys(look: Look) -> Mapping[str, frozenset[str]]:
+def keys(ctx: AuditContext) -> Mapping[str, frozenset[str]]:
     """The keyrings by path, with NVIDIA's two keys where they hold them; of apt-key's, all keys. Raises ``Unread``."""
     by_ring: dict[str, frozenset[str]] = {}
-    for _, ring, which in _rows(look, "key", 3):
+    for _, ring, which in _rows(ctx, "key", 3):
         key = {"new": NEW_KEY, "old": OLD_KEY}.get(which, which.upper())
         if _KEY_ID.fullmatch(key):
             by_ring[ring] = by_ring.get(ring, frozenset()) | {key}
@@ -51,8 +51,8 @@ def rings(source: Source, known: Iterable[str]) -> tuple[str, ...] | None:
     return paths or tuple(ring for ring in known if ring.startswith((TRUSTED, f"{TRUSTED}.d/")))
 
 
-def _rows(look: Look, kind: str, length: int) -> list[list[str]]:
-    answer = look.answer(SOURCES)
+def _rows(ctx: AuditContext, kind: str, length: int) -> list[list[str]]:
+    answer = ctx.answer(SOURCES)
     if not answer.ok or answer.truncated:
         raise Unread("apt's sources could not be read whole")
     rows = (line.split("\t", length - 1) for line in answer.text.split("\n"))

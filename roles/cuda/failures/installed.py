@@ -13,69 +13,69 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cached
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 META_PACKAGES = Pattern(r"cuda|cuda-\d+-\d+|cuda-(runtime|demo-suite)-\d+-\d+|cuda-drivers(-\d+)?")
 #: nvcc's version number in each update of 11.2, which all say "release 11.2" (seen in public build logs)
 UPDATES = {"V11.2.67": "11.2.0", "V11.2.142": "11.2.1", "V11.2.152": "11.2.2"}
 
 
-def brought_driver(look: Look) -> Iterator[str]:
+def brought_driver(ctx: AuditContext) -> Iterator[str]:
     """``cuda-drivers`` is installed, by itself or as what ``cuda``, ``cuda-X-Y`` or ``cuda-runtime-X-Y`` depend on."""
-    packages = look.packages_where(is_meta_package)
+    packages = ctx.packages_where(is_meta_package)
     if any(row.name.startswith("cuda-drivers") for row in packages):
         yield from (f"{row.name} {row.version} is installed" for row in packages)
 
 
-def other_release(look: Look) -> Iterator[str]:
+def other_release(ctx: AuditContext) -> Iterator[str]:
     """``/usr/local/cuda`` is, or leads to, a toolkit that is not the stack's."""
-    link = toolkits(look).get(LINK)
-    if link and link.usable and not _is_own(look, link):
+    link = toolkits(ctx).get(LINK)
+    if link and link.usable and not _is_own(ctx, link):
         yield _leads(link)
 
 
-def no_toolkit(look: Look) -> Iterator[str]:
+def no_toolkit(ctx: AuditContext) -> Iterator[str]:
     """``/usr/local/cuda`` is there, the stack's toolkit too, and the link leads to no toolkit at all."""
-    link = toolkits(look).get(LINK)
-    if link and not link.usable and not _is_own(look, link) and own(look).usable:
+    link = toolkits(ctx).get(LINK)
+    if link and not link.usable and not _is_own(ctx, link) and own(ctx).usable:
         yield _leads(link)
 
 
-def beside(look: Look) -> Iterator[str]:
+def beside(ctx: AuditContext) -> Iterator[str]:
     """Another usable ``/usr/local/cuda-X.Y`` is there, ``/usr/local/cuda`` does not lead to it, nor does the loader."""
-    by_path = toolkits(look)
+    by_path = toolkits(ctx)
     link = by_path.get(LINK)
     explained = {link.leads} if link else set()
     for toolkit in by_path.values():
-        if toolkit.path == LINK or toolkit.leads != toolkit.path or not toolkit.usable or _is_own(look, toolkit):
+        if toolkit.path == LINK or toolkit.leads != toolkit.path or not toolkit.usable or _is_own(ctx, toolkit):
             continue
-        if toolkit.leads not in explained and not _loaded_from(look, toolkit):
+        if toolkit.leads not in explained and not _loaded_from(ctx, toolkit):
             yield f"{toolkit.path} is a toolkit as well"
 
 
-def other_update(look: Look) -> Iterator[str]:
+def other_update(ctx: AuditContext) -> Iterator[str]:
     """The toolkit's nvcc calls itself another version than the stack's, such as V11.2.67 for V11.2.152."""
-    cuda = look.section(CudaSection)
-    answer = look.answer(wanted(look, "cuda", CommandReports).probes()[1])
+    cuda = ctx.section(CudaSection)
+    answer = ctx.answer(wanted(ctx, "cuda", CommandReports).probes()[1])
     match = Pattern(r"release \d+\.\d+, (V[\d.]+)").search(answer.text)
     if match and match[1] != cuda.nvcc:
         update = f" (CUDA {UPDATES[match[1]]})" if match[1] in UPDATES else ""
         yield f"{cuda.prefix}/bin/nvcc: {match[0]}{update}, and the stack says {cuda.nvcc}"
 
 
-def not_held(look: Look) -> Iterator[str]:
+def not_held(ctx: AuditContext) -> Iterator[str]:
     """A package of the toolkit is at the stack's version, and dpkg does not say that it is held."""
-    pinned = (word.partition("=") for word in wanted(look, "cuda", Debs).packages)
-    rows = ((look.packages.get(name), version) for name, _, version in pinned)
+    pinned = (word.partition("=") for word in wanted(ctx, "cuda", Debs).packages)
+    rows = ((ctx.packages.get(name), version) for name, _, version in pinned)
     yield from (f"{row.name} {row.version} is not held" for row, version in rows
                 if row and row.present and row.version == version and not row.held)  # fmt: skip
 
 
-def from_runfile(look: Look) -> Iterator[str]:
+def from_runfile(ctx: AuditContext) -> Iterator[str]:
     """CUDA's runfile left its uninstaller in the stack's toolkit, whose package is not installed."""
-    cuda = look.section(CudaSection)
-    row = look.packages.get(cuda.package)
-    if UNINSTALLER in own(look).has and not (row and row.present):
+    cuda = ctx.section(CudaSection)
+    row = ctx.packages.get(cuda.package)
+    if UNINSTALLER in own(ctx).has and not (row and row.present):
         yield f"{cuda.prefix}/{UNINSTALLER} is there, and {cuda.package} is not installed"
 
 
@@ -84,18 +84,18 @@ def is_meta_package(row: Installed) -> bool:
     return row.present and META_PACKAGES.fullmatch(row.name) is not None
 
 
-def _is_own(look: Look, toolkit: Toolkit) -> bool:
-    return toolkit.leads == look.section(CudaSection).prefix
+def _is_own(ctx: AuditContext, toolkit: Toolkit) -> bool:
+    return toolkit.leads == ctx.section(CudaSection).prefix
 
 
 def _leads(link: Toolkit) -> str:
     return f"{LINK} leads to {link.leads}" if link.leads != LINK else f"{LINK} is a directory of its own"
 
 
-def _loaded_from(look: Look, toolkit: Toolkit) -> bool:
+def _loaded_from(ctx: AuditContext, toolkit: Toolkit) -> bool:
     """Whether the loader's cache names the toolkit, which is a separate finding; unknown counts as no."""
     try:
-        return any(entry.below(toolkit.leads) for entry in cached(look))
+        return any(entry.below(toolkit.leads) for entry in cached(ctx))
     except Unread:
         return False
 

@@ -25,36 +25,36 @@ from hostwright.standard.roles.cuda.failures.apt_sources import (
 from hostwright.standard.roles.cuda.section import CudaSection
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"  #: the network repositories, as the role cuda knows them
 MAIN_LIST = "/etc/apt/sources.list"  #: apt reads it before the lists in its directory
 LOCAL = "/cuda-repo-"  #: in the directory of a local repository
 
 
-def retired_key(look: Look) -> Iterator[str]:
+def retired_key(ctx: AuditContext) -> Iterator[str]:
     """apt reads NVIDIA's network repository, and no keyring that apt would take for it holds the key of 2022."""
-    known = keys(look)
-    for source in chain.from_iterable(map(_naming, _repositories(_network(look)))):
+    known = keys(ctx)
+    for source in chain.from_iterable(map(_naming, _repositories(_network(ctx)))):
         where = rings(source, known)
         if where is not None and not any(NEW_KEY in known.get(ring, ()) for ring in where):
             yield f"{source} (no key {NEW_KEY} in {', '.join(source.signed_by) or f'{TRUSTED} or {TRUSTED}.d'})"
 
 
-def conflicting(look: Look) -> Iterator[str]:
+def conflicting(ctx: AuditContext) -> Iterator[str]:
     """apt reads the same CUDA repository from two lines that name different keys, or the later one names none."""
-    for repository in refused(look):
+    for repository in refused(ctx):
         yield from map(str, repository)
 
 
-def refused(look: Look) -> tuple[tuple[Source, ...], ...]:
+def refused(ctx: AuditContext) -> tuple[tuple[Source, ...], ...]:
     """The lines of each CUDA repository for which apt refuses to read any source. Raises ``Unread``."""
-    return tuple(repository for repository in _repositories((*_network(look), *_own(look))) if _conflict(repository))
+    return tuple(repository for repository in _repositories((*_network(ctx), *_own(ctx))) if _conflict(repository))
 
 
-def _refused_paths(look: Look) -> tuple[str, ...]:
+def _refused_paths(ctx: AuditContext) -> tuple[str, ...]:
     """The directories of those repositories, as named in apt's messages."""
-    return tuple(repository[0].path for repository in refused(look) if repository[0].path)
+    return tuple(repository[0].path for repository in refused(ctx) if repository[0].path)
 
 
 def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
@@ -79,47 +79,47 @@ def _naming(repository: tuple[Source, ...]) -> tuple[Source, ...]:
     return () if _conflict(repository) else tuple(source for source in repository if source.signed_by) or repository
 
 
-def two_sources(look: Look) -> Iterator[str]:
+def two_sources(ctx: AuditContext) -> Iterator[str]:
     """apt reads NVIDIA's network repository beside a local one, and the host's variables do not want it."""
-    if getattr(look.variables.get("cuda"), "network_repository", False) or _fails(look):
+    if getattr(ctx.variables.get("cuda"), "network_repository", False) or _fails(ctx):
         return
-    network, local = _network(look), _local(look)
+    network, local = _network(ctx), _local(ctx)
     if network and local:
         yield from map(str, (*network, *local))
 
 
-def other_local(look: Look) -> Iterator[str]:
+def other_local(ctx: AuditContext) -> Iterator[str]:
     """apt reads a local CUDA repository that is not the stack's."""
-    ours = look.section(CudaSection).repository.directory
-    yield from (str(source) for source in _local(look) if source.path != ours)
+    ours = ctx.section(CudaSection).repository.directory
+    yield from (str(source) for source in _local(ctx) if source.path != ours)
 
 
-def trusted_for_all(look: Look) -> Iterator[str]:
+def trusted_for_all(ctx: AuditContext) -> Iterator[str]:
     """``/etc/apt/trusted.gpg``, which ``apt-key`` wrote, holds a key of NVIDIA's CUDA repositories."""
-    own = (look.section(CudaSection).repository.fingerprint or "")[-len(OLD_KEY) :]
-    named = keys(look).get(TRUSTED, frozenset()) & {OLD_KEY, NEW_KEY, own}
+    own = (ctx.section(CudaSection).repository.fingerprint or "")[-len(OLD_KEY) :]
+    named = keys(ctx).get(TRUSTED, frozenset()) & {OLD_KEY, NEW_KEY, own}
     yield from (f"{TRUSTED} holds the key {key}" for key in sorted(named))
 
 
-def _network(look: Look) -> tuple[Source, ...]:
-    return tuple(source for source in sources(look) if NETWORK in source.uri and not source.local)
+def _network(ctx: AuditContext) -> tuple[Source, ...]:
+    return tuple(source for source in sources(ctx) if NETWORK in source.uri and not source.local)
 
 
-def _local(look: Look) -> tuple[Source, ...]:
-    return tuple(source for source in sources(look) if source.local and LOCAL in f"{source.path}/")
+def _local(ctx: AuditContext) -> tuple[Source, ...]:
+    return tuple(source for source in sources(ctx) if source.local and LOCAL in f"{source.path}/")
 
 
-def _own(look: Look) -> tuple[Source, ...]:
+def _own(ctx: AuditContext) -> tuple[Source, ...]:
     return tuple(
         source
-        for source in sources(look)
-        if source.local and source.path == look.section(CudaSection).repository.directory
+        for source in sources(ctx)
+        if source.local and source.path == ctx.section(CudaSection).repository.directory
     )
 
 
-def _fails(look: Look) -> bool:
+def _fails(ctx: AuditContext) -> bool:
     """Whether a more specific rule applies."""
-    return any(True for sign in (retired_key, conflicting) for _ in sign(look))
+    return any(True for sign in (retired_key, conflicting) for _ in sign(ctx))
 
 
 SOURCE_RULES = (

@@ -14,7 +14,7 @@ from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.cuda.section import CudaSection
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 LINK = "/usr/local/cuda"  #: the name without a version
 LIBRARIES = "targets/x86_64-linux/lib"  #: below a toolkit
@@ -51,17 +51,17 @@ class Toolkit:
         return bool(self.has & {NVCC, RUNTIME})
 
 
-def toolkits(look: Look) -> Mapping[str, Toolkit]:
+def toolkits(ctx: AuditContext) -> Mapping[str, Toolkit]:
     """The toolkits at ``/usr/local/cuda*``, by path. Raises ``Unread``."""
-    rows = (line.split("\t") for line in look.text(TOOLKITS).splitlines())
+    rows = (line.split("\t") for line in ctx.text(TOOLKITS).splitlines())
     listed = (Toolkit(row[0], row[1], frozenset(row[2].split()), _version(row[3])) for row in rows if len(row) == 4)
     return {toolkit.path: toolkit for toolkit in listed}
 
 
-def own(look: Look) -> Toolkit:
+def own(ctx: AuditContext) -> Toolkit:
     """The stack's own toolkit, an empty one if it does not exist. Raises ``Unread``."""
-    prefix = look.section(CudaSection).prefix
-    return toolkits(look).get(prefix, Toolkit(prefix, prefix, frozenset()))
+    prefix = ctx.section(CudaSection).prefix
+    return toolkits(ctx).get(prefix, Toolkit(prefix, prefix, frozenset()))
 
 
 def _version(text: str) -> str:
@@ -88,9 +88,9 @@ class LibraryFile:
         return self.kind == "f" and self.size_bytes > 0
 
 
-def library_files(look: Look) -> Mapping[str, LibraryFile]:
+def library_files(ctx: AuditContext) -> Mapping[str, LibraryFile]:
     """The shared objects in the stack's toolkit, by path, from the same probe as the role cuda. Raises ``Unread``."""
-    answer = look.answer(wanted(look, "cuda", PackagedTree).probes()[1])
+    answer = ctx.answer(wanted(ctx, "cuda", PackagedTree).probes()[1])
     if answer.truncated:
         raise Unread("the list of the toolkit's libraries is too long")
     return _library_files(answer.text)

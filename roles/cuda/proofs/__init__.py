@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hostwright.proofs import Program, Proof
-from hostwright.roles import Wanted, sh_file
+from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.base.proofs.sources import source
 from hostwright.standard.roles.cuda import Cuda
 from hostwright.standard.roles.cuda.compilers import OLDER_GCC
@@ -14,9 +14,9 @@ from hostwright.standard.roles.cuda.section import CudaSection
 BURN_IN_S = 180
 
 
-def proofs(_variables: Cuda, host: Wanted) -> tuple[Proof, ...]:
+def proofs(_variables: Cuda, ctx: RoleContext) -> tuple[Proof, ...]:
     """Bandwidth, a memory test and a burn-in, of every card."""
-    nvcc = compiler(host)
+    nvcc = compiler(ctx)
     copies = Program("bandwidth.cu", source(__file__, "bandwidth.cu"), compiler=nvcc)
     memory = Program("memory.cu", source(__file__, "memory.cu"), compiler=nvcc)
     burn_in = Program("burnin.cu", source(__file__, "burnin.cu"), compiler=nvcc, arguments={"seconds": BURN_IN_S})
@@ -27,8 +27,8 @@ def proofs(_variables: Cuda, host: Wanted) -> tuple[Proof, ...]:
     )
 
 
-def compiler(host: Wanted, libraries: str = "") -> tuple[str, ...]:
+def compiler(ctx: RoleContext, libraries: str = "") -> tuple[str, ...]:
     """The words with which the host's own nvcc makes a program; ``libraries`` are the linker's: ``-lnccl``."""
-    wanted = host.section(CudaSection)
+    wanted = ctx.section(CudaSection)
     values = {"toolkit": wanted.prefix, "compiler": wanted.compiler, "libraries": libraries}
     return ("sh", "-c", OLDER_GCC + sh_file(__file__, "compile.sh", **values), "compile", "{source}", "{program}")

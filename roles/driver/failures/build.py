@@ -25,7 +25,7 @@ from hostwright.standard.roles.driver.failures.state import (
 from hostwright.standard.roles.driver.states.runfile import DriverState
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 #: What a build needs and the host lacks, one name per line.
 BUILD_TOOLS = Probe(
@@ -52,125 +52,125 @@ LOGGED = frozenset((
 ))  # fmt: skip
 
 
-def why_unbuilt(look: Look) -> str:
+def why_unbuilt(ctx: AuditContext) -> str:
     """The rule that tells why the running kernel lacks the stack's module; empty if it has it. Raises ``Unread``.
 
     An earlier reason makes all later ones pointless: headers are no help for a kernel on which the module does not
     build.
     """
-    if not unbuilt(look):
+    if not unbuilt(ctx):
         return ""
     reasons = (
-        (REMOVED, lambda: look.text(KERNEL_GONE).strip()),
-        (UNSUPPORTED, lambda: unfit(look, "driver-kernel")),
-        (NO_HEADERS, lambda: not look.answer(HEADERS).ok),
-        (NO_COMPILER, lambda: look.text(BUILD_TOOLS).strip()),
+        (REMOVED, lambda: ctx.text(KERNEL_GONE).strip()),
+        (UNSUPPORTED, lambda: unfit(ctx, "driver-kernel")),
+        (NO_HEADERS, lambda: not ctx.answer(HEADERS).ok),
+        (NO_COMPILER, lambda: ctx.text(BUILD_TOOLS).strip()),
     )
-    return next((name for name, holds in reasons if holds()), "") or _why_failed(look, build_errors(look))
+    return next((name for name, holds in reasons if holds()), "") or _why_failed(ctx, build_errors(ctx))
 
 
-def _why_failed(look: Look, errors: tuple[str, ...]) -> str:
+def _why_failed(ctx: AuditContext, errors: tuple[str, ...]) -> str:
     """The rule for a compiler's message."""
-    failure = look.named("\n".join(errors))
+    failure = ctx.named("\n".join(errors))
     if errors and failure is None:
         return BUILD_FAILED
     # a disk that was full at that time is not the reason now
     return failure[0] if failure and failure[0] in LOGGED else MISSING
 
 
-def kernel_unsupported(look: Look) -> Iterator[str]:
+def kernel_unsupported(ctx: AuditContext) -> Iterator[str]:
     """The running kernel is none of those on which this driver release builds (the stack's driver.kernels, else the
     table of releases), and there is no module of the stack's version for it.
     """
-    if driver_of(look).module != wanted_version(look) and not look.text(KERNEL_GONE).strip():
-        reasons = unfit(look, "driver-kernel")
-        yield from (*reasons, *build_errors(look)[:1]) if reasons else ()
+    if driver_of(ctx).module != wanted_version(ctx) and not ctx.text(KERNEL_GONE).strip():
+        reasons = unfit(ctx, "driver-kernel")
+        yield from (*reasons, *build_errors(ctx)[:1]) if reasons else ()
 
 
-def kernel_untested(look: Look) -> Iterator[str]:
+def kernel_untested(ctx: AuditContext) -> Iterator[str]:
     """The running kernel is none of those on which this driver release builds (the stack's driver.kernels, else the
     table of releases), and yet its module is there.
     """
-    if driver_of(look).module == wanted_version(look):
-        yield from unfit(look, "driver-kernel")
+    if driver_of(ctx).module == wanted_version(ctx):
+        yield from unfit(ctx, "driver-kernel")
 
 
-def no_headers(look: Look) -> Iterator[str]:
+def no_headers(ctx: AuditContext) -> Iterator[str]:
     """A module is to be built for the running kernel, and ``/lib/modules/KERNEL/build/Makefile`` is not there; or the
     last job of the base role said so.
     """
-    if why_unbuilt(look) == NO_HEADERS:
-        yield f"/lib/modules/{running_kernel(look)}/build/Makefile is not there"
-    elif driver_of(look).absent and not look.answer(HEADERS).ok:
-        yield from logs.from_log(look, "base", NO_HEADERS)
+    if why_unbuilt(ctx) == NO_HEADERS:
+        yield f"/lib/modules/{running_kernel(ctx)}/build/Makefile is not there"
+    elif driver_of(ctx).absent and not ctx.answer(HEADERS).ok:
+        yield from logs.from_log(ctx, "base", NO_HEADERS)
 
 
-def no_compiler(look: Look) -> Iterator[str]:
+def no_compiler(ctx: AuditContext) -> Iterator[str]:
     """A module is to be built for the running kernel, and cc, make, dkms or the C library's headers are not there."""
-    if why_unbuilt(look) == NO_COMPILER:
-        yield f"not there: {', '.join(look.text(BUILD_TOOLS).strip().splitlines())}"
+    if why_unbuilt(ctx) == NO_COMPILER:
+        yield f"not there: {', '.join(ctx.text(BUILD_TOOLS).strip().splitlines())}"
 
 
-def build_failed(look: Look) -> Iterator[str]:
+def build_failed(ctx: AuditContext) -> Iterator[str]:
     """The running kernel has no module of the stack's version, and DKMS's make.log for that version and kernel has
     errors that no other rule knows; or the newest log of the layer says that DKMS failed.
     """
-    why = why_unbuilt(look)
+    why = why_unbuilt(ctx)
     if why == BUILD_FAILED:
-        errors = build_errors(look)
-        failure = look.named("\n".join(errors))
+        errors = build_errors(ctx)
+        failure = ctx.named("\n".join(errors))
         yield failure[1] if failure else errors[0]
-    elif why == MISSING and told(look)[0] == BUILD_FAILED:
-        yield from from_log(look, BUILD_FAILED)
+    elif why == MISSING and told(ctx)[0] == BUILD_FAILED:
+        yield from from_log(ctx, BUILD_FAILED)
     else:
         return
-    if older := _older_compiler(look):
+    if older := _older_compiler(ctx):
         yield older
 
 
-def module_missing(look: Look) -> Iterator[str]:
+def module_missing(ctx: AuditContext) -> Iterator[str]:
     """The driver's libraries are there, modinfo finds no nvidia module for the running kernel, and neither headers nor
     compiler nor a build that failed tell why.
     """
-    state = ours(look)
-    if state is None or state.module or state.cut or why_unbuilt(look) != MISSING:
+    state = ours(ctx)
+    if state is None or state.module or state.cut or why_unbuilt(ctx) != MISSING:
         return
-    if told(look)[0] in LOGGED:
+    if told(ctx)[0] in LOGGED:
         return
     versions = ", ".join(sorted({version for version in library_versions(state) if version}))
-    yield f"no module nvidia for the running kernel {running_kernel(look)}" + (
+    yield f"no module nvidia for the running kernel {running_kernel(ctx)}" + (
         f", libraries of {versions}" if versions else ""
     )
-    kernels = sorted({f"{version} for {kernel}" for version, kernel in dkms_tree(look).built})
-    added = [f"{version}: added, not built" for version in dkms_tree(look).versions]
+    kernels = sorted({f"{version} for {kernel}" for version, kernel in dkms_tree(ctx).built})
+    added = [f"{version}: added, not built" for version in dkms_tree(ctx).versions]
     yield from (f"dkms: {line}" for line in kernels or added)
 
 
-def not_registered(look: Look) -> Iterator[str]:
+def not_registered(ctx: AuditContext) -> Iterator[str]:
     """The module for the running kernel is of the stack's version and was not built by DKMS: its tree has this version
     not at all, or not for this kernel.
     """
-    state, version = ours(look), wanted_version(look)
-    if state is None or state.module != version or state.dkms or look.text(KERNEL_GONE).strip():
+    state, version = ours(ctx), wanted_version(ctx)
+    if state is None or state.module != version or state.dkms or ctx.text(KERNEL_GONE).strip():
         return
-    known = "added, not built" if version in dkms_tree(look).versions else "not in its tree"
-    yield f"module {version} for {running_kernel(look)}, dkms: {known}"
+    known = "added, not built" if version in dkms_tree(ctx).versions else "not in its tree"
+    yield f"module {version} for {running_kernel(ctx)}, dkms: {known}"
 
 
-def other_in_tree(look: Look) -> Iterator[str]:
+def other_in_tree(ctx: AuditContext) -> Iterator[str]:
     """DKMS's tree has another version beside the one that is installed, with its source."""
-    state, tree = ours(look), dkms_tree(look)
+    state, tree = ours(ctx), dkms_tree(ctx)
     installed = _installed(state) if state else ""
     if installed:
         others = (version for version in tree.versions if version != installed)
         yield from (f"/var/lib/dkms/nvidia/{other}" for other in others if f"nvidia/{other}" not in tree.broken)
 
 
-def other_failed(look: Look) -> Iterator[str]:
+def other_failed(ctx: AuditContext) -> Iterator[str]:
     """A package of a kernel (linux-…) or of a module (…-dkms) is not configured, and DKMS's tree has the remains of a
     failed build of another module than nvidia's.
     """
-    waiting, others = list(_waiting(look)), dkms_tree(look).others
+    waiting, others = list(_waiting(ctx)), dkms_tree(ctx).others
     if waiting and others:
         yield from (
             f"{name} did not build for {kernel}: /var/lib/dkms/{name}/build/make.log" for name, kernel in others
@@ -178,9 +178,9 @@ def other_failed(look: Look) -> Iterator[str]:
         yield from waiting
 
 
-def _waiting(look: Look) -> Iterator[str]:
+def _waiting(ctx: AuditContext) -> Iterator[str]:
     """The packages whose scripts run DKMS, and that are not in order, as the rule of dpkg names them."""
-    rows = look.packages_where(is_broken)
+    rows = ctx.packages_where(is_broken)
     names = ("linux-headers-", "linux-image-")
     yield from (
         f"{row.name} {row.version}: {row.state.strip()}"
@@ -189,14 +189,14 @@ def _waiting(look: Look) -> Iterator[str]:
     )
 
 
-def _of_others(look: Look) -> Iterator[str]:
+def _of_others(ctx: AuditContext) -> Iterator[str]:
     """What of dpkg's state another module's failure explains. Provisioning does not finish these packages."""
-    yield from _waiting(look) if dkms_tree(look).others else ()
+    yield from _waiting(ctx) if dkms_tree(ctx).others else ()
 
 
-def tree_broken(look: Look) -> Iterator[str]:
+def tree_broken(ctx: AuditContext) -> Iterator[str]:
     """A module in DKMS's tree, nvidia's or another, has no ``source/dkms.conf``."""
-    yield from (f"/var/lib/dkms/{name}/source/dkms.conf is not there" for name in dkms_tree(look).broken)
+    yield from (f"/var/lib/dkms/{name}/source/dkms.conf is not there" for name in dkms_tree(ctx).broken)
 
 
 def _installed(state: DriverState) -> str:
@@ -205,9 +205,9 @@ def _installed(state: DriverState) -> str:
     return versions.pop() if len(versions) == 1 else ""
 
 
-def _older_compiler(look: Look) -> str:
+def _older_compiler(ctx: AuditContext) -> str:
     """Both compilers, if the kernel's gcc has a newer major version than the host's, which may lack its options."""
-    text = look.text(COMPILERS)
+    text = ctx.text(COMPILERS)
     first, _, rest = text.partition("\n")
     kernels, hosts = _KERNELS_GCC.search(first), _HOSTS_GCC.fullmatch(rest.strip())
     if not kernels or not hosts or int(kernels[1].partition(".")[0]) <= int(hosts[1]):
@@ -215,9 +215,9 @@ def _older_compiler(look: Look) -> str:
     return f"the kernel was built by gcc {kernels[1]}, and cc is gcc {rest.strip()}"
 
 
-def unbuilt_by_ours(look: Look) -> bool:
+def unbuilt_by_ours(ctx: AuditContext) -> bool:
     """Whether a build that failed still matters."""
-    return unbuilt(look) and not foreign(look)
+    return unbuilt(ctx) and not foreign(ctx)
 
 
 BUILD_FAILED_SIGN = Sign("driver", build_failed, (*BUILD_PROBES, COMPILERS, *LOG_PROBES))

@@ -12,45 +12,45 @@ from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, UNIT
 from hostwright.standard.roles.driver.states.gpu_use import nvswitches
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 PACKAGES = ("nvidia-fabricmanager-[0-9]*", "nvidia-fabricmanager", "cuda-drivers-fabricmanager*")
 _NOTHING = "NV_WARN_NOTHING_TO_DO"
 
 
-def other_version(look: Look) -> Iterator[str]:
+def other_version(ctx: AuditContext) -> Iterator[str]:
     """The host has NVSwitches, and Fabric Manager's package is not of the version of the driver in the kernel (where
     none is loaded, of the module on the disk).
     """
-    driver = driver_of(look).loaded or driver_of(look).module
-    if _switches(look) and driver:
-        yield from (f"{name} {version}, driver {driver}" for name, version in _others(look, driver))
+    driver = driver_of(ctx).loaded or driver_of(ctx).module
+    if _switches(ctx) and driver:
+        yield from (f"{name} {version}, driver {driver}" for name, version in _others(ctx, driver))
 
 
-def not_running(look: Look) -> Iterator[str]:
+def not_running(ctx: AuditContext) -> Iterator[str]:
     """The host has NVSwitches, the driver is loaded, and nvidia-fabricmanager.service is not active, not failed, and
     not just starting.
     """
-    if not _switches(look) or not driver_of(look).loaded or _others(look, driver_of(look).loaded):
+    if not _switches(ctx) or not driver_of(ctx).loaded or _others(ctx, driver_of(ctx).loaded):
         return
-    manager = UNITS.unit(look, FABRIC_MANAGER)
+    manager = UNITS.unit(ctx, FABRIC_MANAGER)
     if manager.failed or manager.active in {"active", "activating", "reloading"}:
         return
     yield str(manager) if manager.load == "loaded" else f"{FABRIC_MANAGER}: {manager.load}"
 
 
-def nothing_to_do(look: Look) -> Iterator[str]:
+def nothing_to_do(ctx: AuditContext) -> Iterator[str]:
     """The host has no NVSwitches, and nvidia-fabricmanager.service runs or failed."""
-    manager = UNITS.unit(look, FABRIC_MANAGER)
-    if _switches(look) or not (manager.failed or manager.active == "active"):
+    manager = UNITS.unit(ctx, FABRIC_MANAGER)
+    if _switches(ctx) or not (manager.failed or manager.active == "active"):
         return
     yield str(manager)
-    yield from [line for line in UNITS.journal(look, FABRIC_MANAGER) if _NOTHING in line][-1:]
+    yield from [line for line in UNITS.journal(ctx, FABRIC_MANAGER) if _NOTHING in line][-1:]
 
 
-def _switches(look: Look) -> int:
-    look.require(PCI)
-    return nvswitches(look.facts)
+def _switches(ctx: AuditContext) -> int:
+    ctx.require(PCI)
+    return nvswitches(ctx.facts)
 
 
 def is_of_fabric(row: Installed) -> bool:
@@ -58,9 +58,9 @@ def is_of_fabric(row: Installed) -> bool:
     return row.present and named_like(row.name, PACKAGES)
 
 
-def _others(look: Look, driver: str) -> list[tuple[str, str]]:
+def _others(ctx: AuditContext, driver: str) -> list[tuple[str, str]]:
     """Fabric Manager's packages with another version than the driver's."""
-    rows = look.packages_where(is_of_fabric)
+    rows = ctx.packages_where(is_of_fabric)
     return [(row.name, row.version) for row in rows if row.version.partition("-")[0] != driver]
 
 

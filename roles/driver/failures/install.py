@@ -28,7 +28,7 @@ from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaR
 from hostwright.standard.roles.driver.states.steps import INSTALLING
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 MARKER = "/usr/lib/nvidia/alternate-install-present"
 MARKED = Absent(MARKER).probes()[0]  #: the same probe as the role's
@@ -37,105 +37,105 @@ _CLIENT = Pattern(r"NVRM: API mismatch: .*version ([0-9]{2,4}(?:\.[0-9]{1,3}){1,
 STUB = r"libnvidia-ml\.so in GDK package is a stub"  #: what CUDA's stub of that library prints
 
 
-def x_server(look: Look) -> Iterator[str]:
+def x_server(ctx: AuditContext) -> Iterator[str]:
     """The installer is due, a display manager or an X server runs, and driver_force does not allow to end it."""
-    runfile = wanted(look, "driver", NvidiaRunfile)
+    runfile = wanted(ctx, "driver", NvidiaRunfile)
     for probe in runfile.probes():
-        look.require(probe)
-    change = runfile.plan(look.facts)
+        ctx.require(probe)
+    change = runfile.plan(ctx.facts)
     if isinstance(change, Refusal) and change.rule == "display":
-        yield from display(look.facts).split(", ")
+        yield from display(ctx.facts).split(", ")
 
 
-def other_installer(look: Look) -> Iterator[str]:
+def other_installer(ctx: AuditContext) -> Iterator[str]:
     """dpkg has packages of another NVIDIA driver: the distribution's, or those of NVIDIA's repositories."""
-    names = foreign(look)
-    yield from (f"{name} {look.packages[name].version}" for name in names)
+    names = foreign(ctx)
+    yield from (f"{name} {ctx.packages[name].version}" for name in names)
 
 
-def marker_left(look: Look) -> Iterator[str]:
+def marker_left(ctx: AuditContext) -> Iterator[str]:
     """/usr/lib/nvidia/alternate-install-present is there, and no package of a distribution's driver."""
-    if look.answer(MARKED).ok and not foreign(look):
+    if ctx.answer(MARKED).ok and not foreign(ctx):
         yield f"{MARKER} is there"
 
 
-def reboot_pending(look: Look) -> Iterator[str]:
+def reboot_pending(ctx: AuditContext) -> Iterator[str]:
     """The module in the kernel is of another version than the libraries and the module on the disk, which agree."""
-    state = ours(look)
+    state = ours(ctx)
     if state is not None and state.loaded and _agree(state) and state.loaded != state.module:
         yield f"module {state.loaded} is loaded; on the disk are module and libraries of {state.module}"
 
 
-def mixed(look: Look) -> Iterator[str]:
+def mixed(ctx: AuditContext) -> Iterator[str]:
     """The file that the loader opens for libcuda.so.1 or libnvidia-ml.so.1 is not of the version of the module on the
     disk, or there is none.
     """
-    state = ours(look)
-    if state is None or state.lost or state.cut or _agree(state) or why_unbuilt(look) not in {"", MISSING}:
+    state = ours(ctx)
+    if state is None or state.lost or state.cut or _agree(state) or why_unbuilt(ctx) not in {"", MISSING}:
         return
     # separate failures, which provisioning does not fix
-    if state.shadows or any((*compat_first(look), *module_of_package(look))):
+    if state.shadows or any((*compat_first(ctx), *module_of_package(ctx))):
         return
     if state.module or not all(state.libraries):  # a missing module is a separate failure
         yield str(state)
-        winning = (*state.winning(wanted_version(look)), *state.strays)
+        winning = (*state.winning(wanted_version(ctx)), *state.strays)
         yield from (f"{path} belongs to no package, and wins" for path in winning)
         yield from state.preferred
 
 
-def another_library(look: Look) -> Iterator[str]:
+def another_library(ctx: AuditContext) -> Iterator[str]:
     """The loader's cache has another libcuda.so.1 or libnvidia-ml.so.1 before the driver's, one of a package, or one
     without a number in its name, such as a stub; /etc/ld.so.preload names one; or nvidia-smi says that it got a stub.
     """
-    shadows = () if any(compat_first(look)) or foreign(look) else driver_of(look).shadows  # separate failures
-    found = [*map(str, shadows), *preloaded(look)]
-    stub = Pattern(STUB).search(look.facts[NVIDIA_SMI].text) if NVIDIA_SMI in look.facts and not found else None
+    shadows = () if any(compat_first(ctx)) or foreign(ctx) else driver_of(ctx).shadows  # separate failures
+    found = [*map(str, shadows), *preloaded(ctx)]
+    stub = Pattern(STUB).search(ctx.facts[NVIDIA_SMI].text) if NVIDIA_SMI in ctx.facts and not found else None
     yield from found
     yield from [f"nvidia-smi prints: {stub[0]}"] if stub else []
 
 
-def module_of_package(look: Look) -> Iterator[str]:
+def module_of_package(ctx: AuditContext) -> Iterator[str]:
     """A module of another version that a package brought is found before the one that DKMS built (modinfo)."""
-    state = ours(look)
+    state = ours(ctx)
     if state is not None and state.dkms and state.packaged:
         yield from (*state.packaged, *state.preferred)
 
 
-def cut(look: Look) -> Iterator[str]:
+def cut(ctx: AuditContext) -> Iterator[str]:
     """/var/lib/hostwright/driver.installing is there, no job runs, and no log tells why the installer ended."""
-    look.require(jobs.RUNNING)
-    if jobs.running(look.facts) or not driver_of(look).cut or foreign(look):
+    ctx.require(jobs.RUNNING)
+    if jobs.running(ctx.facts) or not driver_of(ctx).cut or foreign(ctx):
         return
-    if why_unbuilt(look) in {"", MISSING} and told(look)[0] not in LOGGED:
+    if why_unbuilt(ctx) in {"", MISSING} and told(ctx)[0] not in LOGGED:
         yield f"{INSTALLING} is there"
 
 
-def files_lost(look: Look) -> Iterator[str]:
+def files_lost(ctx: AuditContext) -> Iterator[str]:
     """A program or library of the driver is missing, or its size or time is not what the installer left."""
-    state = ours(look)
+    state = ours(ctx)
     if state is not None and not state.cut:
         yield from state.lost
 
 
-def foreign_client(look: Look) -> Iterator[str]:
+def foreign_client(ctx: AuditContext) -> Iterator[str]:
     """The kernel's log says ``API mismatch`` since the module was loaded, of a program whose libraries are of another
     version than the host's, which all agree.
     """
-    state = ours(look)
+    state = ours(ctx)
     if state is None or not _agree(state) or state.loaded != state.module:
         return
-    for line in matching(look, _CLIENT.pattern):
+    for line in matching(ctx, _CLIENT.pattern):
         match = _CLIENT.search(line)
         if match and match[1] != state.loaded:
             yield line
 
 
-def persistenced_stopped(look: Look) -> Iterator[str]:
+def persistenced_stopped(ctx: AuditContext) -> Iterator[str]:
     """The module is loaded and nvidia-persistenced.service is not active, not failed, and not just starting."""
-    state = ours(look)
-    if state is None or state.loaded != wanted_version(look):
+    state = ours(ctx)
+    if state is None or state.loaded != wanted_version(ctx):
         return
-    daemon = UNITS.unit(look, PERSISTENCED)
+    daemon = UNITS.unit(ctx, PERSISTENCED)
     if daemon.failed or daemon.active in {"active", "activating", "reloading"}:
         return
     yield f"{daemon}" if daemon.load == "loaded" else f"{PERSISTENCED}: {daemon.load}"

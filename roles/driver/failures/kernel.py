@@ -42,7 +42,7 @@ from hostwright.standard.roles.driver.states.modprobe import MODPROBE, at_this_b
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 #: ``kernel NAME HEADERS VERSION`` of each bootable kernel: HEADERS is yes or no, VERSION that of its nvidia module;
 #: ``modules NAME …`` of one without an image in /boot; ``service`` if DKMS builds modules at the boot, which Debian's
@@ -92,11 +92,11 @@ _SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
 
 
-def removed(look: Look) -> Iterator[str]:
+def removed(ctx: AuditContext) -> Iterator[str]:
     """Neither ``/lib/modules/KERNEL`` nor ``/boot/vmlinuz-KERNEL`` of the running kernel is there, and others are."""
     for probe in KernelThere().probes():
-        look.require(probe)
-    change = KernelThere().plan(look.facts)
+        ctx.require(probe)
+    change = KernelThere().plan(ctx.facts)
     if change is not None:
         yield f"running: {change.have}; to be booted: {change.want}"
 
@@ -141,19 +141,19 @@ def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driv
     return f"no module; {', '.join(reasons)}" if reasons else ""
 
 
-def next_without_driver(look: Look) -> Iterator[str]:
+def next_without_driver(ctx: AuditContext) -> Iterator[str]:
     """The kernel that GRUB starts next (``next_entry`` or ``saved_entry`` of its environment, or the default of its
     menu) is another than the running one and has no nvidia module, and DKMS cannot build it at the boot (no headers,
     not in its tree, or this driver release does not build on it); or its module is of another version. Without GRUB, a
     newer kernel of that kind is reported as not checked.
     """
-    state, running = ours(look), running_kernel(look)
-    kernels, boot_loader = kernels_in(look.text(KERNELS)), look.text(BOOT_LOADER)
+    state, running = ours(ctx), running_kernel(ctx)
+    kernels, boot_loader = kernels_in(ctx.text(KERNELS)), ctx.text(BOOT_LOADER)
     if state is None:
         return
-    boot, tree = booted_next(kernels, boot_loader), dkms_tree(look)
+    boot, tree = booted_next(kernels, boot_loader), dkms_tree(ctx)
     kernel = other_kernel(kernels, boot, running)
-    why = lacks_driver(kernel, library_versions(state), tree, look.section(DriverSection)) if kernel else ""
+    why = lacks_driver(kernel, library_versions(state), tree, ctx.section(DriverSection)) if kernel else ""
     if not kernel or not why:
         return
     line = f"{kernel.version}, beside the running {running}: {why}"
@@ -170,29 +170,29 @@ def other_kernel(kernels: Sequence[Kernel], boot: NextBoot, running: str) -> Ker
     return None if taken == running else found
 
 
-def blacklisted(look: Look) -> Iterator[str]:
+def blacklisted(ctx: AuditContext) -> Iterator[str]:
     """The command line of the kernel that GRUB starts next (in its menu), or that of the running one where its module
     is not loaded, has ``modprobe.blacklist=`` or ``module_blacklist=`` with nvidia or nvidia-uvm.
     """
-    boot_loader, state = look.text(BOOT_LOADER), ours(look)
+    boot_loader, state = ctx.text(BOOT_LOADER), ours(ctx)
     if state is None:
         return
-    boot = booted_next(kernels_in(look.text(KERNELS)), boot_loader)
+    boot = booted_next(kernels_in(ctx.text(KERNELS)), boot_loader)
     if words := blacklisted_by(boot.words):
         places = ((boot.where, boot.words), *words_set(boot_loader))
         yield from dict.fromkeys(
             f"{where}: {' '.join(words)}" for where, all_words in places if (words := blacklisted_by(all_words))
         )
-    if not state.loaded and (words := at_this_boot(look.text(MODPROBE))):
+    if not state.loaded and (words := at_this_boot(ctx.text(MODPROBE))):
         yield f"/proc/cmdline: {' '.join(words)}"
 
 
-def given_to_vfio(look: Look) -> Iterator[str]:
+def given_to_vfio(ctx: AuditContext) -> Iterator[str]:
     """A line of ``modprobe.d`` gives a card of the host to vfio-pci (``options vfio-pci ids=10de:…``), and a softdep of
     the driver, /etc/modules or the initramfs loads that first.
     """
-    look.require(PCI)
-    yield from for_vfio(look.text(VFIO), gpu_ids(look.facts))
+    ctx.require(PCI)
+    yield from for_vfio(ctx.text(VFIO), gpu_ids(ctx.facts))
 
 
 def for_vfio(text: str, cards: Collection[int]) -> tuple[str, ...]:
@@ -203,59 +203,59 @@ def for_vfio(text: str, cards: Collection[int]) -> tuple[str, ...]:
     return (*given, *loads) if given and loads else ()
 
 
-def forbidden(look: Look) -> Iterator[str]:
+def forbidden(ctx: AuditContext) -> Iterator[str]:
     """A file of ``modprobe.d`` that modprobe reads has ``blacklist``, an ``alias`` of another name (off) or an
     ``install`` that loads nothing (/bin/false) for nvidia or nvidia-uvm.
     """
-    if ours(look) is not None:
-        yield from map(str, forbidding(look.text(MODPROBE)))
+    if ours(ctx) is not None:
+        yield from map(str, forbidding(ctx.text(MODPROBE)))
 
 
-def nouveau_not_blocked(look: Look) -> Iterator[str]:
+def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:
     """No open driver has a card, and the running kernel's nouveau, nova_core or nova_drm may be loaded (modprobe -c
     shows no blacklist of it), or the initramfs is older than the role's blacklist.
     """
-    initramfs = wanted(look, "driver", Initramfs)
+    initramfs = wanted(ctx, "driver", Initramfs)
     for probe in initramfs.probes():
-        look.require(probe)
-    lines = look.text(OPEN_DRIVERS).splitlines()
-    if ours(look) is None or look.text(NOUVEAU).strip():
+        ctx.require(probe)
+    lines = ctx.text(OPEN_DRIVERS).splitlines()
+    if ours(ctx) is None or ctx.text(NOUVEAU).strip():
         return
     free = [line.removeprefix("there ") for line in lines if line.startswith("there ")]
     yield from (f"{name}: not on modprobe's blacklist" for name in free if f"off {name}" not in lines)
-    change = initramfs.plan(look.facts)
+    change = initramfs.plan(ctx.facts)
     if change is not None and free:
         yield f"{change.what}: {change.have}"
 
 
-def not_held(look: Look) -> Iterator[str]:
+def not_held(ctx: AuditContext) -> Iterator[str]:
     """dpkg does not say of every installed kernel package that it is held."""
-    if ours(look) is not None:
-        yield from (f"{row.name} {row.version}: not held" for row in look.packages_where(is_loose_kernel))
+    if ours(ctx) is not None:
+        yield from (f"{row.name} {row.version}: not held" for row in ctx.packages_where(is_loose_kernel))
 
 
-def not_fenced(look: Look) -> Iterator[str]:
+def not_fenced(ctx: AuditContext) -> Iterator[str]:
     """unattended-upgrades is installed and switched on, and apt's configuration (apt-config dump) does not keep it from
     the packages that the base role's never_unattended names.
     """
-    row, fenced = look.packages.get("unattended-upgrades"), getattr(look.variables.get("base"), "never_unattended", ())
-    matches = (_SETTING.fullmatch(line) for line in look.text(UNATTENDED).splitlines())
+    row, fenced = ctx.packages.get("unattended-upgrades"), getattr(ctx.variables.get("base"), "never_unattended", ())
+    matches = (_SETTING.fullmatch(line) for line in ctx.text(UNATTENDED).splitlines())
     settings = [(match[1], match[2]) for match in matches if match]
     values = dict(settings)
     off = values.get("APT::Periodic::Unattended-Upgrade", "0") == "0" or values.get("APT::Periodic::Enable", "1") == "0"
-    if ours(look) is None or row is None or not row.present or off:
+    if ours(ctx) is None or row is None or not row.present or off:
         return
     missing = [name for name in fenced if name not in {value for key, value in settings if key == _BLACKLIST}]
     if missing:
         yield f"not in {_BLACKLIST.rstrip(':')}: {', '.join(missing)}"
 
 
-def not_pinned(look: Look) -> Iterator[str]:
+def not_pinned(ctx: AuditContext) -> Iterator[str]:
     """/etc/apt/preferences.d/hostwright-no-other-driver is missing, or has another text than the driver role's."""
     for probe in (stat_probe(PREFERENCES), content_probe(PREFERENCES)):
-        look.require(probe)
-    if ours(look) is not None:
-        changes = (change for change in look.changes.get("driver", ()) if isinstance(change, Change) and change.diff)
+        ctx.require(probe)
+    if ours(ctx) is not None:
+        changes = (change for change in ctx.changes.get("driver", ()) if isinstance(change, Change) and change.diff)
         yield from (f"{PREFERENCES}: {change.have}" for change in changes if change.what == f"file {PREFERENCES}")
 
 

@@ -29,7 +29,7 @@ from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, NouveauGone
 from hostwright.standard.roles.driver.xids.events import slot
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 #: ``there FILE`` of each of the driver's device files, ``cards N``, and ``setuid`` if any user's program can make them.
 DEVICES = Probe(
@@ -60,141 +60,141 @@ _INIT = Pattern(f"NVRM: GPU (?:at )?(?:PCI:)?{_ADDRESS}.*RmInitAdapter failed")
 LOAD_PROBES = (NOUVEAU, SECURE_BOOT, NVIDIA_SMI, BOOTED, PCI, DPKG, KERNEL_GONE, *HOST_PROBES)
 
 
-def nouveau_in_use(look: Look) -> Iterator[str]:
+def nouveau_in_use(ctx: AuditContext) -> Iterator[str]:
     """An NVIDIA card's driver in ``/sys/bus/pci`` is nouveau or nova."""
-    look.require(NOUVEAU)
-    change = NouveauGone().plan(look.facts)
+    ctx.require(NOUVEAU)
+    change = NouveauGone().plan(ctx.facts)
     if change is not None:
         yield from change.have.split(", ")
 
 
-def not_signed(look: Look) -> Iterator[str]:
+def not_signed(ctx: AuditContext) -> Iterator[str]:
     """The module is not loaded, Secure Boot is on and no key of DKMS's is enrolled; or the kernel's log says since the
     boot that it refuses a module for its signature.
     """
-    if driver_of(look).loaded:
+    if driver_of(ctx).loaded:
         return
-    look.require(SECURE_BOOT)
-    if unsigned_refused(look.facts):
+    ctx.require(SECURE_BOOT)
+    if unsigned_refused(ctx.facts):
         yield "Secure Boot is on, and no key with which DKMS signs modules is enrolled"
-    if driver_of(look).module:
-        yield from said_since_boot(look, _REFUSED)[-1:]
+    if driver_of(ctx).module:
+        yield from said_since_boot(ctx, _REFUSED)[-1:]
 
 
-def gpu_unsupported(look: Look) -> Iterator[str]:
+def gpu_unsupported(ctx: AuditContext) -> Iterator[str]:
     """A card's PCI id is of an architecture that this driver branch does not drive; or the kernel's log says since the
     boot that the installed driver does not support a card that nvidia-smi does not list, nor another of its model.
     """
-    if reasons := unfit(look, "gpu-driver"):
+    if reasons := unfit(ctx, "gpu-driver"):
         yield from reasons
         return
-    named = said_since_boot(look, _UNSUPPORTED_CARD.pattern)
-    if named and any("is not supported by" in line.text for line in kernel_log(look)):
-        silent = _of_silent_cards(look, named, _UNSUPPORTED_CARD)
-        yield from (line for line in silent.values() if not _another_works(look, line))
+    named = said_since_boot(ctx, _UNSUPPORTED_CARD.pattern)
+    if named and any("is not supported by" in line.text for line in kernel_log(ctx)):
+        silent = _of_silent_cards(ctx, named, _UNSUPPORTED_CARD)
+        yield from (line for line in silent.values() if not _another_works(ctx, line))
 
 
-def _another_works(look: Look, line: str) -> bool:
+def _another_works(ctx: AuditContext, line: str) -> bool:
     """Whether nvidia-smi lists a card of the model that the line names: then the driver supports the model, and it is
     this card that is not well (NVIDIA/aicr#1858)."""
     match = _PCI_ID.search(line)
-    others = [device for device in gpu_ids(look.facts) if not match or device != int(match[1], 16)]
-    return _listed(look) > len(others)
+    others = [device for device in gpu_ids(ctx.facts) if not match or device != int(match[1], 16)]
+    return _listed(ctx) > len(others)
 
 
-def init_failed(look: Look) -> Iterator[str]:
+def init_failed(ctx: AuditContext) -> Iterator[str]:
     """The kernel's log says ``RmInitAdapter failed`` since the module was loaded, of a card that nvidia-smi does not
     list and that is not known as lost.
     """
-    if lines := _of_silent_cards(look, matching(look, _INIT.pattern), _INIT):
-        lost = lost_gpus(look)
+    if lines := _of_silent_cards(ctx, matching(ctx, _INIT.pattern), _INIT):
+        lost = lost_gpus(ctx)
         yield from (line for bus, line in lines.items() if bus not in lost)
 
 
-def no_device(look: Look) -> Iterator[str]:
+def no_device(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi says "No devices were found", or the module is not loaded and the kernel's log says since the boot
     that it found no card; and neither nouveau, nor the card's model, nor a card that was lost, explains it.
     """
-    state = ours(look)
-    if state is None or not state.module or _explained(look):
+    state = ours(ctx)
+    if state is None or not state.module or _explained(ctx):
         return
     if not state.loaded:
-        yield from said_since_boot(look, _NO_DEVICE)[-1:]
-    elif _NO_DEVICES in look.answer(NVIDIA_SMI).text and not said_since_boot(look, _INIT.pattern) and not _lost(look):
+        yield from said_since_boot(ctx, _NO_DEVICE)[-1:]
+    elif _NO_DEVICES in ctx.answer(NVIDIA_SMI).text and not said_since_boot(ctx, _INIT.pattern) and not _lost(ctx):
         yield f"nvidia-smi: {_NO_DEVICES}"
 
 
-def not_loaded(look: Look) -> Iterator[str]:
+def not_loaded(ctx: AuditContext) -> Iterator[str]:
     """modinfo finds the module for the running kernel, ``/sys/module/nvidia`` is not there, and neither nouveau, nor
     Secure Boot, nor the cards, nor ``modprobe.d``, nor the layer's newest log explain it.
     """
-    state = ours(look)
-    if state is None or not state.module or state.loaded or _explained(look):
+    state = ours(ctx)
+    if state is None or not state.module or state.loaded or _explained(ctx):
         return
-    if any(not_signed(look)) or any(no_device(look)) or told(look)[0] == "module-loading-off":
+    if any(not_signed(ctx)) or any(no_device(ctx)) or told(ctx)[0] == "module-loading-off":
         return
-    if forbidding(look.text(MODPROBE)) or at_this_boot(look.text(MODPROBE)):
+    if forbidding(ctx.text(MODPROBE)) or at_this_boot(ctx.text(MODPROBE)):
         return
-    yield f"module {state.module} for {running_kernel(look)} is not loaded"
-    yield from said_since_boot(look, r"NVRM|\bnvidia: ")[-1:]
+    yield f"module {state.module} for {running_kernel(ctx)} is not loaded"
+    yield from said_since_boot(ctx, r"NVRM|\bnvidia: ")[-1:]
 
 
-def uvm_not_loaded(look: Look) -> Iterator[str]:
+def uvm_not_loaded(ctx: AuditContext) -> Iterator[str]:
     """``/sys/module/nvidia`` is there and ``/sys/module/nvidia_uvm`` is not."""
-    state = ours(look)
+    state = ours(ctx)
     if state is not None and state.loaded and not state.uvm and state.module in {"", state.loaded}:
         yield f"nvidia {state.loaded} is loaded, nvidia-uvm is not"
 
 
-def devices_missing(look: Look) -> Iterator[str]:
+def devices_missing(ctx: AuditContext) -> Iterator[str]:
     """The module is loaded, nvidia-smi has just run, and ``/dev/nvidiactl`` is not there, or files (``/dev/nvidia0`` …)
     of cards that it lists, of all where it lists none; or ``/dev/nvidia-uvm`` is not, and ``nvidia-modprobe``, which
     makes it for programs, is not setuid.
     """
-    state = ours(look)
-    lines = look.text(DEVICES).splitlines()
+    state = ours(ctx)
+    lines = ctx.text(DEVICES).splitlines()
     if state is None or not state.loaded:
         return
-    if look.answer(NVIDIA_SMI).status != NO_PROGRAM and not _explained(look):
+    if ctx.answer(NVIDIA_SMI).status != NO_PROGRAM and not _explained(ctx):
         if f"there {CONTROL}" not in lines:
             yield f"{CONTROL} is not there"
         files = next((int(match[1]) for line in lines if (match := _CARDS.fullmatch(line))), None)
-        cards = _listed(look) or _cards(look)
+        cards = _listed(ctx) or _cards(ctx)
         if files is not None and files < cards:
             yield f"{count(cards, 'card')}, {count(files, 'device file')} /dev/nvidiaN"
     if state.uvm and f"there {UVM}" not in lines and "setuid" not in lines:
         yield f"{UVM} is not there, and /usr/bin/nvidia-modprobe is not setuid"
 
 
-def _explained(look: Look) -> bool:
+def _explained(ctx: AuditContext) -> bool:
     """Whether another rule tells why the module has no card: nouveau, no card, or an unsupported one."""
-    return bool(look.text(NOUVEAU).strip()) or not _cards(look) or any(gpu_unsupported(look))
+    return bool(ctx.text(NOUVEAU).strip()) or not _cards(ctx) or any(gpu_unsupported(ctx))
 
 
-def _cards(look: Look) -> int:
-    look.require(PCI)
-    return len(gpu_ids(look.facts))
+def _cards(ctx: AuditContext) -> int:
+    ctx.require(PCI)
+    return len(gpu_ids(ctx.facts))
 
 
-def _listed(look: Look) -> int:
+def _listed(ctx: AuditContext) -> int:
     """How many cards nvidia-smi lists: one that the driver does not bring up has no device file."""
     try:
-        return len(smi(look).gpus)
+        return len(smi(ctx).gpus)
     except Unread:
         return 0
 
 
-def _lost(look: Look) -> bool:
+def _lost(ctx: AuditContext) -> bool:
     try:
-        return bool(lost_gpus(look))
+        return bool(lost_gpus(ctx))
     except Unread:
         return False
 
 
-def _of_silent_cards(look: Look, lines: tuple[str, ...], pattern: Pattern) -> dict[str, str]:
+def _of_silent_cards(ctx: AuditContext, lines: tuple[str, ...], pattern: Pattern) -> dict[str, str]:
     """The lines that name a card that nvidia-smi does not describe, by the card's slot."""
     try:
-        here = {slot(gpu.bus) for gpu in smi(look).gpus if gpu.fault != LOST}
+        here = {slot(gpu.bus) for gpu in smi(ctx).gpus if gpu.fault != LOST}
     except Unread:
         here = set()
     by_bus = {slot(match[1]): line for line in lines if (match := pattern.search(line))}

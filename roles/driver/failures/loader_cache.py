@@ -10,7 +10,7 @@ from hostwright.resources import Probe
 from hostwright.roles import Pattern, sh
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 #: Each entry for this machine in the cache's order, then each directory with its links followed, but for a link at
 #: /usr/local itself. An unreadable cache is a failed probe, not an empty cache.
@@ -51,37 +51,37 @@ class Cached:
         return f"{self.name} => {self.path}"
 
 
-def cached(look: Look) -> tuple[Cached, ...]:
+def cached(ctx: AuditContext) -> tuple[Cached, ...]:
     """The cache's entries in its order: the loader opens the first one of each name. Raises ``Unread``."""
-    rows = [line.split("\t") for line in look.text(LOADER).splitlines()]
+    rows = [line.split("\t") for line in ctx.text(LOADER).splitlines()]
     real = {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "directory" and row[2].startswith("/")}
     entries = (row for row in rows if len(row) == 3 and row[0] == "entry" and row[2].startswith("/"))
     return tuple(Cached(name, path, _real(path, real)) for _, name, path in entries)
 
 
-def named_by(look: Look, entry: Cached) -> str:
+def named_by(ctx: AuditContext, entry: Cached) -> str:
     """The file that names an entry's directory for ldconfig, as the end of a sentence; empty where none does."""
-    if CONF not in look.facts or not look.facts[CONF].ok:
+    if CONF not in ctx.facts or not ctx.facts[CONF].ok:
         return ""
-    rows = (line.partition(":") for line in look.facts[CONF].text.splitlines())
+    rows = (line.partition(":") for line in ctx.facts[CONF].text.splitlines())
     directory = entry.path.rpartition("/")[0]
     files = [file for file, _, named in rows if named.partition("#")[0].strip().rstrip("/") == directory]
     return f", which {files[0]} names" if files else ""
 
 
-def preloaded(look: Look) -> Iterator[str]:
+def preloaded(ctx: AuditContext) -> Iterator[str]:
     """The driver's libraries, or others of their names, that every program loads first."""
-    rows = (line.partition(":") for line in look.text(CONF).splitlines()) if look.answer(CONF).ok else ()
+    rows = (line.partition(":") for line in ctx.text(CONF).splitlines()) if ctx.answer(CONF).ok else ()
     for file, _, libraries in rows:
         if file == PRELOAD:
             yield from (f"{PRELOAD} names {match[0]}" for match in _PRELOADED.finditer(libraries))
 
 
-def compat_first(look: Look) -> Iterator[str]:
+def compat_first(ctx: AuditContext) -> Iterator[str]:
     """The first ``libcuda.so.1`` of the loader's cache lies in a toolkit's directory ``compat``."""
-    first = next((entry for entry in cached(look) if entry.name == "libcuda.so.1"), None)
+    first = next((entry for entry in cached(ctx) if entry.name == "libcuda.so.1"), None)
     if first and "/compat/" in first.real:
-        yield f"{first}{named_by(look, first)}"
+        yield f"{first}{named_by(ctx, first)}"
 
 
 def _real(path: str, real: dict[str, str]) -> str:

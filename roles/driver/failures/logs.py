@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hostwright.failures import LAST_JOBS, Look, Sign, logs
+from hostwright.failures import LAST_JOBS, AuditContext, Sign, logs
 from hostwright.resources import Probe, jobs
 from hostwright.roles import sh
 from hostwright.standard.roles.driver.failures.state import build_errors
@@ -29,46 +29,46 @@ LOG_PROBES = (INSTALLER_LOG, LAST_JOBS, jobs.RUNNING)
 _COMPLETE = "is now complete"  #: the installer's last words after a success
 BUILD_FAILED = "dkms-build"  #: the rule for compiler messages that no other rule knows
 
-When = Callable[[Look], bool]
+When = Callable[[AuditContext], bool]
 
 
-def always(look: Look) -> bool:  # noqa: ARG001
+def always(ctx: AuditContext) -> bool:  # noqa: ARG001
     """No further condition."""
     return True
 
 
-def told(look: Look) -> tuple[str, str]:
+def told(ctx: AuditContext) -> tuple[str, str]:
     """The rule whose message is in the newest log of the driver's layer, if that differs, and the line; two empty
     texts if there is none. Raises ``Unread``, also while a job is running on the host.
     """
-    return logs.told(look, LAYER, _texts)
+    return logs.told(ctx, LAYER, _texts)
 
 
-def from_log(look: Look, name: str) -> Iterator[str]:
+def from_log(ctx: AuditContext, name: str) -> Iterator[str]:
     """The line in the newest log of the layer that matches this rule, if the layer differs. Raises ``Unread``."""
-    return logs.from_log(look, LAYER, name, _texts)
+    return logs.from_log(ctx, LAYER, name, _texts)
 
 
 def in_log(name: str, *, when: When = always, grave: bool = True, provision: bool = False) -> Sign:
     """The sign of a rule that is recognised only by its message, in the log of a layer that still differs."""
 
-    def seen(look: Look) -> Iterator[str]:
+    def seen(ctx: AuditContext) -> Iterator[str]:
         """The layer differs from the stack, and its newest log (of its last job, of the installer, or DKMS's make.log)
         has the message.
         """
-        line = tuple(from_log(look, name))
-        if line and when(look):
+        line = tuple(from_log(ctx, name))
+        if line and when(ctx):
             yield from line
 
     return Sign(LAYER, seen, LOG_PROBES, grave, provision)
 
 
-def _texts(look: Look, role: str) -> Iterator[tuple[str, str]]:
+def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
     """The layer's logs, the newest and most precise first, each with the rule for what no other rule knows."""
-    if errors := build_errors(look):
+    if errors := build_errors(ctx):
         yield "\n".join(errors), BUILD_FAILED
-    yield from logs.last_job(look, role)
-    yield _installers(look.text(INSTALLER_LOG)), ""
+    yield from logs.last_job(ctx, role)
+    yield _installers(ctx.text(INSTALLER_LOG)), ""
 
 
 def _installers(log: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from hostwright.failures import Look, Unread, once, wanted
+from hostwright.failures import AuditContext, Unread, once, wanted
 from hostwright.resources import DPKG, HOST_PROBES, UNAME, Facts, Probe, read_host
 from hostwright.roles import Misfit, Pattern, RoleRules, Same, Stack, check_host, sh_file
 from hostwright.standard.roles.driver.gpus import kernel_log
@@ -47,14 +47,14 @@ class DkmsTree:
 
 
 @once
-def driver_of(look: Look) -> DriverState:
+def driver_of(ctx: AuditContext) -> DriverState:
     """The state of the driver. Raises ``Unread``."""
-    return DriverState.read(look.text(wanted(look, "driver", NvidiaRunfile).state_probe))
+    return DriverState.read(ctx.text(wanted(ctx, "driver", NvidiaRunfile).state_probe))
 
 
-def dkms_tree(look: Look) -> DkmsTree:
+def dkms_tree(ctx: AuditContext) -> DkmsTree:
     """DKMS's tree. Raises ``Unread``."""
-    return read_tree(look.text(DKMS_TREE))
+    return read_tree(ctx.text(DKMS_TREE))
 
 
 def read_tree(text: str) -> DkmsTree:
@@ -70,29 +70,29 @@ def read_tree(text: str) -> DkmsTree:
     )
 
 
-def wanted_version(look: Look) -> str:
+def wanted_version(ctx: AuditContext) -> str:
     """The stack's driver."""
-    return look.section(DriverSection).version
+    return ctx.section(DriverSection).version
 
 
-def running_kernel(look: Look) -> str:
+def running_kernel(ctx: AuditContext) -> str:
     """The kernel from ``uname -r``. Raises ``Unread`` if that is not a kernel version."""
-    kernel = look.text(UNAME).strip().partition(" ")[0]
+    kernel = ctx.text(UNAME).strip().partition(" ")[0]
     if not Pattern(r"[0-9][\w.+~-]{0,99}").fullmatch(kernel):
         raise Unread("uname does not say the kernel")
     return kernel
 
 
-def foreign(look: Look) -> tuple[str, ...]:
+def foreign(ctx: AuditContext) -> tuple[str, ...]:
     """Packages of another driver, which explain any other problem of this one. Raises ``Unread``."""
-    look.require(DPKG)
-    return driver_packages(look.facts)
+    ctx.require(DPKG)
+    return driver_packages(ctx.facts)
 
 
-def ours(look: Look) -> DriverState | None:
+def ours(ctx: AuditContext) -> DriverState | None:
     """The driver's state, if there is a driver without a distribution's packages beside it. Raises ``Unread``."""
-    state = driver_of(look)
-    return None if state.absent or foreign(look) else state
+    state = driver_of(ctx)
+    return None if state.absent or foreign(ctx) else state
 
 
 def library_versions(state: DriverState) -> tuple[str, ...]:
@@ -100,29 +100,29 @@ def library_versions(state: DriverState) -> tuple[str, ...]:
     return tuple(path.rpartition("/")[2].partition(".so.")[2] for path in state.libraries)
 
 
-def unbuilt(look: Look) -> bool:
+def unbuilt(ctx: AuditContext) -> bool:
     """Whether a driver's user space is installed without a module of its version for the running kernel."""
-    state = driver_of(look)
+    state = driver_of(ctx)
     if state.absent:
         return False
-    return not state.module or (state.linked(wanted_version(look)) and state.module != wanted_version(look))
+    return not state.module or (state.linked(wanted_version(ctx)) and state.module != wanted_version(ctx))
 
 
-def build_errors(look: Look) -> tuple[str, ...]:
+def build_errors(ctx: AuditContext) -> tuple[str, ...]:
     """The compiler's messages from the last build of the stack's module for the running kernel, if that failed."""
-    tree, version = dkms_tree(look), wanted_version(look)
-    if not unbuilt(look) or (version, running_kernel(look)) not in tree.failed:
+    tree, version = dkms_tree(ctx), wanted_version(ctx)
+    if not unbuilt(ctx) or (version, running_kernel(ctx)) not in tree.failed:
         return ()
     return tuple(message for of, message in tree.errors if of == version)
 
 
-def unfit(look: Look, rule: str) -> tuple[str, ...]:
+def unfit(ctx: AuditContext, rule: str) -> tuple[str, ...]:
     """Why stack and host are incompatible, by one of the rules that refuse a host; empty if they are compatible."""
     for probe in HOST_PROBES:
-        look.require(probe)
-    running_kernel(look)  # raises Unread if it is unknown
-    stack, rules = look.stack, look.desired.rules
-    fits = look.settled(("misfits", Same(stack), Same(rules)), partial(_misfits, stack, rules))
+        ctx.require(probe)
+    running_kernel(ctx)  # raises Unread if it is unknown
+    stack, rules = ctx.stack, ctx.desired.rules
+    fits = ctx.settled(("misfits", Same(stack), Same(rules)), partial(_misfits, stack, rules))
     misfits = (misfit for misfit in fits if misfit.rule == rule)
     return tuple(line for misfit in misfits for line in (misfit.sentence, f"what works: {misfit.nearest}"))
 
@@ -131,32 +131,32 @@ def _misfits(stack: Stack, rules: tuple[RoleRules, ...], facts: Facts) -> tuple[
     return tuple(check_host(stack, read_host(facts), rules))
 
 
-def since_boot(look: Look) -> Iterator[KernelLine]:
+def since_boot(ctx: AuditContext) -> Iterator[KernelLine]:
     """The kernel's lines since the module was last loaded or, if the log does not show that, since the boot.
 
     Lines without a time are ignored: they may be history. Raises ``Unread``.
     """
-    lines = kernel_log(look)
-    begin = max(loaded_at(lines) or _booted(look), _booted(look))
+    lines = kernel_log(ctx)
+    begin = max(loaded_at(lines) or _booted(ctx), _booted(ctx))
     return (line for line in lines if line.at is not None and line.at >= begin)
 
 
-def matching(look: Look, pattern: str) -> tuple[str, ...]:
+def matching(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
     """The kernel's lines since then that match this regular expression, each once. Raises ``Unread``."""
     sought = Pattern(pattern)
-    return tuple(dict.fromkeys(line.text for line in since_boot(look) if sought.search(line.text)))
+    return tuple(dict.fromkeys(line.text for line in since_boot(ctx) if sought.search(line.text)))
 
 
-def said_since_boot(look: Look, pattern: str) -> tuple[str, ...]:
+def said_since_boot(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
     """The same, but empty without a log: for messages that only support other evidence."""
     try:
-        return matching(look, pattern)
+        return matching(ctx, pattern)
     except Unread:
         return ()
 
 
-def _booted(look: Look) -> datetime:
-    text = look.text(BOOTED).strip()
+def _booted(ctx: AuditContext) -> datetime:
+    text = ctx.text(BOOTED).strip()
     if not Pattern(r"[0-9]{1,10}").fullmatch(text):
         raise Unread("/proc/stat does not say when the host booted")
     return datetime.fromtimestamp(int(text), UTC) - BOOT_SLACK

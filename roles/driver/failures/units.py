@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures import FailureRule, Look, Sign, Stuck, Units, Unread
+from hostwright.failures import AuditContext, FailureRule, Sign, Stuck, Units, Unread
 from hostwright.resources import PCI
 from hostwright.standard.roles.driver.states.gpu_use import nvswitches
 
@@ -13,18 +13,18 @@ FABRIC_MANAGER = "nvidia-fabricmanager.service"
 UNITS = Units((PERSISTENCED, FABRIC_MANAGER))
 
 
-def driver_units_failed(look: Look) -> Iterator[str]:
+def driver_units_failed(ctx: AuditContext) -> Iterator[str]:
     """nvidia-persistenced is failed, or Fabric Manager on a host with NVSwitches."""
-    look.require(PCI)
+    ctx.require(PCI)
     try:
-        switches = nvswitches(look.facts)
+        switches = nvswitches(ctx.facts)
     except ValueError:
         raise Unread("the PCI bus cannot be read") from None
     for name in (PERSISTENCED, FABRIC_MANAGER) if switches else (PERSISTENCED,):
-        unit = UNITS.unit(look, name)
+        unit = UNITS.unit(ctx, name)
         if unit.failed:
             yield str(unit)
-            yield from UNITS.last_words(look, name)
+            yield from UNITS.last_words(ctx, name)
 
 
 UNIT_RULES = (

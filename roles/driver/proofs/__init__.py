@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hostwright.proofs import Program, Proof, Watch
-from hostwright.roles import Wanted, sh_file
+from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.driver import Driver
 from hostwright.standard.roles.driver.proofs import judges
 
@@ -19,7 +19,7 @@ LEVEL = 2
 WATCH = Watch(sh_file(__file__, "watch.sh", margin=MARGIN, otherwise=OTHERWISE))
 
 
-def proofs(_variables: Driver, _host: Wanted) -> tuple[Proof, ...]:
+def proofs(_variables: Driver, _ctx: RoleContext) -> tuple[Proof, ...]:
     """The cards' NUMA nodes, and DCGM's diagnosis."""
     placement = Program("placement.sh", sh_file(__file__, "placement.sh"), interpreter=("sh",))
     text = Path(__file__).with_name("diagnostics.py").read_text("utf-8")

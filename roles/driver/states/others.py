@@ -16,7 +16,7 @@ from hostwright.resources import (
     Resource,
     passes,
 )
-from hostwright.roles import Wanted, sh
+from hostwright.roles import RoleContext, sh
 from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.standard.roles.driver.states.modprobe import ModulesAllowed
 from hostwright.standard.roles.driver.states.nouveau import NouveauGone
@@ -27,16 +27,16 @@ _MODULE = "/sys/module/nvidia"
 DRIVER_LOADED = Probe(sh("test -d %s", _MODULE), part=passes.directory(_MODULE))
 
 
-def no_other_driver(host: Wanted) -> Iterator[Resource]:
+def no_other_driver(ctx: RoleContext) -> Iterator[Resource]:
     """Nothing but this stack installs a driver on the host, nouveau holds no card, and no file keeps ours from being
     loaded."""
     pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]  # it would match the container toolkit's
-    yield File(PREFERENCES, host.render("driver/no-other-driver.pref.j2", packages=pinned))
+    yield File(PREFERENCES, ctx.render("driver/no-other-driver.pref.j2", packages=pinned))
     other = DebsAbsent(DRIVER_PACKAGES, "the driver comes from the .run, and two drivers break each other", NOT_DRIVER)
     yield Disturbing(other, "removes a driver", Answers(DRIVER_LOADED))
     yield Absent("/usr/lib/nvidia/alternate-install-present", "left by a distribution's driver; stops the installer")
 
-    yield File(NOUVEAU_OFF, host.render("driver/nouveau-off.conf.j2"), then=(UPDATE_INITRAMFS,))
+    yield File(NOUVEAU_OFF, ctx.render("driver/nouveau-off.conf.j2"), then=(UPDATE_INITRAMFS,))
     yield Initramfs(after=NOUVEAU_OFF)
     yield NouveauGone()
     yield ModulesAllowed()

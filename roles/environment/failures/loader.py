@@ -12,96 +12,96 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.driver.failures.loader_cache import CONF, LOADER, Cached, cached, compat_first, named_by
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 DISTRIBUTION = ("nvidia-cuda-toolkit", "nvidia-cuda-dev")  #: Debian's and Ubuntu's own CUDA, of whatever release
 DISTRIBUTION_LIBRARIES = "/usr/lib/"
 PTXAS = "bin/ptxas"
 
 
-def not_cached(look: Look) -> Iterator[str]:
+def not_cached(ctx: AuditContext) -> Iterator[str]:
     """A library that TensorFlow opens lies in the toolkit, and the loader's cache does not name it."""
-    named = {entry.name for entry in cached(look)}
-    yield from (f"{path} is not in the loader's cache" for name, path in _there(look).items() if name not in named)
+    named = {entry.name for entry in cached(ctx)}
+    yield from (f"{path} is not in the loader's cache" for name, path in _there(ctx).items() if name not in named)
 
 
-def another_first(look: Look) -> Iterator[str]:
+def another_first(ctx: AuditContext) -> Iterator[str]:
     """A library that TensorFlow opens lies in the toolkit, and the loader's cache names another one before it."""
-    yield from (f"{entry}{named_by(look, entry)}" for entry in _foreign_first(look))
+    yield from (f"{entry}{named_by(ctx, entry)}" for entry in _foreign_first(ctx))
 
 
-def copy_behind(look: Look) -> Iterator[str]:
+def copy_behind(ctx: AuditContext) -> Iterator[str]:
     """The loader's cache names the stack's libraries first, and others of the same name after them."""
-    if _foreign_first(look):
+    if _foreign_first(ctx):
         return
-    libraries, explained_by_package = _there(look), bool(_of_distribution(look))
-    for entry in cached(look):
+    libraries, explained_by_package = _there(ctx), bool(_of_distribution(ctx))
+    for entry in cached(ctx):
         explained = _is_cudnn_of_its_own(entry) or (
             explained_by_package and entry.real.startswith(DISTRIBUTION_LIBRARIES)
         )
-        if entry.name in libraries and not entry.below(look.section(CudaSection).prefix) and not explained:
+        if entry.name in libraries and not entry.below(ctx.section(CudaSection).prefix) and not explained:
             yield str(entry)
 
 
-def no_profiler(look: Look) -> Iterator[str]:
+def no_profiler(ctx: AuditContext) -> Iterator[str]:
     """The profiler's library lies in the toolkit, and the loader's cache does not name it although it names others."""
-    name = f"libcupti.so.{look.section(CudaSection).series}"
-    path = f"{look.section(CudaSection).prefix}/extras/CUPTI/lib64/{name}"
-    entries = cached(look)
-    others = any(entry.below(look.section(CudaSection).prefix) for entry in entries)
-    if others and resolved(path, library_files(look)) and not any(entry.name == name for entry in entries):
+    name = f"libcupti.so.{ctx.section(CudaSection).series}"
+    path = f"{ctx.section(CudaSection).prefix}/extras/CUPTI/lib64/{name}"
+    entries = cached(ctx)
+    others = any(entry.below(ctx.section(CudaSection).prefix) for entry in entries)
+    if others and resolved(path, library_files(ctx)) and not any(entry.name == name for entry in entries):
         yield f"{path} is not in the loader's cache"
 
 
-def no_ptxas(look: Look) -> Iterator[str]:
+def no_ptxas(ctx: AuditContext) -> Iterator[str]:
     """The toolkit has ptxas, and there is none in the directory that is on everybody's PATH."""
-    path = next((link for link in _tools(look) if link.path.endswith("/ptxas")), None)
-    if path and PTXAS in own(look).has and not look.answer(path.probes()[0]).ok:
+    path = next((link for link in _tools(ctx) if link.path.endswith("/ptxas")), None)
+    if path and PTXAS in own(ctx).has and not ctx.answer(path.probes()[0]).ok:
         yield f"{path.path} is not there"
 
 
-def nvcc_of_distribution(look: Look) -> Iterator[str]:
+def nvcc_of_distribution(ctx: AuditContext) -> Iterator[str]:
     """``nvidia-cuda-toolkit`` is installed, and its nvcc is the one on everybody's PATH."""
-    nvcc = next((link for link in _tools(look) if link.path.endswith("/nvcc")), None)
+    nvcc = next((link for link in _tools(ctx) if link.path.endswith("/nvcc")), None)
     if nvcc is None:
         return
-    packages, answer = _of_distribution(look), look.answer(nvcc.probes()[0])
+    packages, answer = _of_distribution(ctx), ctx.answer(nvcc.probes()[0])
     if packages and answer.ok and answer.strip() != nvcc.target:
         yield f"{nvcc.path} is not the stack's"
         yield from packages
 
 
-def cuda_of_distribution(look: Look) -> Iterator[str]:
+def cuda_of_distribution(ctx: AuditContext) -> Iterator[str]:
     """``nvidia-cuda-toolkit`` or ``nvidia-cuda-dev`` is installed; nothing of it is in use before the stack's."""
-    if not _foreign_first(look) and not any(True for _ in nvcc_of_distribution(look)):
-        yield from _of_distribution(look)
+    if not _foreign_first(ctx) and not any(True for _ in nvcc_of_distribution(ctx)):
+        yield from _of_distribution(ctx)
 
 
-def _there(look: Look) -> dict[str, str]:
+def _there(ctx: AuditContext) -> dict[str, str]:
     """The libraries that TensorFlow opens and that are complete in the stack's toolkit: name and path."""
-    files = library_files(look)
-    paths = {name: f"{look.section(CudaSection).prefix}/{LIBRARIES}/{name}" for name in _opened(look)}
+    files = library_files(ctx)
+    paths = {name: f"{ctx.section(CudaSection).prefix}/{LIBRARIES}/{name}" for name in _opened(ctx)}
     return {name: path for name, path in paths.items() if resolved(path, files)}
 
 
-def _opened(look: Look) -> tuple[str, ...]:
-    return wanted(look, "environment", LoaderCache).libraries
+def _opened(ctx: AuditContext) -> tuple[str, ...]:
+    return wanted(ctx, "environment", LoaderCache).libraries
 
 
-def _tools(look: Look) -> tuple[Link, ...]:
-    states = (state for role in look.desired.roles if role.name == "environment" for state in role.resources)
+def _tools(ctx: AuditContext) -> tuple[Link, ...]:
+    states = (state for role in ctx.desired.roles if role.name == "environment" for state in role.resources)
     return tuple(state for state in states if isinstance(state, Link))
 
 
-def _foreign_first(look: Look) -> list[Cached]:
+def _foreign_first(ctx: AuditContext) -> list[Cached]:
     first: dict[str, Cached] = {}
-    for entry in cached(look):
+    for entry in cached(ctx):
         first.setdefault(entry.name, entry)
-    entries = (first[name] for name in _there(look) if name in first)
+    entries = (first[name] for name in _there(ctx) if name in first)
     return [
         entry
         for entry in entries
-        if not entry.below(look.section(CudaSection).prefix) and not _is_cudnn_of_its_own(entry)
+        if not entry.below(ctx.section(CudaSection).prefix) and not _is_cudnn_of_its_own(entry)
     ]
 
 
@@ -110,8 +110,8 @@ def _is_cudnn_of_its_own(entry: Cached) -> bool:
     return entry.name.startswith("libcudnn") and not entry.real.startswith("/usr/local/cuda")
 
 
-def _of_distribution(look: Look) -> list[str]:
-    rows = (look.packages.get(name) for name in DISTRIBUTION)
+def _of_distribution(ctx: AuditContext) -> list[str]:
+    rows = (ctx.packages.get(name) for name in DISTRIBUTION)
     return [f"{row.name} {row.version} is installed" for row in rows if row and row.present]
 
 

@@ -10,7 +10,7 @@ from hostwright.resources import Probe
 from hostwright.roles import Pattern
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 _DIRECTORIES = (
     "/usr/local/cuda-[0-9]*.[0-9]*/targets/x86_64-linux/lib /usr/local/lib /usr/local/lib/x86_64-linux-gnu /usr/lib"
@@ -37,9 +37,9 @@ _LIBRARY = Pattern(r"(lib[A-Za-z0-9_+-]+)\.so(?:\.([0-9]+)[0-9.]*)?")
 _DRIVERS = {"libcuda", "libnvidia-ml"}
 
 
-def another_library(look: Look) -> Iterator[str]:
+def another_library(ctx: AuditContext) -> Iterator[str]:
     """A link with the name of CUDA's, cuDNN's or the driver's library leads to another, or a file says another name."""
-    answer = look.answer(NAMES)
+    answer = ctx.answer(NAMES)
     if answer.truncated:
         raise Unread("too many libraries")
     file = ""

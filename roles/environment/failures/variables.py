@@ -16,7 +16,7 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment.winning import HAS, LOGIN, libraries, setter, settings
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: the environment role's own: the plan shows any difference there
 MAX_LINES = 400
@@ -59,14 +59,14 @@ class Assignment:
         return f"{self.place}: {self.name}={self.value}"
 
 
-def assignments(look: Look) -> tuple[Assignment, ...]:
+def assignments(ctx: AuditContext) -> tuple[Assignment, ...]:
     """The assignments that mention CUDA. Raises ``Unread``, also if a home directory does not respond."""
-    return tuple(each for each in _assigned(look) if "cuda" in each.value)
+    return tuple(each for each in _assigned(ctx) if "cuda" in each.value)
 
 
-def _assigned(look: Look) -> tuple[Assignment, ...]:
+def _assigned(ctx: AuditContext) -> tuple[Assignment, ...]:
     """All assignments, without those of the role's own file. Raises ``Unread``."""
-    answer = look.answer(VARIABLES)
+    answer = ctx.answer(VARIABLES)
     if not answer.ok:
         raise Unread(f"the homes did not answer within {LOOK_S} s" if answer.status in {124, 137} else "not readable")
     return _parse(answer.text)
@@ -90,28 +90,28 @@ def session_path(text: str) -> Assignment | None:
     return None
 
 
-def path_without_system(look: Look) -> Iterator[str]:
+def path_without_system(ctx: AuditContext) -> Iterator[str]:
     """``PATH`` in /etc/environment or /etc/security/pam_env.conf has neither /usr/bin nor /bin."""
-    if each := session_path(look.text(VARIABLES)):
+    if each := session_path(ctx.text(VARIABLES)):
         yield str(each)
 
 
-def path_replaced(look: Look) -> Iterator[str]:
+def path_replaced(ctx: AuditContext) -> Iterator[str]:
     """The login user's shells find another ``nvcc`` first than the toolkit's, which /etc/profile.d/cuda.sh had put on
     their ``PATH``; bash itself tells which line sets it.
     """
-    tools, answer = f"{look.section(CudaSection).prefix}/bin", look.text(LOGIN)
+    tools, answer = f"{ctx.section(CudaSection).prefix}/bin", ctx.text(LOGIN)
     first = next((line[5:] for line in answer.splitlines() if line.startswith("nvcc /")), tools)
     if first != tools and any(tools in each.directories for each in settings(answer, "PATH")):
         yield f"{setter(answer, 'PATH', first, tools)}: nvcc is {first}/nvcc"
 
 
-def login_library(look: Look) -> Iterator[str]:
+def login_library(ctx: AuditContext) -> Iterator[str]:
     """In the end, the login user's shells have a directory on the loader's path before the toolkit's that has libraries
     of CUDA's, cuDNN's or the driver's.
     """
-    answer = look.text(LOGIN)
-    found, prefix = settings(answer, "LD_LIBRARY_PATH"), look.section(CudaSection).prefix
+    answer = ctx.text(LOGIN)
+    found, prefix = settings(answer, "LD_LIBRARY_PATH"), ctx.section(CudaSection).prefix
     for directory in found[-1].directories if found else ():
         if directory.startswith(f"{prefix}/") and not _STUBS.search(directory):
             return
@@ -120,14 +120,14 @@ def login_library(look: Look) -> Iterator[str]:
             yield f"{by.place}: LD_LIBRARY_PATH: {directory} has {', '.join(names)}"
 
 
-def another_library(look: Look) -> Iterator[str]:
+def another_library(ctx: AuditContext) -> Iterator[str]:
     """A start file, or pam_env, puts a directory on the loader's path that has libraries of CUDA's, cuDNN's or the
     driver's, such as conda's. Those in /etc/profile.d count where the login user's shells have them before the
     stack's.
     """
-    yield from login_library(look)
-    found, told = libraries(look.text(VARIABLES)), set(another_cuda(look))
-    for each in _assigned(look):
+    yield from login_library(ctx)
+    found, told = libraries(ctx.text(VARIABLES)), set(another_cuda(ctx))
+    for each in _assigned(ctx):
         if each.name != "LD_LIBRARY_PATH" or str(each) in told or each.file.startswith(PROFILES):
             continue
         for directory in _directories(each):
@@ -144,11 +144,11 @@ def _directories(each: Assignment) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.rstrip("/") for part in parts if part.startswith("/")))
 
 
-def another_cuda(look: Look) -> Iterator[str]:
+def another_cuda(ctx: AuditContext) -> Iterator[str]:
     """A shell's or the system's start file sets a path to another release of CUDA that is there, or to ``compat``."""
-    series, installed = look.section(CudaSection).series, toolkits(look)
+    series, installed = ctx.section(CudaSection).series, toolkits(ctx)
     own = {series, series.partition(".")[0]}
-    for assignment in assignments(look):
+    for assignment in assignments(ctx):
         others = (toolkit[1] for toolkit in _TOOLKIT.finditer(assignment.value) if toolkit[2] not in own)
         if _COMPAT.search(assignment.value) or any(_is_there(home, installed) for home in others):
             yield str(assignment)
@@ -159,25 +159,25 @@ def _is_there(home: str, installed: Mapping[str, Toolkit]) -> bool:
     return installed[home].usable if home in installed else not home.startswith(f"{LINK}-")
 
 
-def lib_not_lib64(look: Look) -> Iterator[str]:
+def lib_not_lib64(ctx: AuditContext) -> Iterator[str]:
     """``LD_LIBRARY_PATH`` is set to a toolkit's directory ``lib``, which no toolkit has."""
-    paths = (assignment for assignment in assignments(look) if assignment.name == "LD_LIBRARY_PATH")
+    paths = (assignment for assignment in assignments(ctx) if assignment.name == "LD_LIBRARY_PATH")
     yield from (str(assignment) for assignment in paths if _NO_64.search(assignment.value))
 
 
-def misquoted(look: Look) -> Iterator[str]:
+def misquoted(ctx: AuditContext) -> Iterator[str]:
     r"""An assignment has a backslash after the toolkit's directory, as in ``lib64\${LD_LIBRARY_PATH…}``."""
-    yield from (str(assignment) for assignment in assignments(look) if _MISQUOTED.search(assignment.value))
+    yield from (str(assignment) for assignment in assignments(ctx) if _MISQUOTED.search(assignment.value))
 
 
-def own_cuda(look: Look) -> Iterator[str]:
+def own_cuda(ctx: AuditContext) -> Iterator[str]:
     """A shell's or the system's start file puts the stack's own toolkit on a path (``PATH``, ``LD_LIBRARY_PATH``), and
     nothing else is wrong with that line.
     """
-    series = look.section(CudaSection).series
+    series = ctx.section(CudaSection).series
     own = {series, series.partition(".")[0]}
-    evidence = [line for rule in (another_cuda, another_library, lib_not_lib64, misquoted) for line in rule(look)]
-    for assignment in assignments(look):
+    evidence = [line for rule in (another_cuda, another_library, lib_not_lib64, misquoted) for line in rule(ctx)]
+    for assignment in assignments(ctx):
         versions = {toolkit[2] for toolkit in _TOOLKIT.finditer(assignment.value)}
         ours = versions <= own and (versions or _UNVERSIONED.search(assignment.value))
         told = any(line.startswith(f"{assignment.place}: {assignment.name}") for line in evidence)

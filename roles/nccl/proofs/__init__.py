@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hostwright.proofs import Expected, Measurements, Program, Proof, ProofFinding
-from hostwright.roles import Wanted
+from hostwright.roles import RoleContext
 from hostwright.standard.roles.base.proofs.sources import source
 from hostwright.standard.roles.cuda import proofs as cuda
 from hostwright.standard.roles.cuda.proofs.judges import missing, not_zero
@@ -13,9 +13,9 @@ from hostwright.standard.roles.nccl import Nccl
 AROUND = {"host memory": "through the host's memory", "network": "over the network"}
 
 
-def proofs(_variables: Nccl, host: Wanted) -> tuple[Proof, ...]:
+def proofs(_variables: Nccl, ctx: RoleContext) -> tuple[Proof, ...]:
     """One all-reduce over all cards, as nccl-tests has it."""
-    compiler = cuda.compiler(host, libraries="-lnccl")
+    compiler = cuda.compiler(ctx, libraries="-lnccl")
     program = Program("allreduce.cu", source(__file__, "allreduce.cu", cuda.__file__), compiler=compiler)
     return (Proof("allreduce", "nccl", program, judge, "full", 300),)
 

@@ -10,7 +10,7 @@ from hostwright.resources import Probe
 from hostwright.roles import sh_file
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 UNIT = "nginx.service"
 CONF = "/etc/nginx/conf.d/hostwright-workspaces.conf"
@@ -18,45 +18,45 @@ UNITS = Units((UNIT,))
 SERVED = Probe(sh_file(__file__, "served.sh", conf=CONF), root=True)
 
 
-def taken(look: Look) -> Iterator[str]:
+def taken(ctx: AuditContext) -> Iterator[str]:
     """nginx.service failed, and its journal names an address that is in use."""
-    yield from _why(look, "proxy-port-taken")
+    yield from _why(ctx, "proxy-port-taken")
 
 
-def without_ipv6(look: Look) -> Iterator[str]:
+def without_ipv6(ctx: AuditContext) -> Iterator[str]:
     """nginx.service failed, and its journal says that the host has no IPv6."""
-    yield from _why(look, "proxy-without-ipv6")
+    yield from _why(ctx, "proxy-without-ipv6")
 
 
-def unusable(look: Look) -> Iterator[str]:
+def unusable(ctx: AuditContext) -> Iterator[str]:
     """nginx.service failed, and its journal names a certificate or a key that it cannot use."""
-    yield from _why(look, "proxy-certificate-unusable")
+    yield from _why(ctx, "proxy-certificate-unusable")
 
 
-def ended(look: Look) -> Iterator[str]:
+def ended(ctx: AuditContext) -> Iterator[str]:
     """The certificate that nginx's configuration for workspaces names has ended, or openssl cannot read it."""
-    yield from _lines(look, "ended")
+    yield from _lines(ctx, "ended")
 
 
-def ending(look: Look) -> Iterator[str]:
+def ending(ctx: AuditContext) -> Iterator[str]:
     """The certificate that nginx's configuration for workspaces names ends within 14 days."""
-    yield from _lines(look, "ending")
+    yield from _lines(ctx, "ending")
 
 
-def without_workspace(look: Look) -> Iterator[str]:
+def without_workspace(ctx: AuditContext) -> Iterator[str]:
     """nginx's configuration leads a path to a port of the loopback on which nothing listens."""
-    yield from _lines(look, "silent")
+    yield from _lines(ctx, "silent")
 
 
-def _why(look: Look, rule: str) -> Iterator[str]:
+def _why(ctx: AuditContext, rule: str) -> Iterator[str]:
     """The line of the failed unit's journal by which a rule is recognised."""
-    if UNITS.unit(look, UNIT).failed:
-        name, line = look.named("\n".join(UNITS.journal(look, UNIT))) or ("", "")
+    if UNITS.unit(ctx, UNIT).failed:
+        name, line = ctx.named("\n".join(UNITS.journal(ctx, UNIT))) or ("", "")
         if name == rule:
             yield line
 
 
-def _lines(look: Look, word: str) -> Iterator[str]:
+def _lines(ctx: AuditContext, word: str) -> Iterator[str]:
     """What the host says of one kind."""
-    rows = (line.partition(" ") for line in look.text(SERVED).splitlines())
+    rows = (line.partition(" ") for line in ctx.text(SERVED).splitlines())
     yield from (rest for first, _, rest in rows if first == word)

@@ -17,8 +17,8 @@ from hostwright.cli.verb import (
     answered,
     ask_password,
     changes,
-    members_of,
     open_fleet,
+    targets_of,
 )
 from hostwright.roles import AS_DESIRED, InputError, expanded, suggestion
 from hostwright.standard.roles.serving.models.archive import pack
@@ -128,8 +128,8 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
     if provision:
         without()  # a mistake is said before anybody is asked
         end = f"takes {what} off {host}"
-        told = [f"{end}: clients that ask for it get errors"]
-        agree(f"`serve.down` {end}", told, 1, yes=request.yes, as_json=request.json)
+        parts = [f"{end}: clients that ask for it get errors"]
+        agree(f"`serve.down` {end}", parts, 1, yes=request.yes, as_json=request.json)
     change = _Change(host, name, what, yes=provision)
     return _write(fleet, change, without, request, provision=provision)
 
@@ -145,14 +145,14 @@ def _host_of(fleet: Fleet, request: Request, name: str, *, new: bool = False) ->
     if not name:
         raise InputError("name the model, such as --name mnist", "--name")
     every = [host.name for host in fleet.select(request.hosts or "all", usable=False)]
-    members = [member for host in every for member in fleet.members(host)]
+    targets = [target for host in every for target in fleet.targets(host)]
     held = {
-        member.name: space
-        for member in members
-        for space in declared_of(member)
+        target.name: space
+        for target in targets
+        for space in declared_of(target)
         if space.name == name and space.entry.kind == "serving"
     }
-    able = [member.name for member in members if ROLE in {role.name for role in member.roles}]
+    able = [target.name for target in targets if ROLE in {role.name for role in target.roles}]
     chosen = list(held) or (able if new else [])
     if request.hosts and new and len(every) == 1:
         chosen = every
@@ -160,7 +160,7 @@ def _host_of(fleet: Fleet, request: Request, name: str, *, new: bool = False) ->
         if new:
             sentence = "no host has the role serving: add workspaces and serving to a host's hostwright_roles"
             raise InputError(sentence, "hostwright_roles")
-        known = sorted({space.name for member in members for space in declared_of(member) if space.entry.versions})
+        known = sorted({space.name for target in targets for space in declared_of(target) if space.entry.versions})
         raise InputError(f"no model {name!r}; {suggestion(name, known)}", "--name")
     if len(chosen) > 1:
         raise InputError(f"several hosts can serve it ({', '.join(chosen)}): name one with --host", "--host")
@@ -224,7 +224,7 @@ def _known(fleet: Fleet, host: str, name: str, version: int) -> dict[str, Any]:
 def _bring(fleet: Fleet, host: str, request: Request, what: tuple[str, int, SavedModel]) -> int:
     """Bring the files to the host, where it lacks them."""
     name, version, model = what
-    members = members_of(fleet, replace(request, hosts=host))
+    targets = targets_of(fleet, replace(request, hosts=host))
     with tempfile.TemporaryDirectory(prefix="hostwright-model-") as folder:
         archive = Path(folder) / "model.tar"
         artifact = pack(model, name, version, archive)
@@ -232,7 +232,7 @@ def _bring(fleet: Fleet, host: str, request: Request, what: tuple[str, int, Save
             "serve.up",
             OnlyStates(ROLE, (ModelBrought(name, version, model.digest, artifact),), {artifact.name: artifact}),
             fleet,
-            members,
+            targets,
             replace(request, own={"model": str(model.folder), "name": name, "version": version}),
             files={artifact.name: archive},
         )
@@ -240,8 +240,8 @@ def _bring(fleet: Fleet, host: str, request: Request, what: tuple[str, int, Save
 
 def _comparable(fleet: Fleet, host: str, request: Request, space: Workspace, version: int) -> None:
     """Raise ``InputError`` where clients of the live version would get errors from the new one."""
-    (member,) = fleet.members(host)
-    with Connections(ask_password(request)).connect(member) as shell:
+    (target,) = fleet.targets(host)
+    with Connections(ask_password(request)).connect(target) as shell:
         problem = signatures_differ(shell, space, version)
     if problem:
         raise InputError(f"{problem}; with --force it becomes the live one all the same", "--version")

@@ -46,7 +46,7 @@ def show_list(request: Request) -> int:
     return show_rows(
         request,
         LOOK,
-        lambda member, facts: rows_of(member.name, declared_of(member), read_look(facts)),
+        lambda target, facts: rows_of(target.name, declared_of(target), read_look(facts)),
         COLUMNS,
         what="models",
         trouble=trouble_of,

@@ -12,7 +12,7 @@ from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS, 
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 #: packages that install files over tensorflow's own (names as pip normalises them)
 SECOND = Pattern(r"tensorflow-(gpu|cpu|rocm|intel)|tf-nightly(-gpu|-cpu)?|intel-tensorflow(-avx512)?")
@@ -22,107 +22,107 @@ TOO_NEW = {"numpy": 2, "protobuf": 4}  #: first major version with which TensorF
 ABSENT = "absent"
 
 
-def numpy_too_new(look: Look) -> Iterator[str]:
+def numpy_too_new(ctx: AuditContext) -> Iterator[str]:
     """The environment's NumPy is 2 or later, and the stack pins an earlier one."""
-    yield from _too_new(look, "numpy")
+    yield from _too_new(ctx, "numpy")
 
 
-def protobuf_too_new(look: Look) -> Iterator[str]:
+def protobuf_too_new(ctx: AuditContext) -> Iterator[str]:
     """The environment's protobuf is 4 or later (3.19 and 3.20 are fine), and the stack pins an earlier one."""
-    yield from _too_new(look, "protobuf")
+    yield from _too_new(ctx, "protobuf")
 
 
-def other_tensorflow(look: Look) -> Iterator[str]:
+def other_tensorflow(ctx: AuditContext) -> Iterator[str]:
     """The environment's TensorFlow is not the stack's version, and its Python is one that the stack names."""
-    venv = _fit(look)
+    venv = _fit(ctx)
     have = venv.dists.get("tensorflow") if venv else None
-    if venv and have and have != look.section(TensorflowSection).version:
+    if venv and have and have != ctx.section(TensorflowSection).version:
         yield f"{venv.home}: tensorflow {have}, Python {venv.python}"
 
 
-def unfit_python(look: Look) -> Iterator[str]:
+def unfit_python(ctx: AuditContext) -> Iterator[str]:
     """At the environment's path is one of a Python that the stack does not name."""
-    venv = used(look)
-    if venv and _fit(look) is None and not _no_python(look):
+    venv = used(ctx)
+    if venv and _fit(ctx) is None and not _no_python(ctx):
         yield f"{venv.home}: Python {venv.python}"
 
 
-def pins_not_kept(look: Look) -> Iterator[str]:
+def pins_not_kept(ctx: AuditContext) -> Iterator[str]:
     """A pinned package of the environment is of another version, and no rule of its own tells of it."""
-    venv = used(look)
+    venv = used(ctx)
     for drift in venv.drifts if venv else ():
         if _version_differs(drift) and not _told(drift):
             yield f"{drift.have} (pinned: {drift.version})"
 
 
-def damaged(look: Look) -> Iterator[str]:
+def damaged(ctx: AuditContext) -> Iterator[str]:
     """The environment lacks a pinned package, a package's file is gone or of another size, or its interpreter is lost
     although the host has a Python that fits.
     """
-    venv = used(look)
+    venv = used(ctx)
     if venv is None or venv.found is None:
         return
-    lost = [] if _no_python(look) else venv.found.lost
+    lost = [] if _no_python(ctx) else venv.found.lost
     yield from (f"{venv.home}: no {file}" for file in lost)
     shared = "tensorflow" if _seconds(venv) else ""
     yield from (drift.have for drift in venv.drifts if not _version_differs(drift) and drift.name != shared)
 
 
-def second_tensorflow(look: Look) -> Iterator[str]:
+def second_tensorflow(ctx: AuditContext) -> Iterator[str]:
     """A second package with TensorFlow's files, such as tensorflow-gpu or tf-nightly, is in the environment."""
-    venv = _fit(look)
+    venv = _fit(ctx)
     yield from (f"{venv.home}: {package}" for package in _seconds(venv)) if venv else ()
 
 
-def nvidia_wheels(look: Look) -> Iterator[str]:
+def nvidia_wheels(ctx: AuditContext) -> Iterator[str]:
     """NVIDIA's libraries are in the environment as wheels (nvidia-cudnn-cu11 and the like)."""
-    venv = _fit(look)
+    venv = _fit(ctx)
     if venv:
         yield from (f"{venv.home}: {name} {version}" for name, version in sorted(venv.dists.items())
                     if WHEELS.fullmatch(name))  # fmt: skip
 
 
-def outside_venv(look: Look) -> Iterator[str]:
+def outside_venv(ctx: AuditContext) -> Iterator[str]:
     """pip has put a TensorFlow into the system's Python or into somebody's ``~/.local``."""
-    for place, versions in outside(look):
+    for place, versions in outside(ctx):
         yield f"{place}: {', '.join(f'{name} {version}' for name, version in versions.items())}"
 
 
-def no_python(look: Look) -> Iterator[str]:
+def no_python(ctx: AuditContext) -> Iterator[str]:
     """None of the host's Pythons is one that the stack names, and the stack brings none."""
-    look.require(PYTHONS)
-    versions, section = pythons(look.facts), look.section(TensorflowSection)
+    ctx.require(PYTHONS)
+    versions, section = pythons(ctx.facts), ctx.section(TensorflowSection)
     if versions and not section.interpreter and not set(versions) & set(section.pythons):
-        yield f"the host has Python {', '.join(interpreters(look.facts))}"
+        yield f"the host has Python {', '.join(interpreters(ctx.facts))}"
 
 
-def no_avx(look: Look) -> Iterator[str]:
+def no_avx(ctx: AuditContext) -> Iterator[str]:
     """The flags in ``/proc/cpuinfo`` do not name avx."""
-    if "avx" in look.stack.requirements.cpu_flags and look.answer(AVX).status == 1:
+    if "avx" in ctx.stack.requirements.cpu_flags and ctx.answer(AVX).status == 1:
         yield "no avx among the flags in /proc/cpuinfo"
 
 
-def _fit(look: Look) -> Used | None:
+def _fit(ctx: AuditContext) -> Used | None:
     """The environment, if its Python is one that the stack names: any other is replaced, whatever is in it."""
-    venv = used(look)
-    return venv if venv and venv.python in look.section(TensorflowSection).usable else None
+    venv = used(ctx)
+    return venv if venv and venv.python in ctx.section(TensorflowSection).usable else None
 
 
-def _no_python(look: Look) -> bool:
-    return any(True for _ in no_python(look))
+def _no_python(ctx: AuditContext) -> bool:
+    return any(True for _ in no_python(ctx))
 
 
-def _too_new(look: Look, name: str) -> Iterator[str]:
-    venv = _fit(look)
+def _too_new(ctx: AuditContext, name: str) -> Iterator[str]:
+    venv = _fit(ctx)
     have = venv.dists.get(name, "") if venv else ""
-    first, wanted = major(have), _pinned(look, venv, name)
+    first, wanted = major(have), _pinned(ctx, venv, name)
     if venv and first is not None and first >= TOO_NEW[name] and wanted is not None and wanted < TOO_NEW[name]:
         yield f"{venv.home}: {name} {have}"
 
 
-def _pinned(look: Look, venv: Used | None, name: str) -> int | None:
+def _pinned(ctx: AuditContext, venv: Used | None, name: str) -> int | None:
     """The major version that the stack pins for the environment's Python, or for its first."""
-    texts = look.section(TensorflowSection).constraints
+    texts = ctx.section(TensorflowSection).constraints
     python = venv.python if venv and venv.python in texts else next(iter(texts), "")
     return major(Recipe("", python, "", texts.get(python, "")).pins.get(name, ""))
 

@@ -16,7 +16,7 @@ from hostwright.resources import Dist, Drift, FoundVenv, Probe, Recipe, Venv, fi
 from hostwright.roles import sh_file
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 #: Every package of every venv in /opt, for a venv made by hand in place of the stack's.
 VENVS = Probe(sh_file(__file__, "venvs.sh"), cap_bytes=256 * 1024)
@@ -44,10 +44,10 @@ class Used:
         return find_drifts(self.recipe.pins, self.found) if self.recipe and self.found else []
 
 
-def used(look: Look) -> Used | None:
+def used(ctx: AuditContext) -> Used | None:
     """The environment at the stack's path; ``None`` if there is none. Raises ``Unread``."""
-    venv = wanted(look, "tensorflow", Venv)
-    answer = look.answer(venv.probes()[1])
+    venv = wanted(ctx, "tensorflow", Venv)
+    answer = ctx.answer(venv.probes()[1])
     if answer.truncated:
         raise Unread("the environment has too many packages")
     audit = parse_audit(answer.text)
@@ -57,13 +57,13 @@ def used(look: Look) -> Used | None:
             return Used(
                 recipe.home, recipe.python, {_name(dist): dist.version for dist in on_host.dists}, recipe, on_host
             )
-    return _by_hand(look, venv.path)
+    return _by_hand(ctx, venv.path)
 
 
-def _by_hand(look: Look, path: str) -> Used | None:
+def _by_hand(ctx: AuditContext, path: str) -> Used | None:
     if PurePosixPath(path).parent != PurePosixPath("/opt"):
         raise Unread(f"an environment made by hand is looked for in /opt, and {path} is elsewhere")
-    answer = look.answer(VENVS)
+    answer = ctx.answer(VENVS)
     if not answer.ok or answer.truncated:
         raise Unread("the environments in /opt could not be listed")
     rows = [row for line in answer.text.splitlines() if len(row := line.split("\t")) == 3 and row[0] == path]
@@ -71,9 +71,9 @@ def _by_hand(look: Look, path: str) -> Used | None:
     return Used(path, rows[0][1], {_name(dist): dist.version for dist in dists}) if rows else None
 
 
-def outside(look: Look) -> Iterator[tuple[str, dict[str, str]]]:
+def outside(ctx: AuditContext) -> Iterator[tuple[str, dict[str, str]]]:
     """Each place outside a venv with a TensorFlow, and the versions there by name. Raises ``Unread``."""
-    answer = look.answer(OUTSIDE)
+    answer = ctx.answer(OUTSIDE)
     if not answer.ok:
         raise Unread(f"the homes did not answer within {LOOK_S} s" if answer.status in {124, 137} else "not readable")
     places: defaultdict[str, dict[str, str]] = defaultdict(dict)

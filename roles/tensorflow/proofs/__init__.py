@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostwright.proofs import Expected, Level, Measurements, Program, Proof, ProofFinding
-from hostwright.roles import Wanted
+from hostwright.roles import RoleContext
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.tensorflow import Tensorflow
@@ -27,10 +27,10 @@ WITH_COMPILING_S = 2400.0
 PORT = 29471
 
 
-def proofs(variables: Tensorflow, host: Wanted) -> tuple[Proof, ...]:
+def proofs(variables: Tensorflow, ctx: RoleContext) -> tuple[Proof, ...]:
     """The quick ones first: what is found on the host, and the articles' benchmark."""
-    wanted = host.section(TensorflowSection)
-    cuda, cudnn = host.find(CudaSection), host.find(CudnnSection)
+    wanted = ctx.section(TensorflowSection)
+    cuda, cudnn = ctx.find(CudaSection), ctx.find(CudnnSection)
     toolkit = cuda.prefix if cuda else ""
     library = cudnn.library_version if cudnn else ""
     installed = TensorflowJudge(wanted.version, cuda.version if cuda else "", toolkit, library)

@@ -11,32 +11,32 @@ from hostwright.roles import sh_file
 from hostwright.standard.roles.workspaces.states.look import LOOK, WorkspaceFacts, read_look
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 #: nvidia-smi in each workspace that has GPUs
 CARDS_INSIDE = Probe(sh_file(__file__, "cards.sh"), root=True)
 
 
-def _workspaces(look: Look) -> WorkspaceFacts:
+def _workspaces(ctx: AuditContext) -> WorkspaceFacts:
     """What the host has of workspaces. Raises ``Unread`` where Docker does not answer."""
-    look.require(LOOK)
-    facts = read_look(look.facts)
+    ctx.require(LOOK)
+    facts = read_look(ctx.facts)
     if facts.docker:
         raise Unread(f"Docker is {facts.docker}")
     return facts
 
 
-def lost_gpu(look: Look) -> Iterator[str]:
+def lost_gpu(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi in a workspace that was given GPUs says "Unknown Error"."""
-    for line in look.text(CARDS_INSIDE).splitlines():
+    for line in ctx.text(CARDS_INSIDE).splitlines():
         name, _, answer = line.partition(" ")
         if "Failed to initialize NVML: Unknown Error" in answer:
             yield f"workspace {name}: {answer}"
 
 
-def out_of_memory(look: Look) -> Iterator[str]:
+def out_of_memory(ctx: AuditContext) -> Iterator[str]:
     """Docker says of a workspace's container that the kernel ended a process in it for want of memory."""
-    for held in _workspaces(look).containers:
+    for held in _workspaces(ctx).containers:
         if held.killed:
             ended = "" if held.running else f", and it ended with status {held.code}"
             yield f"workspace {held.workspace} of {held.user}: a process was ended for want of memory{ended}"

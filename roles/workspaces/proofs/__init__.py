@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from hostwright.proofs import Level, Proof
-from hostwright.roles import Wanted, sh_file
+from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.tensorflow.proofs import WITH_COMPILING_S, of_one_host
 from hostwright.standard.roles.tensorflow.proofs.installed import TensorflowJudge
@@ -20,7 +20,7 @@ _NAMED = re.compile(r"(^|/)tensorflow[:@]")
 _TAG = re.compile(r"(?:.*/)?tensorflow:([0-9]+\.[0-9]+\.[0-9]+)(?:-[^/]*)?")
 
 
-def proofs(variables: Workspaces, host: Wanted) -> tuple[Proof, ...]:
+def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
     """Those of TensorFlow in its environment, in a container. Where people work in the image, it is on the host, and
     the quick ones are quick here, too."""
     # an ssh workspace is built from its image, and the image itself may be gone
@@ -30,13 +30,13 @@ def proofs(variables: Workspaces, host: Wanted) -> tuple[Proof, ...]:
     script = sh_file(__file__, "container.sh", image=image, label=LABEL, limit_s=f"{WITH_COMPILING_S:g}")
     interpreter = ("sh", "-c", script, "container")
     level: Level = "quick" if images[image] else "full"
-    return of_one_host(LAYER, interpreter, _judge(image, host), name="{}_in_container", quickest=level)
+    return of_one_host(LAYER, interpreter, _judge(image, ctx), name="{}_in_container", quickest=level)
 
 
-def _judge(image: str, host: Wanted) -> TensorflowJudge:
+def _judge(image: str, ctx: RoleContext) -> TensorflowJudge:
     """What the image's tag promises. An image has its own CUDA: the stack's, where its TensorFlow is the stack's."""
     tag = _TAG.fullmatch(image)
     version = tag[1] if tag else ""
-    stacks, cuda = host.find(TensorflowSection), host.find(CudaSection)
+    stacks, cuda = ctx.find(TensorflowSection), ctx.find(CudaSection)
     same = stacks is not None and stacks.version == version
     return TensorflowJudge(version, cuda.version if cuda and same else "")

@@ -49,8 +49,8 @@ class DiskQuotas(Resource):
         if not rows:
             return None
         script = sh_file(__file__, "sh/quota.sh", target=place[0], rows=[str(part) for row in rows for part in row])
-        said = ", ".join(f"{folder}: {_size(kib) if kib else 'no limit'}" for folder, _, kib in rows)
-        return Change(WHAT, "others", said, (Step(script, timeout_s=900),))
+        text = ", ".join(f"{folder}: {_size(kib) if kib else 'no limit'}" for folder, _, kib in rows)
+        return Change(WHAT, "others", text, (Step(script, timeout_s=900),))
 
     def _none(self, place: Sequence[str]) -> str:
         where = f"{place[0]} ({place[1]})" if len(place) == 3 else "an unknown file system"

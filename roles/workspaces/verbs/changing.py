@@ -141,7 +141,7 @@ def change(
         sentence = suggestion(request.hosts, fleet.inventory.hosts) if request.hosts else "such as --host gpu01"
         raise InputError(f"name the one host of the workspace; {sentence}", "--host")
     (host,) = hosts
-    if ROLE not in {role.name for role in fleet.members(host)[0].roles}:
+    if ROLE not in {role.name for role in fleet.targets(host)[0].roles}:
         sentence = (
             f"{host} does not have the role {ROLE}: add it to the host's list, such as "
             f"hostwright_roles: [base, driver, …, container, {ROLE}]"
@@ -184,9 +184,9 @@ def change(
 
 
 def _say_host_key(request: Request, name: str, *, quiet: bool) -> None:
-    member, space = one_workspace(request, name)
+    target, space = one_workspace(request, name)
     try:
-        for line in key_lines(space, host_key_of(member, space)):
+        for line in key_lines(space, host_key_of(target, space)):
             _say(line, quiet=quiet)
     except HostError as error:  # the box is made all the same
         warn(f"the host key of {name} is not known now: {error}")

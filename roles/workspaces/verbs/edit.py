@@ -32,31 +32,31 @@ _DEEPER = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 +
 _DASH = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 *)(- +)(?=[^\s#])", re.MULTILINE)
 
 
-def edited(inventory: Path, host: str, name: str, entry: Mapping[str, Any] | None) -> tuple[str, str]:
+def edited(inventory: Path, host_name: str, name: str, entry: Mapping[str, Any] | None) -> tuple[str, str]:
     """The text of the file before and after a workspace of a host was written to it, or taken out with ``None``.
 
     Raises ``InputError`` for a name that is not there, and for a file that cannot be edited.
     """
 
     def change(document: Any) -> None:
-        spaces = _spaces(document, host, make=entry is not None)
+        spaces = _spaces(document, host_name, make=entry is not None)
         if entry is not None:
             _put(spaces, name, entry)
         elif name in spaces:
             del spaces[name]
         else:
-            sentence = f"{host} has no workspace {name!r} there; {suggestion(name, map(str, spaces))}"
+            sentence = f"{host_name} has no workspace {name!r} there; {suggestion(name, map(str, spaces))}"
             raise InputError(sentence, str(place(inventory)))
 
     return _rewritten(inventory, change)
 
 
-def declared_entry(inventory: Path, host: str, name: str) -> dict[str, Any] | None:
+def declared_entry(inventory: Path, host_name: str, name: str) -> dict[str, Any] | None:
     """What the file says of a workspace of a host; ``None`` where it has none of that name. Raises ``InputError``."""
     path = place(inventory)
     try:
         document = _yaml("").load(path.read_text("utf-8") if path.exists() else "") or CommentedMap()
-        entry = _spaces(document, host, make=False).get(name)
+        entry = _spaces(document, host_name, make=False).get(name)
         return None if entry is None else dict(entry)
     except (OSError, YAMLError, UnicodeError, AttributeError, TypeError, ValueError) as error:
         raise InputError(f"it cannot be read: {error}", str(path)) from error
@@ -98,14 +98,14 @@ def place(inventory: Path) -> Path:
     return inventory / FILE
 
 
-def checked(inventory: Path, host: str, text: str) -> Workspaces:
+def checked(inventory: Path, name: str, text: str) -> Workspaces:
     """The variables that the host would have with this text. Raises ``InputError`` for every mistake in them: with its
     line where the file has that line now, and else, since nobody could look it up, with the option that leads to it."""
     with _as_it_will_be(inventory, text) as (hosts, folder):
-        if host not in hosts:
-            raise InputError(f"{host} is no host of this inventory", f"{folder}/{FILE}")
-        _elsewhere(hosts[host], folder, "containers", f"which workspaces {host} has")
-        return bind(Workspaces, ROLE, hosts[host])
+        if name not in hosts:
+            raise InputError(f"{name} is no host of this inventory", f"{folder}/{FILE}")
+        _elsewhere(hosts[name], folder, "containers", f"which workspaces {name} has")
+        return bind(Workspaces, ROLE, hosts[name])
 
 
 def checked_date(inventory: Path, names: Iterable[str], text: str) -> None:
@@ -195,28 +195,28 @@ def _yaml(text: str) -> YAML:
     return yaml
 
 
-def _spaces(document: Any, host: str, *, make: bool) -> Any:
+def _spaces(document: Any, name: str, *, make: bool) -> Any:
     """The mapping of a host's workspaces in the file."""
-    variables = next(_found(document, host), None)
+    variables = next(_found(document, name), None)
     if variables is None:
         if not make:
             return {}
-        variables = _inside(_inside(_inside(document, "all"), "hosts"), host)
+        variables = _inside(_inside(_inside(document, "all"), "hosts"), name)
     of_role = variables.get(ROLE)
     if isinstance(of_role, dict):
         return _inside(of_role, "containers")
     return _inside(variables, VARIABLE)
 
 
-def _found(groups: Any, host: str) -> Iterator[Any]:
+def _found(groups: Any, name: str) -> Iterator[Any]:
     """The host's variables in a group of the file, wherever it is named."""
     for group in groups.values() if isinstance(groups, dict) else ():
         if not isinstance(group, dict):
             continue
         hosts = group.get("hosts")
-        if isinstance(hosts, dict) and host in hosts:
-            yield _inside(hosts, host)
-        yield from _found(group.get("children"), host)
+        if isinstance(hosts, dict) and name in hosts:
+            yield _inside(hosts, name)
+        yield from _found(group.get("children"), name)
 
 
 def _inside(mapping: Any, key: str) -> Any:

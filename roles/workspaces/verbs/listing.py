@@ -10,19 +10,19 @@ from rich.console import Group
 
 from hostwright.cli.verb import (
     Connections,
-    Member,
     Request,
     Results,
+    TargetHost,
     ask,
     ask_password,
     console,
     errors_json,
-    members_of,
     on_each,
     open_fleet,
     print_document,
     show_errors,
     shown,
+    targets_of,
 )
 from hostwright.resources import Facts, Probe
 from hostwright.roles import HostError, one_line
@@ -41,7 +41,7 @@ _SHORT = 11  #: characters: what is no longer than this stays there, too, such a
 def show_rows(
     request: Request,
     probe: Probe,
-    rows_of: Callable[[Member, Facts], Iterable[Row]],
+    rows_of: Callable[[TargetHost, Facts], Iterable[Row]],
     columns: Mapping[str, Callable[[Row], str]],
     *,
     what: str,
@@ -55,15 +55,15 @@ def show_rows(
     status: 1 where a host could not be asked, or not all of it is known.
     """
     fleet = open_fleet(request)
-    members = members_of(fleet, request)
+    targets = targets_of(fleet, request)
     connections = Connections(ask_password(request))
 
     def look(name: str) -> tuple[tuple[Row, ...], HostError | None]:
-        member = members.by_name[name]
-        with connections.connect(member) as shell:
+        target = targets.by_name[name]
+        with connections.connect(target) as shell:
             facts = ask(shell, (probe,))
         sentence = trouble(facts)
-        return tuple(rows_of(member, facts)), HostError(name, sentence) if sentence else None
+        return tuple(rows_of(target, facts)), HostError(name, sentence) if sentence else None
 
     def errors_of(results: Results[tuple[tuple[Row, ...], HostError | None]]) -> tuple[HostError, ...]:
         return (*results.errors, *(error for _, error in results.values if error))
@@ -83,7 +83,7 @@ def show_rows(
             out.print(Group(console.Hanging(line)))
         show_errors(errors_of(results))
 
-    names = [member.name for member in members]
+    names = [target.name for target in targets]
     return 1 if errors_of(shown(lambda: on_each(names, look, stop=connections.close), show)) else 0
 
 

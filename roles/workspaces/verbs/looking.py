@@ -13,14 +13,14 @@ from rich.text import Text
 from hostwright.cli.verb import (
     NOTHING_CHANGED,
     Connections,
-    Member,
     Request,
     RootShell,
+    TargetHost,
     ask_password,
     console,
-    members_of,
     open_fleet,
     print_document,
+    targets_of,
     warn,
 )
 from hostwright.resources import Facts
@@ -80,7 +80,7 @@ def show_list(request: Request) -> int:
     return show_rows(
         request,
         LOOK,
-        lambda member, facts: rows_of(member.name, declared_of(member), read_look(facts)),
+        lambda target, facts: rows_of(target.name, declared_of(target), read_look(facts)),
         COLUMNS,
         what="workspaces",
         trouble=trouble_of,
@@ -135,33 +135,33 @@ def total_of(rows: Sequence[ListedWorkspace]) -> str:
     return f"{len(rows)} workspaces on {hosts}: {words}{besides}"
 
 
-def declared_of(member: Member) -> tuple[Workspace, ...]:
+def declared_of(target: TargetHost) -> tuple[Workspace, ...]:
     """What the inventory declares for a host; nothing where it does not have the role."""
-    v = member.variables.get(ROLE)
+    v = target.variables.get(ROLE)
     return workspaces_of(v.containers, v.users, v.directory, v.ports) if isinstance(v, Workspaces) else ()
 
 
 def run_in(request: Request, name: str, script: Callable[[Workspace], str], left: str = NOTHING_CHANGED) -> int:
     """Run a script about one workspace on its host and print what it prints; its exit status. Whoever ends it with
     Ctrl-C is told what it has ``left``."""
-    member, space = one_workspace(request, name)
-    with on_interrupt(left), Connections(ask_password(request)).connect(member) as shell:
+    target, space = one_workspace(request, name)
+    with on_interrupt(left), Connections(ask_password(request)).connect(target) as shell:
         output = shell.attempt(script(space), timeout_s=RUN_TIMEOUT_S)
     sys.stdout.write(printable(output.stdout.decode("utf-8", "replace")))
     sys.stderr.write(printable(output.stderr.decode("utf-8", "replace")))
     return output.status
 
 
-def one_workspace(request: Request, name: str) -> tuple[Member, Workspace]:
+def one_workspace(request: Request, name: str) -> tuple[TargetHost, Workspace]:
     """The host and the workspace of this name. Raises ``InputError`` for one that is not declared, or on two hosts."""
     fleet = open_fleet(request)
-    members = members_of(fleet, replace(request, hosts=request.hosts or "all", roles=ROLE))
-    pairs = [(member, space) for member in members for space in declared_of(member)]
+    targets = targets_of(fleet, replace(request, hosts=request.hosts or "all", roles=ROLE))
+    pairs = [(target, space) for target in targets for space in declared_of(target)]
     chosen = [pair for pair in pairs if pair[1].name == name]
     if not chosen:
         raise InputError(f"no workspace {name!r}; {suggestion(name, (space.name for _, space in pairs))}", "--name")
     if len(chosen) > 1:
-        hosts = ", ".join(member.name for member, _ in chosen)
+        hosts = ", ".join(target.name for target, _ in chosen)
         raise InputError(f"there is a workspace {name} on each of {hosts}: name one with --host", "--name")
     return chosen[0]
 
@@ -196,12 +196,12 @@ def _owner(space: Workspace, form: str) -> str:
     return sh("owner=$(stat -c %s -- %s)", form, space.directory)
 
 
-def url_lines(member: Member, space: Workspace, token: str) -> Iterator[str]:
+def url_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[str]:
     """How to reach a workspace from one's own desk: the tunnel, and what to open behind it."""
     if not space.port:
         yield f"{space.name} is a batch run: it has no port; workspace.logs shows what it printed"
         return
-    host = member.host
+    host = target.host
     served = space.entry.kind == "serving"
     who = host.user or space.owner if space.user.uid is not None else "" if served else space.owner
     person = f"{who}@{host.address or host.name}" if who else host.address or host.name
@@ -218,14 +218,14 @@ def url_lines(member: Member, space: Workspace, token: str) -> Iterator[str]:
     yield f"http://127.0.0.1:{space.port}{path}{secret}"
 
 
-def browser_lines(member: Member, space: Workspace, token: str) -> Iterator[str]:
+def browser_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[str]:
     """The address of a workspace's page behind the role ``proxy``, where the host has it."""
-    roles = {role.name for role in member.of_host or member.roles}
+    roles = {role.name for role in target.of_host or target.roles}
     if "proxy" not in roles or space.entry.kind not in WITH_PAGE:
         return
-    v = member.variables["proxy"]
+    v = target.variables["proxy"]
     own = f"{space.owner}.{v.people_domain}" if v.people_domain else ""
-    name, port = own or next(iter(v.names), member.host.address or member.name), v.listen[0].rpartition(":")[2]
+    name, port = own or next(iter(v.names), target.host.address or target.name), v.listen[0].rpartition(":")[2]
     place = (f"[{name}]" if ":" in name else name) + ("" if port == "443" else f":{port}")
     yield f"https://{place}{space.path}" + (f"?token={token}" if token else "")
 
@@ -233,19 +233,19 @@ def browser_lines(member: Member, space: Workspace, token: str) -> Iterator[str]
 def show_url(request: Request, name: str, *, token: bool) -> int:
     """``workspace.url``. The token is asked of the host, and printed only where it was asked for; of a box the host is
     asked for its key's fingerprint, without which the lines are printed all the same."""
-    member, space = one_workspace(request, name)
+    target, space = one_workspace(request, name)
     secret = ""
     if token and space.entry.kind in WITH_PAGE:
-        with Connections(ask_password(request)).connect(member) as shell:
+        with Connections(ask_password(request)).connect(target) as shell:
             secret = _token(shell, space)
-    lines = [*url_lines(member, space, secret), *browser_lines(member, space, secret)]
+    lines = [*url_lines(target, space, secret), *browser_lines(target, space, secret)]
     if space.entry.kind == "ssh":
         try:
-            lines += key_lines(space, host_key_of(member, space))
+            lines += key_lines(space, host_key_of(target, space))
         except HostError as error:
             warn(f"the host key of {name} is not known now: {error}")
     if request.json:
-        print_document("url", {"host": member.name, "workspace": space.name, "lines": lines})
+        print_document("url", {"host": target.name, "workspace": space.name, "lines": lines})
     else:
         out = console.make_console()
         for line in lines:

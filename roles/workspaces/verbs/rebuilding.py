@@ -15,21 +15,21 @@ from rich.text import Text
 from hostwright.cli.verb import (
     Connections,
     Fleet,
-    Member,
-    Members,
     Request,
+    TargetHost,
+    Targets,
     agree,
     ask,
     ask_password,
     changes,
     console,
     counted,
-    members_of,
     on_each,
     open_fleet,
     print_document,
     read_limits,
     show_errors,
+    targets_of,
 )
 from hostwright.roles import HostError, InputError, InputErrors, Secret, printable
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
@@ -87,8 +87,8 @@ class BoxChanges:
 def rebuild(request: Request, *, again: bool = False) -> int:
     """``images.rebuild``. Nothing is written before the file that results is found sound, and agreed to."""
     fleet = open_fleet(request)
-    members = members_of(fleet, replace(request, roles=ROLE))
-    boxed = with_boxes(members)
+    targets = targets_of(fleet, replace(request, roles=ROLE))
+    boxed = with_boxes(targets)
     today = date.today().isoformat()
     dates: list[str] = []
 
@@ -97,8 +97,8 @@ def rebuild(request: Request, *, again: bool = False) -> int:
         return dates[-1]
 
     before, after = dated(fleet.path, new_date)
-    checked_date(fleet.path, [member.name for member in boxed], after)
-    chosen = replace(request, hosts=",".join(member.name for member in boxed), roles=ROLE)
+    checked_date(fleet.path, [target.name for target in boxed], after)
+    chosen = replace(request, hosts=",".join(target.name for target in boxed), roles=ROLE)
     if request.check:
         return changes.plan(
             replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}")),
@@ -106,9 +106,9 @@ def rebuild(request: Request, *, again: bool = False) -> int:
             more=" --again" * again,
         )
     read_limits(request, len(boxed))
-    anew = f"makes the SSH boxes on {counted(member.name for member in boxed)} anew"
-    told = [f"{anew}: what runs in them ends; files and host keys stay"]
-    agree(f"`images.rebuild` {anew}", told, len(boxed), yes=request.yes, as_json=request.json)
+    anew = f"makes the SSH boxes on {counted(target.name for target in boxed)} anew"
+    parts = [f"{anew}: what runs in them ends; files and host keys stay"]
+    agree(f"`images.rebuild` {anew}", parts, len(boxed), yes=request.yes, as_json=request.json)
     password = ask_password(request)
     was = _looked_at(boxed, password)
     written(fleet.path, before, after)
@@ -131,9 +131,9 @@ def rebuild(request: Request, *, again: bool = False) -> int:
         return status
 
 
-def with_boxes(members: Members) -> list[Member]:
+def with_boxes(targets: Targets) -> list[TargetHost]:
     """Those with an SSH box. Raises ``InputError`` where none has one."""
-    boxed = [member for member in members if _has_box(member)]
+    boxed = [target for target in targets if _has_box(target)]
     if not boxed:
         sentence = (
             "none of these hosts has a workspace of the kind ssh, and no other image is built by Hostwright: bring a "
@@ -143,24 +143,24 @@ def with_boxes(members: Members) -> list[Member]:
     return boxed
 
 
-def _has_box(member: Member) -> bool:
-    return any(space.entry.kind == "ssh" for space in declared_of(member))
+def _has_box(target: TargetHost) -> bool:
+    return any(space.entry.kind == "ssh" for space in declared_of(target))
 
 
-def _others(fleet: Fleet, boxed: list[Member]) -> Iterator[str]:
+def _others(fleet: Fleet, boxed: list[TargetHost]) -> Iterator[str]:
     """The date is one for all hosts: those with a box that this run leaves out."""
-    chosen = {member.name for member in boxed}
+    chosen = {target.name for target in boxed}
     for host in fleet.inventory.hosts.values():
         if host.name not in chosen:
             with suppress(InputError, InputErrors):  # a mistake of its own is said when it is that host's turn
-                if _has_box(fleet.member(host)):
+                if _has_box(fleet.target(host)):
                     yield host.name
 
 
-def _looked_at(members: list[Member], password: Secret | None) -> dict[str, BoxImages]:
+def _looked_at(targets: list[TargetHost], password: Secret | None) -> dict[str, BoxImages]:
     """The images of SSH boxes and their packages, by host. A host that cannot be asked is said, and stops nothing."""
     connections = Connections(password)
-    by_name = {member.name: member for member in members}
+    by_name = {target.name: target for target in targets}
 
     def look(name: str) -> tuple[str, BoxImages]:
         with connections.connect(by_name[name]) as shell:

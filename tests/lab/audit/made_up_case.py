@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
 from hostwright.inventory.model import Origin, Value
 from hostwright.plan.facts.expected import GPUS
-from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.plan.targets import TargetHost
 from hostwright.standard.roles.base.failures.host import CLOCK
 from hostwright.standard.roles.driver.failures.state import BOOTED
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
@@ -43,7 +43,7 @@ class MadeUp:
         """The facts of the clean host, which has no kernel log and gets one, with this case's answers."""
         return merged(clean, log(), self.change)
 
-    def member(self, clean: Member) -> Member:
+    def target(self, clean: TargetHost) -> TargetHost:
         """The clean host with this case's further roles, for which nothing is declared, and its number of GPUs."""
         further = tuple(role for role in clean.all_roles if role.name in self.roles)
         variables = {role.name: role.variables() for role in further}

@@ -19,7 +19,7 @@ from hostwright.standard.roles.driver.states.steps import INSTALLING
 from tests.lab.audit.made_up_cards import REPORT
 from tests.lab.audit.made_up_case import Answers, Change, log, made_up, says, together
 from tests.lab.audit.made_up_smi import fails
-from tests.unit.support.driver_looks import failed_job, grub
+from tests.unit.support.driver_contexts import failed_job, grub
 
 VERSION = "470.182.03"  #: of the clean host's driver
 UNKNOWN = "2.6.32-5-amd64"  #: a kernel of none of the series that the lab's stack names

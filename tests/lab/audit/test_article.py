@@ -107,7 +107,7 @@ CURES = (
 def host(guest: Guest, lab: Lab, invoke: FrontDoor) -> Machine:
     """A bare host on which a user has typed all that the articles say."""
     machine = guest(HOST, SMALL)
-    download(machine, Fleet.load(lab.inventory.parent).members(HOST)[0].stack)
+    download(machine, Fleet.load(lab.inventory.parent).targets(HOST)[0].stack)
     type_all(machine, ARTICLE)
     return machine
 
@@ -142,7 +142,7 @@ def left(mended: dict[str, Any], invoke: FrontDoor) -> HostAudit:
 def cured(left: HostAudit, host: Machine, lab: Lab, invoke: FrontDoor) -> HostAudit:
     """And what it says when the user has done his part."""
     fingerprint = (
-        Fleet.load(lab.inventory.parent).members(HOST)[0].stack.section(CudaSection).repository.fingerprint or ""
+        Fleet.load(lab.inventory.parent).targets(HOST)[0].stack.section(CudaSection).repository.fingerprint or ""
     )
     type_all(host, (*CURES, Typed(f"sudo apt-key del {fingerprint[-8:]}", "OK")))
     return audit(invoke, status=0)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Change, Facts, Planned, Probe, Resource, Step
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Slow:
 
 
 @role()
-def slow(v: Slow, host: Wanted) -> Iterator[Resource]:
+def slow(v: Slow, ctx: RoleContext) -> Iterator[Resource]:
     """Takes two steps."""
     yield Done("first", f"echo {v.word}; : >/mnt/began; until [ -e /mnt/go ]; do sleep 0.05; done", v.file)
     yield Done("second", "true")

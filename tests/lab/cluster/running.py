@@ -40,7 +40,7 @@ class Run:
         try:
             fleet = Fleet.load(site=Site(self.root))
             request = replace(self.request, executor="dask", scheduler=self.scheduler)
-            self.ended = fleet.provision(fleet.members(self.hosts), request, audience=Audience.of(self.seen.append))
+            self.ended = fleet.provision(fleet.targets(self.hosts), request, audience=Audience.of(self.seen.append))
         except BaseException as error:  # noqa: BLE001 - looked at by the test
             self.error = error
 
@@ -55,9 +55,7 @@ class Run:
 
     def workers_of(self, host: str) -> list[str]:
         """The addresses of the workers that had this host, in order, each once."""
-        return list(
-            dict.fromkeys(event.witness.worker for event in [*self.seen] if event.witness and event.host == host)
-        )
+        return list(dict.fromkeys(event.origin.worker for event in [*self.seen] if event.origin and event.host == host))
 
     def said(self, text: str) -> bool:
         """Whether a note was seen that says this."""

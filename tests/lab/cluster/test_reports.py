@@ -12,7 +12,7 @@ import pytest
 from distributed import Client
 
 from hostwright.apply.executors.cluster import cluster as crews
-from hostwright.common.errors import CrewLost
+from hostwright.common.errors import ExecutorLost
 from tests.lab.cluster.cluster import Cluster, cluster_of
 from tests.lab.cluster.hosts import Hosts, until
 from tests.lab.cluster.running import Run, Typed, records, typed
@@ -94,7 +94,7 @@ def test_no_worker_is_left(hosts: Hosts, bare: Cluster, state: Path, monkeypatch
     assert ended.status == 1
     assert ended.results.stopped_because == f"no worker is left at {bare.address} for 12 s"
     (error,) = ended.results.errors
-    assert isinstance(error, CrewLost)
+    assert isinstance(error, ExecutorLost)
     assert "provision --resume" in error.sentence
     assert ended.results.untouched == NAMES[1:]
 

@@ -122,7 +122,7 @@ def test_without_tls_the_same_run_is_refused_and_nothing_is_sent(hosts: Hosts, t
     with cluster_of(tmp_path / "dask", "w1") as plain:
         fleet = Fleet.load(site=Site(hosts.root))
         with pytest.raises(InputError) as refused:
-            fleet.provision(fleet.members("all"), Request(executor="dask", scheduler=plain.address))
+            fleet.provision(fleet.targets("all"), Request(executor="dask", scheduler=plain.address))
         assert "gpu1 needs slow_token, and secrets are sent to workers over TLS only" in str(refused.value)
         assert not (state / "runs").exists()
         assert hosts.steps("gpu1") == []
@@ -137,7 +137,7 @@ def test_nobody_without_a_certificate_of_the_authority_may_send_work(cluster: Cl
     other = certificates.make_authority(tmp_path / "other")
     fleet = Fleet.load(site=Site(hosts.root))
     with dask.config.set(certificates.settings(other)), pytest.raises(InputError) as refused:
-        fleet.provision(fleet.members("all"), Request(executor="dask", scheduler=cluster.address))
+        fleet.provision(fleet.targets("all"), Request(executor="dask", scheduler=cluster.address))
     assert "is not one of this machine's authority" in str(refused.value)
     assert refused.value.exit_status == 2
     assert hosts.steps("gpu1") == []

@@ -49,7 +49,7 @@ def shimmed(folder: Path, program: str) -> dict[str, str]:
 def refused(hosts: Hosts, scheduler: str) -> str:
     fleet = Fleet.load(site=Site(hosts.root))
     with pytest.raises(InputError) as caught:
-        fleet.provision(fleet.members("all"), Request(executor="dask", scheduler=scheduler))
+        fleet.provision(fleet.targets("all"), Request(executor="dask", scheduler=scheduler))
     assert caught.value.exit_status == 2
     return str(caught.value)
 
@@ -178,11 +178,11 @@ def test_the_rollouts_limits_are_those_of_any_run(hosts: Hosts, bare: Cluster, s
 def test_what_was_shown_is_applied_or_nothing(hosts: Hosts, bare: Cluster, state: Path):
     bare.start_worker("w1")
     fleet = Fleet.load(site=Site(hosts.root))
-    members = fleet.members("gpu1,gpu2")
-    saved = {planned.host: planned.plan for planned in fleet.plan(members).values}
+    targets = fleet.targets("gpu1,gpu2")
+    saved = {planned.host: planned.plan for planned in fleet.plan(targets).values}
     hosts.on("gpu2", "echo done >/mnt/done-second")
     hosts.go()
-    ended = fleet.provision(members, Request(executor="dask", scheduler=bare.address), saved=saved)
+    ended = fleet.provision(targets, Request(executor="dask", scheduler=bare.address), saved=saved)
     assert words(ended) == {
         "gpu1": "changed",
         "gpu2": "the host changed since this plan was made; nothing was done: plan again",

@@ -142,13 +142,13 @@ def _run(words: list[str], bench: Bench) -> None:
 
 def plan_of(inventory: Path, host: str, roles: tuple[str, ...]) -> Plan:
     """What stands between a host and these roles, asked afresh. Raises `HostwrightError` where it cannot be asked."""
-    member = Fleet.load(inventory).members(host, roles)[0]
-    with member.connect() as shell:
-        return make_plan(member.desired, observe(shell, member.desired))
+    target = Fleet.load(inventory).targets(host, roles)[0]
+    with target.connect() as shell:
+        return make_plan(target.desired, observe(shell, target.desired))
 
 
 def failed_checks(inventory: Path, host: str, layer: Layer) -> list[str]:
     """The checks of a layer that do not hold on a host, each with its reason. Raises `HostwrightError` likewise."""
     loaded = Fleet.load(inventory)
-    checks = check_layers(loaded.members(host, (layer.name,))[0], loaded, None)
+    checks = check_layers(loaded.targets(host, (layer.name,))[0], loaded, None)
     return [f"{check.sentence.splitlines()[0]}: {check.why}" for check in checks if not check.passed]

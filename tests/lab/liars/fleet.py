@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.files import File
 
 
@@ -37,7 +37,7 @@ class Hello:
 
 
 @role()
-def hello(v: Hello, host: Wanted) -> Iterator[Resource]:
+def hello(v: Hello, ctx: RoleContext) -> Iterator[Resource]:
     """Says hello."""
     yield File("/mnt/hello", v.text + "\\n")
 '''

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Quiet:
 
 
 @role()
-def quiet(v: Quiet, host: Wanted) -> Iterator[Resource]:
+def quiet(v: Quiet, ctx: RoleContext) -> Iterator[Resource]:
     """Wants nothing."""
     yield from ()
 '''

@@ -106,23 +106,23 @@ def _failure(host: str, role: str, what: str) -> Any:
     return error
 
 
-def planned(self: Any, member: Any, emit: Any = lambda _: None, *, desired: Any = None) -> Any:
+def planned(self: Any, target: Any, emit: Any = lambda _: None, *, desired: Any = None) -> Any:
     """``Connections.plan``."""
     from hostwright.apply.events import Observed
     from hostwright.common.errors import HostError
     from hostwright.plan.planning import HostPlan
 
-    kind = KINDS[member.name]
+    kind = KINDS[target.name]
     if kind == "unreachable":
-        self.connect(member)
+        self.connect(target)
     if kind == "failed" and verb() in {"plan", "rollback"}:
-        raise HostError(member.name, "sudo asks for a password, and none was given: use --ask-become-pass")
-    plan = plan_of(desired or member.desired)
+        raise HostError(target.name, "sudo asks for a password, and none was given: use --ask-become-pass")
+    plan = plan_of(desired or target.desired)
     if verb() == "verify" and kind != "bare":
         plan = replace(plan, roles=plan.roles[1:2] if kind == "pending" else ())
-    notes = (str(operator_lock(member.name)),) if kind == "locked" else ()
+    notes = (str(operator_lock(target.name)),) if kind == "locked" else ()
     host_plan = HostPlan(plan, (), notes, provisioned=kind != "bare")
-    emit(Observed(member.name, plan))
+    emit(Observed(target.name, plan))
     return host_plan
 
 
@@ -147,7 +147,7 @@ def decided(self: Any) -> Any:
 
 
 def rebuilt(self: Any, decision: Any) -> Any:
-    """``HostRebuild.carry_out``."""
+    """``HostRebuild.run``."""
     from hostwright.apply.events import Note, Phase, Waiting
     from hostwright.common.errors import Locked
     from hostwright.common.operator import operator

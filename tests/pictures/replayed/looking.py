@@ -16,12 +16,12 @@ NVSMI = (
 SENTENCES = ("Its packages have the versions of the stack.", "What it installed is found and works.")
 
 
-def checks(_self: Any, member: Any, _password: Any) -> Any:
+def checks(_self: Any, target: Any, _password: Any) -> Any:
     """``Checks.of``."""
     from hostwright.verify.verdict import Check
 
     hold()
-    bad, bare = KINDS[member.name] == "failed", KINDS[member.name] == "bare"
+    bad, bare = KINDS[target.name] == "failed", KINDS[target.name] == "bare"
 
     def why(role: str, number: int) -> str:
         if bare:
@@ -32,23 +32,23 @@ def checks(_self: Any, member: Any, _password: Any) -> Any:
         Check(
             role.name, f"test_{role.name}_{number}", sentence, not why(role.name, number), 0.4, why(role.name, number)
         )
-        for role in member.roles
+        for role in target.roles
         for number, sentence in enumerate(SENTENCES)
     )
 
 
-def audited(member: Any, connect: Any, *, sudo: bool = True, known: Any = None) -> Any:
+def audited(target: Any, connect: Any, *, sudo: bool = True, known: Any = None) -> Any:
     """``audit_host``."""
     from hostwright.audit.judging.judging import unread
     from hostwright.common.errors import HostError
     from tests.unit.support import audits
 
-    kind = KINDS[member.name]
+    kind = KINDS[target.name]
     if kind == "unreachable":
         try:
-            connect(member)
+            connect(target)
         except HostError as error:
-            return unread(member, error.sentence, NOW), None
+            return unread(target, error.sentence, NOW), None
     hold()
     new = tuple(
         audits.Deviation(layer, f"packages of {layer}", "absent", "as in the stack", "new")
@@ -65,9 +65,9 @@ def audited(member: Any, connect: Any, *, sudo: bool = True, known: Any = None) 
             "findings": (audits.XID,),
             "xids": (audits.LOST,),
         },
-        "locked": {"notes": (str(operator_lock(member.name)),)},
+        "locked": {"notes": (str(operator_lock(target.name)),)},
     }[kind]
-    return replace(audits.host(member.name, **how), stack=member.stack.name, at=NOW.isoformat()), None
+    return replace(audits.host(target.name, **how), stack=target.stack.name, at=NOW.isoformat()), None
 
 
 def proved(self: Any) -> Any:
@@ -76,7 +76,7 @@ def proved(self: Any) -> Any:
     from hostwright.prove.fleetproof import HostProof
     from hostwright.prove.model import Measurement, ProofFinding, ProofResult
 
-    member, name, kind = self._member, self._member.name, KINDS[self._member.name]
+    target, name, kind = self._target, self._target.name, KINDS[self._target.name]
     if kind == "unreachable":
         self._connection.use(lambda _: None)
     self._emit(Waiting(name, "its proofs"))
@@ -94,8 +94,8 @@ def proved(self: Any) -> Any:
         outcome = "failed" if bad else "not run" if kind == "locked" else "passed"
         why = sentence if bad else str(operator_lock(name)) if kind == "locked" else ""
         results.append(ProofResult(proof.key, outcome, why, 12.5, "0" * 64, (value,), found))
-    return HostProof(name, member.stack.name, NOW.isoformat(), "", tuple(results), "AMD EPYC 7543", (),
-                     member.stand_ins)  # fmt: skip
+    return HostProof(name, target.stack.name, NOW.isoformat(), "", tuple(results), "AMD EPYC 7543", (),
+                     target.stand_ins)  # fmt: skip
 
 
 def followed(self: Any) -> Any:

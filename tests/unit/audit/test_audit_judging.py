@@ -22,11 +22,11 @@ from hostwright.audit.failures.units import unit_journals
 from hostwright.audit.judging import audited
 from hostwright.audit.judging.alike import EVIDENCE_LINES, NOT_ASKED
 from hostwright.audit.judging.audited import audit_probes, cards_of
+from hostwright.audit.judging.context import NOT_PROBED, Unread
 from hostwright.audit.judging.judging import judge, unread
-from hostwright.audit.judging.look import NOT_PROBED, Unread
 from hostwright.audit.reports.document import read_json, render_json
 from hostwright.common.errors import Unreachable
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host.hostfacts import PCI, UNAME
 from hostwright.plan.host.newrelease import renewed
@@ -39,31 +39,31 @@ HOSTILE = "\x1b[31m</script>\x00=1+1\n'; rm -rf / #\u202e" * 3
 
 
 @pytest.fixture(scope="module")
-def member(tmp_path_factory: pytest.TempPathFactory) -> Member:
+def target(tmp_path_factory: pytest.TempPathFactory) -> TargetHost:
     folder = tmp_path_factory.mktemp("inventory")
     (folder / "hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.1}}}")
-    return Fleet.load(folder).members("gpu01")[0]
+    return Fleet.load(folder).targets("gpu01")[0]
 
 
-def answered(member: Member, answer: Answer, **special: Answer) -> Facts:
-    return Facts(dict.fromkeys(audit_probes(member), answer))
+def answered(target: TargetHost, answer: Answer, **special: Answer) -> Facts:
+    return Facts(dict.fromkeys(audit_probes(target), answer))
 
 
-def test_a_bare_host_is_new_and_every_layer_has_a_status(member: Member):
-    audit = judge(member, answered(member, Answer(1, "")), AT)
+def test_a_bare_host_is_new_and_every_layer_has_a_status(target: TargetHost):
+    audit = judge(target, answered(target, Answer(1, "")), AT)
     assert audit.status == "new"
-    assert {layer.name for layer in audit.layers} == {*(role.name for role in member.roles), "gpu"}
+    assert {layer.name for layer in audit.layers} == {*(role.name for role in target.roles), "gpu"}
     assert {deviation.why for deviation in audit.deviations} == {"new"}
     assert audit.at == "2026-11-21T10:00:00+00:00"
 
 
-def test_what_the_record_knows_has_drifted_and_a_changed_wish_is_intent(member: Member, tmp_path: Path):
-    record = renewed(member.desired, {}, Run("run-1"))
-    facts = {**answered(member, Answer(1, "")), RELEASE: Answer(0, json.dumps(record))}
-    assert {deviation.why for deviation in judge(member, Facts(facts), AT).deviations} == {"drift"}
+def test_what_the_record_knows_has_drifted_and_a_changed_wish_is_intent(target: TargetHost, tmp_path: Path):
+    record = renewed(target.desired, {}, Run("run-1"))
+    facts = {**answered(target, Answer(1, "")), RELEASE: Answer(0, json.dumps(record))}
+    assert {deviation.why for deviation in judge(target, Facts(facts), AT).deviations} == {"drift"}
 
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {base_packages: [dkms]}}}")
-    changed = Fleet.load(tmp_path).members("gpu01")[0]
+    changed = Fleet.load(tmp_path).targets("gpu01")[0]
     asked = dict.fromkeys(audit_probes(changed), Answer(1, ""))
     why = {
         deviation.what: deviation.why
@@ -74,47 +74,47 @@ def test_what_the_record_knows_has_drifted_and_a_changed_wish_is_intent(member: 
     assert set(why.values()) == {"drift", "intent"}
 
 
-def test_without_root_root_values_are_not_read_and_not_blamed(member: Member):
-    probes = audit_probes(member, sudo=False)
+def test_without_root_root_values_are_not_read_and_not_blamed(target: TargetHost):
+    probes = audit_probes(target, sudo=False)
     assert not any(probe.root for probe in probes)
-    audit = judge(member, Facts(dict.fromkeys(probes, Answer(1, ""))), AT)
+    audit = judge(target, Facts(dict.fromkeys(probes, Answer(1, ""))), AT)
     assert {skipped.reason for skipped in audit.not_checked if skipped.layer == "driver"} >= {NOT_ASKED}
 
 
-def test_every_question_is_asked_once(member: Member):
-    probes = audit_probes(member)
+def test_every_question_is_asked_once(target: TargetHost):
+    probes = audit_probes(target)
     assert len(set(probes)) == len(probes)
-    assert set(member.desired.probes()) <= set(probes)
+    assert set(target.desired.probes()) <= set(probes)
 
 
-def with_roles(folder: Path, *roles: str) -> Member:
+def with_roles(folder: Path, *roles: str) -> TargetHost:
     """The host ``gpu01`` with these roles, or with those of its stack."""
     more = f"{{hostwright_roles: [{', '.join(roles)}]}}" if roles else "{}"
     (folder / "hosts.yml").write_text(f"all: {{hosts: {{gpu01: {more}}}}}")
-    return Fleet.load(folder).members("gpu01")[0]
+    return Fleet.load(folder).targets("gpu01")[0]
 
 
-def signs_of(member: Member, *roles: str) -> set[Probe]:
+def signs_of(target: TargetHost, *roles: str) -> set[Probe]:
     """The probes of the failure rules of these roles."""
-    rules = (rule for role in member.all_roles if role.name in roles for rule in failures_of(role))
+    rules = (rule for role in target.all_roles if role.name in roles for rule in failures_of(role))
     return {probe for rule in rules if rule.sign for probe in rule.sign.probes}
 
 
 def test_host_gets_only_the_probes_of_its_roles_rules(tmp_path: Path):
     """How its users and its cards are seen is asked of every host: these belong to no role of the host's list."""
-    member = with_roles(tmp_path, "base")
-    others = [role.name for role in member.all_roles if role.name != "base"]
-    cards = {probe for part in cards_of(member) for probe in part.probes}
-    of_every_host = {*member.desired.probes(), *cards}
-    asked = set(audit_probes(member))
-    assert len(signs_of(member, *others) - of_every_host) > 20
-    assert signs_of(member, "base") <= asked
-    assert asked & signs_of(member, *others) <= of_every_host | signs_of(member, "base")
+    target = with_roles(tmp_path, "base")
+    others = [role.name for role in target.all_roles if role.name != "base"]
+    cards = {probe for part in cards_of(target) for probe in part.probes}
+    of_every_host = {*target.desired.probes(), *cards}
+    asked = set(audit_probes(target))
+    assert len(signs_of(target, *others) - of_every_host) > 20
+    assert signs_of(target, "base") <= asked
+    assert asked & signs_of(target, *others) <= of_every_host | signs_of(target, "base")
     assert of_every_host <= asked
 
 
-def test_a_host_with_all_roles_is_asked_the_probes_of_all_rules(member: Member):
-    assert signs_of(member, *(role.name for role in member.roles)) <= set(audit_probes(member))
+def test_a_host_with_all_roles_is_asked_the_probes_of_all_rules(target: TargetHost):
+    assert signs_of(target, *(role.name for role in target.roles)) <= set(audit_probes(target))
 
 
 @pytest.mark.parametrize(
@@ -128,15 +128,15 @@ def test_a_host_with_all_roles_is_asked_the_probes_of_all_rules(member: Member):
     ],
 )
 def test_probes_suffice_for_every_rule_of_a_host(tmp_path: Path, roles: tuple[str, ...]):
-    member = with_roles(tmp_path, *roles)
-    audit = judge(member, answered(member, Answer(0, "")), AT)
+    target = with_roles(tmp_path, *roles)
+    audit = judge(target, answered(target, Answer(0, "")), AT)
     assert [skipped for skipped in audit.not_checked if skipped.reason in (NOT_ASKED, NOT_PROBED)] == []
     assert {finding.layer for finding in audit.findings} <= {*roles, "gpu"}
 
 
 def test_roles_that_are_not_looked_at_now_are_still_the_hosts(tmp_path: Path):
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
-    one_role = Fleet.load(tmp_path).members("gpu01", ["base"])[0]
+    one_role = Fleet.load(tmp_path).targets("gpu01", ["base"])[0]
     assert signs_of(one_role, "driver", "container") <= set(audit_probes(one_role))
 
 
@@ -145,27 +145,27 @@ def rule(name: str, seen) -> FailureRule:
 
 
 def test_provisioning_does_not_fix_what_is_of_a_layer_whose_plan_is_refused(
-    member: Member, monkeypatch: pytest.MonkeyPatch
+    target: TargetHost, monkeypatch: pytest.MonkeyPatch
 ):
     """The driver's, on a host without a card."""
     signs = {layer: Sign(layer, lambda _: ("x",), provision=True) for layer in ("base", "driver")}
     rules = tuple(FailureRule(layer, "", "cause", "cure", "source", sign=sign) for layer, sign in signs.items())
     monkeypatch.setattr(audited, "catalogue", lambda roles: Catalogue(rules))
-    audit = judge(replace(member, memory=Memory()), answered(member, Answer(1, "")), AT)
+    audit = judge(replace(target, memory=Memory()), answered(target, Answer(1, "")), AT)
     assert {finding.layer: finding.provision for finding in audit.findings} == {"base": True, "driver": False}
 
 
-def test_a_rule_that_cannot_tell_is_not_the_hosts_fault(member: Member, monkeypatch: pytest.MonkeyPatch):
-    def cannot(look):
+def test_a_rule_that_cannot_tell_is_not_the_hosts_fault(target: TargetHost, monkeypatch: pytest.MonkeyPatch):
+    def cannot(ctx):
         raise Unread("nvidia-smi is silent")
 
-    def many(look):
+    def many(ctx):
         yield from (f"line {number} " + "x" * 1000 for number in range(50))
 
     rules = (rule("blind", cannot), rule("loud", many))
     monkeypatch.setattr(audited, "catalogue", lambda roles: Catalogue(rules))
-    member = replace(member, memory=Memory())
-    audit = judge(member, answered(member, Answer(1, "")), AT)
+    target = replace(target, memory=Memory())
+    audit = judge(target, answered(target, Answer(1, "")), AT)
     assert [(skipped.check, skipped.reason) for skipped in audit.not_checked] == [("blind", "nvidia-smi is silent")]
     (loud,) = audit.findings
     assert len(loud.evidence) == EVIDENCE_LINES + 1
@@ -173,30 +173,30 @@ def test_a_rule_that_cannot_tell_is_not_the_hosts_fault(member: Member, monkeypa
     assert max(map(len, loud.evidence)) <= EVIDENCE_CHARACTERS
 
 
-def test_a_host_that_could_not_be_reached_has_all_its_layers_unread(member: Member):
-    audit = unread(member, "connection refused", AT)
+def test_a_host_that_could_not_be_reached_has_all_its_layers_unread(target: TargetHost):
+    audit = unread(target, "connection refused", AT)
     assert (audit.status, audit.sentence) == ("unread", "connection refused")
     assert {layer.status for layer in audit.layers} == {"unread"}
 
 
-def test_cards_of_which_nothing_can_be_read_are_unread_and_not_as_desired(member: Member):
+def test_cards_of_which_nothing_can_be_read_are_unread_and_not_as_desired(target: TargetHost):
     """Two cards are on the bus, and nvidia-smi ends with status 9."""
-    nothing = dict.fromkeys(audit_probes(member), Answer(0, ""))
+    nothing = dict.fromkeys(audit_probes(target), Answer(0, ""))
     facts = Facts({**nothing, PCI: Answer(0, "0x10de 0x030200 0x1eb8\n" * 2), NVIDIA_SMI: Answer(9, "")})
-    audit = judge(member, facts, AT)
+    audit = judge(target, facts, AT)
     assert {layer.name: layer.status for layer in audit.layers}["gpu"] == "unread"
     assert "nvidia-smi ended with status 9" in {one.reason for one in audit.not_checked if one.check == "cards"}
-    without = judge(member, Facts({**facts, PCI: Answer(0, "")}), AT)
+    without = judge(target, Facts({**facts, PCI: Answer(0, "")}), AT)
     assert [one for one in without.not_checked if one.check == "cards"] == []
 
 
-def test_a_defect_of_ours_is_said_and_ends_no_audit(member: Member, monkeypatch: pytest.MonkeyPatch):
-    def broken(look):
+def test_a_defect_of_ours_is_said_and_ends_no_audit(target: TargetHost, monkeypatch: pytest.MonkeyPatch):
+    def broken(ctx):
         raise RuntimeError("oops")
 
     monkeypatch.setattr(audited, "catalogue", lambda roles: Catalogue((rule("broken", broken),)))
-    member = replace(member, memory=Memory())
-    audit = judged(member, answered(member, Answer(0, "")), AT)
+    target = replace(target, memory=Memory())
+    audit = judged(target, answered(target, Answer(0, "")), AT)
     assert audit.status == "unread"
     assert "RuntimeError: oops" in audit.sentence
 
@@ -214,30 +214,30 @@ answers = st.builds(
 
 
 @given(st.lists(answers, min_size=3, max_size=3), st.randoms(use_true_random=False))
-def test_no_answer_of_a_host_breaks_the_judgement(member: Member, some: list[Answer], chance: random.Random):
+def test_no_answer_of_a_host_breaks_the_judgement(target: TargetHost, some: list[Answer], chance: random.Random):
     """Each question of an audit is answered with garbage of its own, and the outcome is a whole document."""
-    facts = Facts({probe: chance.choice(some) for probe in audit_probes(member)})
-    audit = fleet_audit([judge(member, facts, AT)], inventory="x", began=AT)
+    facts = Facts({probe: chance.choice(some) for probe in audit_probes(target)})
+    audit = fleet_audit([judge(target, facts, AT)], inventory="x", began=AT)
     assert read_json(render_json(audit)) == audit
 
 
-def test_the_kernel_is_read_once_for_rules_and_values(member: Member):
-    assert UNAME in audit_probes(member)
+def test_the_kernel_is_read_once_for_rules_and_values(target: TargetHost):
+    assert UNAME in audit_probes(target)
 
 
-def test_a_host_that_failed_is_asked_what_doctor_asks(member: Member, monkeypatch: pytest.MonkeyPatch):
+def test_a_host_that_failed_is_asked_what_doctor_asks(target: TargetHost, monkeypatch: pytest.MonkeyPatch):
     """What is found, or what was looked at; where it cannot be asked, that is what is said."""
-    facts = answered(member, Answer(1, ""))
+    facts = answered(target, Answer(1, ""))
     monkeypatch.setattr(auditing, "ask", lambda shell, probes, *, timeout_s: facts)
-    found = examine(member, None)
-    assert found.findings == judge(member, facts, AT).findings
+    found = examine(target, None)
+    assert found.findings == judge(target, facts, AT).findings
     assert re.match(r"(no|[0-9]+) known problems? on the host \([0-9]+ signs looked for", found.sentence)
 
     def silent(shell: object, probes: object, *, timeout_s: float) -> Facts:
         raise Unreachable("gpu01", f"no answer within {timeout_s:.0f} s")
 
     monkeypatch.setattr(auditing, "ask", silent)
-    nothing = examine(member, None)
+    nothing = examine(target, None)
     assert (nothing.findings, nothing.sentence) == (
         (),
         "it could not be asked for the signs of known problems: no answer within 60 s",
@@ -245,7 +245,7 @@ def test_a_host_that_failed_is_asked_what_doctor_asks(member: Member, monkeypatc
 
 
 def test_journals_are_asked_for_in_the_same_look_and_told_without_secrets(
-    member: Member, monkeypatch: pytest.MonkeyPatch
+    target: TargetHost, monkeypatch: pytest.MonkeyPatch
 ):
     logged, looks = unit_journals(["a.service"]), list[tuple[Probe, ...]]()
 
@@ -254,6 +254,6 @@ def test_journals_are_asked_for_in_the_same_look_and_told_without_secrets(
         return Facts({**dict.fromkeys(probes, Answer(1, "")), logged: Answer(0, "a.service a.service: key hunter2\n")})
 
     monkeypatch.setattr(auditing, "ask", ask)
-    found = examine(member, None, ["a.service"], lambda text: text.replace("hunter2", "***"))
+    found = examine(target, None, ["a.service"], lambda text: text.replace("hunter2", "***"))
     assert [journal.last for journal in found.journals] == ["key ***"]
-    assert looks == [(*audit_probes(member), logged)]
+    assert looks == [(*audit_probes(target), logged)]

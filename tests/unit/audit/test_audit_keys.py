@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hostwright.audit.readings.host import readings
-from tests.unit.audit.test_audit_readings import GREEN, ROOT, T4, VALUES, look, said
+from tests.unit.audit.test_audit_readings import GREEN, ROOT, T4, VALUES, audit_context, said
 
 #: layer, and its values with what the stack tensorflow-2.9 wants of each
 KEYS: tuple[tuple[str, dict[str, str | None]], ...] = (
@@ -67,7 +67,7 @@ KEYS: tuple[tuple[str, dict[str, str | None]], ...] = (
 
 
 def test_the_values_of_a_host_are_these_in_this_order():
-    read = readings(look(said(GREEN), said(ROOT), gpus=(T4, replace(T4, index=1))), VALUES)
+    read = readings(audit_context(said(GREEN), said(ROOT), gpus=(T4, replace(T4, index=1))), VALUES)
     expected = [(layer, name, want) for layer, names in KEYS for name, want in names.items()]
     assert [(reading.layer, reading.name, reading.want) for reading in read] == expected
     assert len([reading for reading in read if reading.layer != "gpu"]) == 78

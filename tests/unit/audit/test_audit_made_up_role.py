@@ -27,9 +27,9 @@ from hostwright.audit.reports.prometheus import render_prometheus
 from hostwright.audit.reports.spreadsheet import render_csv
 from hostwright.audit.reports.table import show_audit
 from hostwright.fleet import Fleet
-from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.roles.role import in_order
+from hostwright.plan.targets import TargetHost
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.selfaudit import PROGRAM, Selfaudit, selfaudit
 from tests.unit.support.madeup import UNITS, MadeUp, provisioned
@@ -37,14 +37,14 @@ from tests.unit.support.madeup import UNITS, MadeUp, provisioned
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 ROLE = '''
 from dataclasses import dataclass
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 
 @dataclass(frozen=True, slots=True)
 class Widget:
     version: str = "2.8.4"
 
 @role(needs=["cuda"])
-def widget(v: Widget, host: Wanted):
+def widget(v: Widget, ctx: RoleContext):
     """Widgets."""
     yield from ()
 '''
@@ -84,15 +84,15 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
 
 
 @pytest.fixture
-def member(fleet: Fleet) -> Member:
-    return fleet.members("gpu01")[0]
+def target(fleet: Fleet) -> TargetHost:
+    return fleet.targets("gpu01")[0]
 
 
 @pytest.fixture
-def host(tmp_path: Path, member: Member) -> MadeUp:
+def host(tmp_path: Path, target: TargetHost) -> MadeUp:
     """A host with everything, but for the package, which is another."""
     (tmp_path / "host").mkdir()
-    found = provisioned(tmp_path / "host", member.stack)
+    found = provisioned(tmp_path / "host", target.stack)
     found.write("/usr/lib/libwidget.so.2.8.4")
     found.link("/usr/lib/libwidget.so.2", "libwidget.so.2.8.4")
     found.program("ldconfig", "echo; printf '\\tlibwidget.so.2 (libc6,x86-64) => /usr/lib/libwidget.so.2\\n'")
@@ -103,11 +103,11 @@ def host(tmp_path: Path, member: Member) -> MadeUp:
 
 
 @pytest.fixture
-def audit(member: Member, host: MadeUp) -> FleetAudit:
-    facts = dict.fromkeys(audit_probes(member), Answer(1, ""))
-    for probe in value_probes(all_values(member.stack.name, member.audit_values)):
+def audit(target: TargetHost, host: MadeUp) -> FleetAudit:
+    facts = dict.fromkeys(audit_probes(target), Answer(1, ""))
+    for probe in value_probes(all_values(target.stack.name, target.audit_values)):
         facts[probe] = Answer(0, host.ask(probe.script))
-    return fleet_audit([judge(member, Facts(facts), AT)], inventory="x", began=AT)
+    return fleet_audit([judge(target, Facts(facts), AT)], inventory="x", began=AT)
 
 
 def test_its_values_are_read_and_compared(audit: FleetAudit):
@@ -146,14 +146,14 @@ def test_every_view_of_an_audit_has_it(audit: FleetAudit):
     assert ["value", "widget", "package", "2.8.3-1", "2.8.4-1", "differs"] in [row[2:8] for row in rows]
 
 
-def test_a_host_that_audits_itself_compares_it_too(member: Member):
-    states = selfaudit.resources(Selfaudit(), member.wanted)
+def test_a_host_that_audits_itself_compares_it_too(target: TargetHost):
+    states = selfaudit.resources(Selfaudit(), target.context)
     text = next(state.content for state in states if isinstance(state, File) and state.path == PROGRAM)
     assert "widget\tlibrary\tlibrary libwidget.so.2\t\t\t2.8.4\n" in text
 
 
-def test_two_places_of_one_name_are_refused(member: Member):
-    first, *_ = member.audit_values
+def test_two_places_of_one_name_are_refused(target: TargetHost):
+    first, *_ = target.audit_values
     other = type(first.where)("/proc/sys kernel osrelease")
     with pytest.raises(ValueError, match="would both be printed as 'file proc sys kernel osrelease'"):
         value_probes([first, type(first)("x", other)])

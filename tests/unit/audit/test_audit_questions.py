@@ -21,7 +21,7 @@ from hostwright.plan.roles.auditvalue import (
     VenvPython,
     VenvVersion,
 )
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.cuda.section import CudaSection
@@ -32,7 +32,7 @@ from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.environment import Environment, environment
 from hostwright.standard.roles.tensorflow import Tensorflow
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
-from tests.unit.support.auditvalues import values, wanted
+from tests.unit.support.auditvalues import role_context, values
 from tests.unit.support.madeup import VENV, MadeUp, bare, provisioned
 from tests.unit.support.stacks import load_stack, with_values
 
@@ -280,12 +280,12 @@ def test_fabric_manager_is_found_by_any_branch(host: MadeUp):
 
 def test_the_paths_are_those_of_the_roles():
     text = user_program(ALL)
-    states = (*base.resources(Base(), Wanted(STACK)), *driver.resources(Driver(), Wanted(STACK)))
+    states = (*base.resources(Base(), RoleContext(STACK)), *driver.resources(Driver(), RoleContext(STACK)))
     written = [one.path for one in states if isinstance(one, File)]
     written = [path for path in written if path.startswith("/etc/apt/")]
     written += [
         one.path
-        for one in environment.resources(Environment(), Wanted(STACK))
+        for one in environment.resources(Environment(), RoleContext(STACK))
         if getattr(one, "check", "") == "sh -n %s"
     ][:1]
     assert len(written) == 3
@@ -294,7 +294,7 @@ def test_the_paths_are_those_of_the_roles():
 
 
 def test_checks_are_lines_of_six_fields_without_the_record():
-    lines = [line.split("\t") for line in check_lines(wanted(STACK).audit_values)]
+    lines = [line.split("\t") for line in check_lines(role_context(STACK).audit_values)]
     loaded, numpy = FileLine("/sys/module/nvidia/version").line, VenvVersion(VENV, "numpy").line
     assert {len(line) for line in lines} == {6}
     assert ["driver", "loaded", loaded, "", "", "470.182.03"] in lines

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hostwright.audit.fleetaudit import Reading
 from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.judging.look import Look
+from hostwright.audit.judging.context import AuditContext
 from hostwright.audit.readings.answers import meant, value_probes
 from hostwright.audit.readings.host import readings
 from hostwright.plan.model import Answer, Facts
@@ -21,7 +21,7 @@ from hostwright.stack.stack import Stack
 from hostwright.standard.roles.base.audit import MACHINE
 from hostwright.standard.roles.driver.gpus import smi
 from hostwright.standard.roles.driver.nvsmi.report import GpuReport
-from tests.unit.support.auditvalues import values, wanted
+from tests.unit.support.auditvalues import role_context, values
 from tests.unit.support.known import CARDS
 from tests.unit.support.madeup import DISTS, VENV
 from tests.unit.support.stacks import load_stack, with_values
@@ -46,7 +46,7 @@ ROOT = {
     "docker default runtime": "runc", "docker cgroup driver": "systemd", RULES: "there",
     "complete": "yes",
 }  # fmt: skip
-VALUES = wanted(STACK).audit_values
+VALUES = role_context(STACK).audit_values
 T4 = Gpu(0, "0000:3b:00.0", model="Tesla T4", vbios="90.04", memory_bytes=15360 << 20, ecc=True, power_limit=70.0)
 
 
@@ -54,27 +54,27 @@ def said(answers: dict[str, str]) -> Answer:
     return Answer(0, "".join(f"{name}={value}\n" for name, value in answers.items()))
 
 
-def look(
+def audit_context(
     user: Answer | None, root: Answer | None = None, *, stack: Stack = STACK, roles: Iterable[str] = (),
     gpus: tuple[Gpu, ...] | None = None,
-) -> Look:  # fmt: skip
-    chosen = wanted(stack, *roles).roles
-    desired = desire("gpu01", wanted(stack), chosen)
+) -> AuditContext:  # fmt: skip
+    chosen = role_context(stack, *roles).roles
+    desired = desire("gpu01", role_context(stack), chosen)
     answers = zip(value_probes(values(stack)), (user, root), strict=True)
     facts = Facts({probe: answer for probe, answer in answers if answer})
-    found = Look(desired, {}, facts, {role.name: () for role, _ in chosen}, NOW, CARDS)
+    found = AuditContext(desired, {}, facts, {role.name: () for role, _ in chosen}, NOW, CARDS)
     if gpus is not None:
         found.judged(smi, lambda _: GpuReport(gpus=gpus))
     return found
 
 
 def read(*args: Answer | None, stack: Stack = STACK, **more) -> dict[str, Reading]:
-    found = readings(look(*args, stack=stack, **more), wanted(stack).audit_values)
+    found = readings(audit_context(*args, stack=stack, **more), role_context(stack).audit_values)
     return {f"{one.layer} {one.name}": one for one in found}
 
 
 def test_a_provisioned_host_differs_in_nothing():
-    found = readings(look(said(GREEN), said(ROOT)), VALUES)
+    found = readings(audit_context(said(GREEN), said(ROOT)), VALUES)
     assert [one for one in found if one.differs] == []
     assert len(found) == len(meant(ALL, GREEN))
 
@@ -92,10 +92,12 @@ def test_a_missing_value_is_read_as_empty():
 
 
 def test_what_could_not_be_asked_gives_no_reading():
-    assert readings(look(None), VALUES) == ()
-    names = {one.name for one in readings(look(None, said(ROOT)), VALUES)}
+    assert readings(audit_context(None), VALUES) == ()
+    names = {one.name for one in readings(audit_context(None, said(ROOT)), VALUES)}
     assert names == {"default runtime", "cgroup driver", "firewall rules"}
-    assert "firewall rules" not in {one.name for one in readings(look(None, said({**ROOT, RULES: ""})), VALUES)}
+    assert "firewall rules" not in {
+        one.name for one in readings(audit_context(None, said({**ROOT, RULES: ""})), VALUES)
+    }
     assert "container default runtime" not in read(said(GREEN))
 
 
@@ -133,7 +135,7 @@ def test_a_stack_may_name_the_kernels_itself():
 
 
 def test_only_the_layers_that_are_looked_at_are_read():
-    found = readings(look(said(GREEN), said(ROOT), roles=("cuda",), gpus=(T4,)), VALUES)
+    found = readings(audit_context(said(GREEN), said(ROOT), roles=("cuda",), gpus=(T4,)), VALUES)
     assert {one.layer for one in found} == {"cuda", "release", "gpu"}
 
 
@@ -174,6 +176,6 @@ def test_cards_that_cannot_be_read_are_no_cards():
 
 @given(st.text(), st.text())
 def test_no_answer_is_an_error_and_each_name_is_read_once(user: str, root: str):
-    found = readings(look(Answer(0, f"complete=yes\n{user}"), Answer(1, root)), VALUES)
+    found = readings(audit_context(Answer(0, f"complete=yes\n{user}"), Answer(1, root)), VALUES)
     names = [(one.layer, one.name) for one in found]
     assert len(set(names)) == len(names)

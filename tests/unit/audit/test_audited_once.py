@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from hostwright.audit.failures import Catalogue, FailureRule, Sign
 from hostwright.audit.judging import audited
 from hostwright.audit.judging.audited import audit_probes
+from hostwright.audit.judging.context import AuditContext, once
 from hostwright.audit.judging.judging import judge
-from hostwright.audit.judging.look import Look, once
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.desired import DesiredRole
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.model import Answer, Facts, Planned, Probe, Resource
@@ -28,16 +28,16 @@ AT = datetime(2026, 11, 24, 12, tzinfo=UTC)
 SEEN, OTHER = Probe("seen"), Probe("other")
 
 
-def members(folder: Path, count: int) -> tuple[Member, ...]:
+def targets(folder: Path, count: int) -> tuple[TargetHost, ...]:
     (folder / "hosts.yml").write_text(
         json.dumps({"all": {"hosts": {f"gpu{number:04}": {} for number in range(count)}}})
     )
-    return tuple(Fleet.load(folder).members("all"))
+    return tuple(Fleet.load(folder).targets("all"))
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Member, ...]:
-    return members(tmp_path_factory.mktemp("site"), 2)
+def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[TargetHost, ...]:
+    return targets(tmp_path_factory.mktemp("site"), 2)
 
 
 def rule(name: str, sees: object) -> FailureRule:
@@ -63,7 +63,7 @@ def counted(kind: type, planned: Counter[int]) -> Callable[[Resource, Facts], Pl
 def test_equal_hosts_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the real roles: after the first host no state is planned again, also for a host with another package that no
     state reads, and for hosts that differ in one that some read, only those, once."""
-    hosts, planned = members(tmp_path, 60), Counter[int]()
+    hosts, planned = targets(tmp_path, 60), Counter[int]()
     states = [state for role in hosts[0].desired.roles for state in role.resources]
     for kind in {base for state in states for base in type(state).__mro__ if "plan" in vars(base)}:
         monkeypatch.setattr(kind, "plan", counted(kind, planned))
@@ -73,16 +73,16 @@ def test_equal_hosts_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     first = judge(hosts[0], Facts(usual), AT)
     assert set(planned) >= set(map(id, states))
     planned.clear()
-    for member in hosts[1:50]:
-        assert judge(member, Facts(usual), AT) == replace(first, host=member.name)
+    for target in hosts[1:50]:
+        assert judge(target, Facts(usual), AT) == replace(first, host=target.name)
     assert not planned
     assert judge(hosts[49], Facts(unread), AT) == replace(first, host=hosts[49].name)
     assert not planned
     judge(hosts[50], Facts(other), AT)
     assert 0 < len(set(planned) & set(map(id, states))) < len(states) / 2
     planned.clear()
-    for member in hosts[51:]:
-        judge(member, Facts(other), AT)
+    for target in hosts[51:]:
+        judge(target, Facts(other), AT)
     assert not planned
 
 
@@ -91,16 +91,16 @@ def test_a_sign_is_looked_for_once_and_again_where_an_answer_differs(
 ) -> None:
     asked: list[str] = []
 
-    def sees(look: Look) -> Iterator[str]:
-        asked.append(look.text(SEEN))
-        yield from (line for line in look.text(SEEN).splitlines() if "broken" in line)
+    def sees(ctx: AuditContext) -> Iterator[str]:
+        asked.append(ctx.text(SEEN))
+        yield from (line for line in ctx.text(SEEN).splitlines() if "broken" in line)
 
     with_rules(monkeypatch, rule("broken", sees))
-    hosts = members(tmp_path, 100)
+    hosts = targets(tmp_path, 100)
     usual = dict.fromkeys(audit_probes(hosts[0]), Answer(1, ""))
-    for number, member in enumerate(hosts):
+    for number, target in enumerate(hosts):
         text = "broken" if number == 70 else "fine"
-        audit = judge(member, Facts({**usual, SEEN: Answer(0, text), OTHER: Answer(0, member.name)}), AT)
+        audit = judge(target, Facts({**usual, SEEN: Answer(0, text), OTHER: Answer(0, target.name)}), AT)
         assert [finding.evidence for finding in audit.findings] == ([("broken",)] if number == 70 else [])
     assert asked == ["fine", "broken"]
 
@@ -111,27 +111,27 @@ def test_who_reads_a_package_or_what_comes_of_the_facts_depends_on_nothing_else(
     """A hundred hosts, no two of which answer alike: each rule is judged as often as what it reads differs."""
     asked = Counter[str]()
 
-    def package(look: Look) -> Iterator[str]:
+    def package(ctx: AuditContext) -> Iterator[str]:
         asked["package"] += 1
-        yield from (row.version for row in [look.packages.get("make")] if row and row.version != "4.3")
+        yield from (row.version for row in [ctx.packages.get("make")] if row and row.version != "4.3")
 
-    def chosen(look: Look) -> Iterator[str]:
+    def chosen(ctx: AuditContext) -> Iterator[str]:
         asked["chosen"] += 1
-        yield from (row.name for row in look.packages_where(is_broken))
+        yield from (row.name for row in ctx.packages_where(is_broken))
 
-    def enough(look: Look) -> Iterator[str]:
+    def enough(ctx: AuditContext) -> Iterator[str]:
         asked["enough"] += 1
-        if not look.settled("enough", lambda facts: int(facts[SEEN].text) >= 1000):
+        if not ctx.settled("enough", lambda facts: int(facts[SEEN].text) >= 1000):
             yield "too little"
 
     with_rules(monkeypatch, rule("package", package), rule("chosen", chosen), rule("enough", enough))
-    hosts = members(tmp_path, 100)
+    hosts = targets(tmp_path, 100)
     usual = dict.fromkeys(audit_probes(hosts[0]), Answer(1, ""))
-    for number, member in enumerate(hosts):
+    for number, target in enumerate(hosts):
         make = "make\t4.4\tii \n" if number % 10 == 9 else "make\t4.3\tii \n"
         tzdata = "tzdata\t2024a\tiU \n" if number % 4 == 3 else f"tzdata\t{number}\tii \n"
         amount = Answer(0, str(number if number % 50 == 49 else 1000 + number))
-        audit = judge(member, Facts({**usual, DPKG: Answer(0, make + tzdata), SEEN: amount}), AT)
+        audit = judge(target, Facts({**usual, DPKG: Answer(0, make + tzdata), SEEN: amount}), AT)
         assert [(finding.rule, finding.evidence) for finding in audit.findings] == [
             *([("package", ("4.4",))] if number % 10 == 9 else []),
             *([("chosen", ("tzdata",))] if number % 4 == 3 else []),
@@ -143,18 +143,18 @@ def test_who_reads_a_package_or_what_comes_of_the_facts_depends_on_nothing_else(
 def test_what_looks_at_the_time_is_judged_for_each_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Counter[str]()
 
-    def late(look: Look) -> Iterator[str]:
+    def late(ctx: AuditContext) -> Iterator[str]:
         asked["late"] += 1
-        yield f"seen at {look.now:%H:%M}"
+        yield f"seen at {ctx.now:%H:%M}"
 
-    def steady(look: Look) -> Iterator[str]:
+    def steady(ctx: AuditContext) -> Iterator[str]:
         asked["steady"] += 1
-        yield look.text(SEEN)
+        yield ctx.text(SEEN)
 
     with_rules(monkeypatch, rule("late", late), rule("steady", steady))
-    hosts = members(tmp_path, 5)
+    hosts = targets(tmp_path, 5)
     facts = dict.fromkeys([*audit_probes(hosts[0]), SEEN], Answer(0, "x"))
-    said = [judge(member, Facts(facts), AT + timedelta(minutes=number)) for number, member in enumerate(hosts)]
+    said = [judge(target, Facts(facts), AT + timedelta(minutes=number)) for number, target in enumerate(hosts)]
     evidence = [{finding.rule: finding.evidence for finding in audit.findings} for audit in said]
     assert [of_host["late"] for of_host in evidence] == [(f"seen at 12:0{number}",) for number in range(5)]
     assert {of_host["steady"] for of_host in evidence} == {("x",)}
@@ -162,11 +162,11 @@ def test_what_looks_at_the_time_is_judged_for_each_host(tmp_path: Path, monkeypa
 
 
 def test_what_names_the_host_is_judged_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_rules(monkeypatch, rule("named", lambda look: [f"on {look.host}"]))
-    hosts = members(tmp_path, 3)
+    with_rules(monkeypatch, rule("named", lambda ctx: [f"on {ctx.host}"]))
+    hosts = targets(tmp_path, 3)
     facts = dict.fromkeys(audit_probes(hosts[0]), Answer(0, ""))
-    said = [judge(member, Facts(facts), AT).findings[0].evidence for member in hosts]
-    assert said == [(f"on {member.name}",) for member in hosts]
+    said = [judge(target, Facts(facts), AT).findings[0].evidence for target in hosts]
+    assert said == [(f"on {target.name}",) for target in hosts]
 
 
 def test_what_is_different_on_every_host_is_soon_not_noted_any_more_with_all_the_rest(
@@ -175,47 +175,49 @@ def test_what_is_different_on_every_host_is_soon_not_noted_any_more_with_all_the
     """A serial number: the rule that reads it is judged for each host, the other one once."""
     asked: list[str] = []
 
-    def sees(look: Look) -> Iterator[str]:
+    def sees(ctx: AuditContext) -> Iterator[str]:
         asked.append("steady")
-        yield from look.text(SEEN).splitlines()
+        yield from ctx.text(SEEN).splitlines()
 
-    def sees_serial(look: Look) -> Iterator[str]:
-        yield look.text(OTHER)
+    def sees_serial(ctx: AuditContext) -> Iterator[str]:
+        yield ctx.text(OTHER)
 
     with_rules(monkeypatch, rule("steady", sees), FailureRule(
         "serial", "", "cause", "cure", "source", sign=Sign("gpu", sees_serial, (OTHER,)),
     ))  # fmt: skip
     noted: list[str] = []
-    noting = Look.noting
-    monkeypatch.setattr(Look, "noting", lambda look, notes: noted.append(look.host) or noting(look, notes))
-    hosts = members(tmp_path, 40)
+    noting = AuditContext.noting
+    monkeypatch.setattr(AuditContext, "noting", lambda ctx, notes: noted.append(ctx.host) or noting(ctx, notes))
+    hosts = targets(tmp_path, 40)
     usual = dict.fromkeys(audit_probes(hosts[0]), Answer(1, ""))
     per_host: list[int] = []
-    for member in hosts:
+    for target in hosts:
         before = len(noted)
-        audit = judge(member, Facts({**usual, SEEN: Answer(0, "x"), OTHER: Answer(0, member.name)}), AT)
-        assert [finding.evidence for finding in audit.findings] == [("x",), (member.name,)]
+        audit = judge(target, Facts({**usual, SEEN: Answer(0, "x"), OTHER: Answer(0, target.name)}), AT)
+        assert [finding.evidence for finding in audit.findings] == [("x",), (target.name,)]
         per_host.append(len(noted) - before)
     assert asked == ["steady"]
     assert per_host[0] > 2 * per_host[-1] > 0
 
 
-def test_a_function_of_many_rules_runs_once_for_all_hosts(two: tuple[Member, ...]) -> None:
+def test_a_function_of_many_rules_runs_once_for_all_hosts(two: tuple[TargetHost, ...]) -> None:
     asked: list[str] = []
 
     @once
-    def words(look: Look) -> list[str]:
-        asked.append(look.text(SEEN))
-        return look.text(SEEN).split()
+    def words(ctx: AuditContext) -> list[str]:
+        asked.append(ctx.text(SEEN))
+        return ctx.text(SEEN).split()
 
     memory = Memory()
-    for text, member in (("a b", two[0]), ("a b", two[1]), ("c", two[1])):
-        look = Look(member.desired, {}, Facts({SEEN: Answer(0, text)}), {}, AT, memory=memory)
-        assert words(look) == words(look) == text.split()
+    for text, target in (("a b", two[0]), ("a b", two[1]), ("c", two[1])):
+        ctx = AuditContext(target.desired, {}, Facts({SEEN: Answer(0, text)}), {}, AT, memory=memory)
+        assert words(ctx) == words(ctx) == text.split()
     assert asked == ["a b", "c"]
 
 
-def test_the_hashes_of_a_roles_states_are_made_once(two: tuple[Member, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hashes_of_a_roles_states_are_made_once(
+    two: tuple[TargetHost, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from hostwright.audit.judging import drift
 
     hashed: list[DesiredRole] = []
@@ -244,13 +246,13 @@ SOME = st.sampled_from(
 @settings(max_examples=30)  # each judges two hosts by every rule, four times
 @given(SOME, st.lists(st.tuples(st.integers(0, 10_000), SOME), max_size=5), st.integers(0, 120))
 def test_an_audit_is_the_same_whatever_was_judged_before(
-    two: tuple[Member, ...], usual: Answer, differs: list[tuple[int, Answer]], minutes: int
+    two: tuple[TargetHost, ...], usual: Answer, differs: list[tuple[int, Answer]], minutes: int
 ) -> None:
     """The module's hosts remember those of all earlier examples; ``alone`` remembers nothing."""
     probes, at = audit_probes(two[0]), AT + timedelta(minutes=minutes)
     answers = dict.fromkeys(probes, usual)
     for number, answer in differs:
         answers[probes[number % len(probes)]] = answer
-        for member in two:
-            alone = replace(member, memory=Memory())
-            assert judge(member, Facts(answers), at) == judge(alone, Facts(answers), at)
+        for target in two:
+            alone = replace(target, memory=Memory())
+            assert judge(target, Facts(answers), at) == judge(alone, Facts(answers), at)

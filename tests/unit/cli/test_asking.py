@@ -86,17 +86,17 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         return Results(made.plans, ())
 
     def changed(name: str) -> Callable[..., Any]:
-        def run(_self: Any, members: Any, *given: Any, ask: Any = None, saved: Any = None, **__: Any) -> Any:
+        def run(_self: Any, targets: Any, *given: Any, ask: Any = None, saved: Any = None, **__: Any) -> Any:
             request = next((each for each in given if isinstance(each, Request)), Request())
             agreed = consent(
-                members, Connections(), request, AS_WANTED, saved=saved or {}, removes=name == "remove", ask=ask
+                targets, Connections(), request, AS_WANTED, saved=saved or {}, removes=name == "remove", ask=ask
             )
             made.done.append((name, agreed.request.yes))
             return SimpleNamespace(results=Results((), ()), status=0, run="run")
 
         return run
 
-    def rebuilt(_self: Any, _members: Any, _start: Any, request: Request, *, decided: Any, **__: Any) -> Any:
+    def rebuilt(_self: Any, _targets: Any, _start: Any, request: Request, *, decided: Any, **__: Any) -> Any:
         decided(Decisions(made.decisions))
         made.done.append(("rebuild", request.yes))
         return SimpleNamespace(status=0)

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.files import File
 
 
@@ -36,9 +36,9 @@ class Motd:
 
 
 @role(needs=["base"])
-def motd(v: Motd, host: Wanted) -> Iterator[Resource]:
+def motd(v: Motd, ctx: RoleContext) -> Iterator[Resource]:
     """What people read when they log in."""
-    yield File("/etc/motd", host.render("motd/motd.j2", text=v.text))
+    yield File("/etc/motd", ctx.render("motd/motd.j2", text=v.text))
 '''
 WORKSPACES = """\
 all:

@@ -76,7 +76,7 @@ def test_why_a_host_is_not_back_is_shown_as_it_is() -> None:
 def test_a_rebuild_that_failed_counts_as_a_failure_of_the_run(outcome) -> None:
     done = roll_out(
         ["gpu01", "gpu02"], lambda name: rebuild("repair", outcome=outcome, name=name),
-        limits=Limits(canary=1, batch=1, max_fail=0), emit=lambda _: None, stop=lambda: None, gently=lambda: None,
+        limits=Limits(canary=1, batch=1, max_fail=0), emit=lambda _: None, stop=lambda: None, on_interrupt=lambda: None,
         result=lambda one: ENDED[one.outcome],
     )  # fmt: skip
     assert [one.host for one in done.values] == (["gpu01"] if ENDED[outcome] == "failed" else ["gpu01", "gpu02"])

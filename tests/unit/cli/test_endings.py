@@ -47,7 +47,7 @@ GONE = replace(CHANGE, what="home", artifacts=())
 BUSY, REFUSED = ("python3 (7)",), Refusal("room", "1 GB", "9 GB", "room", "too little room")
 
 
-def member(name: str, *, direct: bool = False) -> Any:
+def target(name: str, *, direct: bool = False) -> Any:
     """A host of the lab's stack with two layers."""
     artifacts = {"driver.run": SimpleNamespace(size=2_050_000_000, urls=("https://vendor.example/driver.run",))}
     return SimpleNamespace(
@@ -78,8 +78,8 @@ def ended(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 def told(capsys: pytest.CaptureFixture[str], *plans: HostPlan, errors: tuple[HostError, ...] = (), **how: Any) -> Any:
     names = [*(plan.host for plan in plans), *(error.host for error in errors)]
-    members = [member(name, direct=name == "direct") for name in names]
-    show_plans(members, Results(plans, errors), then="provision", as_json=False, **how)
+    targets = [target(name, direct=name == "direct") for name in names]
+    show_plans(targets, Results(plans, errors), then="provision", as_json=False, **how)
     return ended(capsys)
 
 
@@ -133,8 +133,8 @@ def test_a_summary_names_what_changes_and_shows_no_values(capsys: pytest.Capture
 
 def test_the_next_command_names_many_hosts_as_the_call_did(capsys: pytest.CaptureFixture[str]) -> None:
     plans = tuple(planned(f"{letter * 9}{letter}", CHANGE) for letter in "abcdefgh")
-    members: Any = type("Members", (list,), {"pattern": "@rack 3"})(map(member, (plan.host for plan in plans)))
-    show_plans(members, Results(plans, ()), then="remove", as_json=False)
+    targets: Any = type("Targets", (list,), {"pattern": "@rack 3"})(map(target, (plan.host for plan in plans)))
+    show_plans(targets, Results(plans, ()), then="remove", as_json=False)
     assert ended(capsys)[-1] == "next: invoke remove --hosts '@rack 3'"
 
 
@@ -144,10 +144,10 @@ def test_the_next_command_of_many_hosts_says_which_of_the_call_it_leaves_out(
     names = [f"node{number:03}" for number in range(1, 200, 3)]
     plans = tuple(planned(name, *([CHANGE] if name > "node100" else [])) for name in names)
     silent = tuple(Unreachable(name, "no route", passing=True) for name in ("node002", "node005", "login"))
-    members: Any = type("Members", (list,), {"pattern": "@rack 3"})(
-        map(member, [*names, *(error.host for error in silent)])
+    targets: Any = type("Targets", (list,), {"pattern": "@rack 3"})(
+        map(target, [*names, *(error.host for error in silent)])
     )
-    show_plans(members, Results(plans, silent), then="provision", as_json=False)
+    show_plans(targets, Results(plans, silent), then="provision", as_json=False)
     assert ended(capsys)[-2:] == [
         "next: invoke provision --hosts '@rack 3,!login,!node[002,005]'",
         "next: invoke rebuild --hosts 'login,node[002,005]' --check",
@@ -177,9 +177,9 @@ def test_many_hosts_on_which_the_same_step_failed_share_its_output(capsys: pytes
 
 def test_files_that_are_stand_ins_are_said_once_where_proofs_follow(capsys: pytest.CaptureFixture[str]) -> None:
     results = Results((Verdict(planned("a"), ()),), ())
-    show_verdicts([member("a")], results, as_json=False)
+    show_verdicts([target("a")], results, as_json=False)
     alone = ended(capsys)
-    show_verdicts([member("a")], results, then_proofs=True, as_json=False)
+    show_verdicts([target("a")], results, then_proofs=True, as_json=False)
     assert (["stand-in" in line for line in alone].count(True), "stand-in" in "".join(ended(capsys))) == (1, False)
 
 
@@ -195,7 +195,7 @@ def test_a_run_ends_with_sums_the_time_in_all_and_what_to_do_about_what_failed(
 ) -> None:
     errors = (HostError("c", "disk full"), Locked("d", "locked by ada"), Unreachable("e", "no route"))
     results = Results((outcome("a", 3.0), outcome("b", 70.0)), errors, ("f",))
-    show_outcomes("provision", [*map(member, "abcdef")], RunResults("run1", results, 1), took_s=372.0, as_json=False)
+    show_outcomes("provision", [*map(target, "abcdef")], RunResults("run1", results, 1), took_s=372.0, as_json=False)
     lines = ended(capsys)
     assert lines[-4:] == [
         "lab stack: 5 stand-in files, not the vendor's own: see docs/lab.md",
@@ -235,15 +235,15 @@ def test_the_next_command_follows_from_the_cause(
     run = RunResults("run1", results, 1)
     match verb:
         case "plan":
-            show_plans([member("c")], results, then="provision", as_json=False)
+            show_plans([target("c")], results, then="provision", as_json=False)
         case "verify":
-            show_verdicts([member("c")], results, as_json=False)
+            show_verdicts([target("c")], results, as_json=False)
         case "run":
-            show_commands(RemoteCommand(("lsmod",), root=True), run, [member("c")], as_json=False)
+            show_commands(RemoteCommand(("lsmod",), root=True), run, [target("c")], as_json=False)
         case "rebuild":
-            show_rebuilt([member("c")], Rebuilt("run1", {}, results, (error,), 1), as_json=False)
+            show_rebuilt([target("c")], Rebuilt("run1", {}, results, (error,), 1), as_json=False)
         case _:
-            show_outcomes(verb, [member("c")], run, as_json=False)
+            show_outcomes(verb, [target("c")], run, as_json=False)
     shown = [line.removeprefix("next: invoke ") for line in ended(capsys) if line.startswith("next:")]
     wanted = then.replace("VERB", verb)
     if verb == "run" and then.startswith("VERB"):
@@ -254,7 +254,7 @@ def test_the_next_command_follows_from_the_cause(
 
 
 def test_a_silent_host_without_a_bmc_leads_to_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    bare = member("c")
+    bare = target("c")
     bare.host = {}
     results: Any = Results((), (Unreachable("c", "no answer", passing=True),))
     show_plans([bare], results, then="provision", as_json=False)
@@ -265,7 +265,7 @@ def test_a_check_that_failed_leads_on_where_the_plan_differs_and_to_the_doctor_w
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def then(verdict: Verdict) -> list[str]:
-        show_verdicts([member("a")], Results((verdict,), ()), as_json=False)
+        show_verdicts([target("a")], Results((verdict,), ()), as_json=False)
         return [line for line in ended(capsys) if line.startswith("next:")]
 
     failed = verdict("a", passed=False)
@@ -277,13 +277,13 @@ def test_a_check_that_failed_leads_on_where_the_plan_differs_and_to_the_doctor_w
 
 def test_locked_hosts_do_not_keep_the_others_from_being_verified(capsys: pytest.CaptureFixture[str]) -> None:
     run = RunResults("run1", Results((outcome("a", 3.0),), (Locked("b", "locked by ada"),)), 3)
-    show_outcomes("provision", [member("a"), member("b")], run, as_json=False)
+    show_outcomes("provision", [target("a"), target("b")], run, as_json=False)
     assert ended(capsys)[-1] == "next: invoke verify --hosts a"
 
 
 def test_a_run_in_which_all_went_well_is_followed_by_verify(capsys: pytest.CaptureFixture[str]) -> None:
     run = RunResults("run1", Results((outcome("a", 3.0),), ()), 0)
-    show_outcomes("provision", [member("a")], run, took_s=3.04, as_json=False)
+    show_outcomes("provision", [target("a")], run, took_s=3.04, as_json=False)
     assert ended(capsys)[-3:] == [
         "1 host in 3.0 s: 1 changed",
         "every step: invoke runs.show --run run1 --details",
@@ -304,8 +304,8 @@ def test_verify_ends_with_its_verdict_and_folds_what_passed(capsys: pytest.Captu
         *(verdict(name, passed=False, layers=("base", "driver"), provisioned=False) for name in ("new1", "new2")),
     )  # fmt: skip
     results = Results(verdicts, (Unreachable("off", "no route", passing=True),))
-    members = [*map(member, (each.host for each in verdicts)), member("off")]
-    show_verdicts(members, results, took_s=200.0, as_json=False)
+    targets = [*map(target, (each.host for each in verdicts)), target("off")]
+    show_verdicts(targets, results, took_s=200.0, as_json=False)
     lines = ended(capsys)
     assert lines[0] == "gpu[001-299] (299 hosts)  passed: 2 checks in 2 layers  1.0 s"
     assert "new[1-2] (2 hosts)  no layer is as desired: 2 changes (--details shows them)" in lines
@@ -320,7 +320,7 @@ def test_verify_ends_with_its_verdict_and_folds_what_passed(capsys: pytest.Captu
 
 def test_verify_shows_all_that_differs_on_a_host_that_was_provisioned(capsys: pytest.CaptureFixture[str]) -> None:
     flushed = verdict("gpu01", passed=False, layers=("base", "driver"))
-    show_verdicts([member("gpu01")], Results((flushed,), ()), as_json=False)
+    show_verdicts([target("gpu01")], Results((flushed,), ()), as_json=False)
     assert sum("~ driver: absent → 470" in line for line in ended(capsys)) == 2
 
 
@@ -330,7 +330,7 @@ def test_verify_shows_all_with_details(capsys: pytest.CaptureFixture[str]) -> No
         verdict("gpu02"),
         verdict("new", passed=False, layers=("base", "driver"), provisioned=False),
     )
-    show_verdicts([*map(member, ("gpu01", "gpu02", "new"))], Results(verdicts, ()), details=True, as_json=False)
+    show_verdicts([*map(target, ("gpu01", "gpu02", "new"))], Results(verdicts, ()), details=True, as_json=False)
     lines = ended(capsys)
     assert sum("✓ driver: 1 of 1 check passed  0.5 s" in line for line in lines) == 2
     assert any("~ driver: absent → 470" in line for line in lines)
@@ -384,7 +384,7 @@ def test_what_is_taken_away_is_counted_as_removals(capsys: pytest.CaptureFixture
 
 def test_a_run_that_removes_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     done = Outcome("a", Plan("a", "lab"), (RoleResult("driver", 0, 1.0, (StepResult(0, "x", 0, 1.0),)),))
-    show_outcomes("remove", [member("a")], RunResults("run1", Results((done,), ()), 0), as_json=False)
+    show_outcomes("remove", [target("a")], RunResults("run1", Results((done,), ()), 0), as_json=False)
     lines = ended(capsys)
     assert "a     layers removed, 1 step" in lines and any(line.endswith("s: 1 with layers removed") for line in lines)
 

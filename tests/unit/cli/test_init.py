@@ -50,11 +50,11 @@ def test_the_version_is_pinned(site: Path) -> None:
 
 def test_hosts_are_read_once_they_are_named(site: Path) -> None:
     with pytest.raises(InputError, match=r"no hosts yet; write them to .*our site/inventory/hosts\.yml"):
-        Fleet.load(site=Site(site)).members("all")
+        Fleet.load(site=Site(site)).targets("all")
     hosts = site / "inventory/hosts.yml"
     commented = hosts.read_text().partition("addresses in:\n#\n")[2]
     hosts.write_text("".join(line.removeprefix("# ") for line in commented.splitlines(keepends=True)))
-    found = Fleet.load(site=Site(site)).members("all")
+    found = Fleet.load(site=Site(site)).targets("all")
     assert len(found) == 18
     assert {one.stack.name for one in found} == {"tensorflow-2.9"}
 

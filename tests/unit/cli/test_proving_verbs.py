@@ -33,17 +33,17 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     statuses = [1, 3]
 
     class Fleet:
-        def verify(self, _members: Any, **_: Any) -> Any:
+        def verify(self, _targets: Any, **_: Any) -> Any:
             asked.append(("verify", None))
             return SimpleNamespace(results=Results((), ()), status=statuses[0])
 
-        def prove(self, _members: Any, options: ProveOptions, **_: Any) -> Any:
+        def prove(self, _targets: Any, options: ProveOptions, **_: Any) -> Any:
             asked.append(("prove", options))
             fleet = proofs_of_a_run(host("gpu01", result(ticks(2.5))))
             return SimpleNamespace(fleet=fleet, status=statuses[1])
 
     monkeypatch.setattr(verify, "open_fleet", lambda *_: Fleet())
-    monkeypatch.setattr(verify, "members_of", lambda *_: ())
+    monkeypatch.setattr(verify, "targets_of", lambda *_: ())
     monkeypatch.setattr("hostwright.prove.proving.check_names", lambda *_: None)
     return asked
 

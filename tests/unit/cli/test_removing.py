@@ -25,7 +25,7 @@ from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, Refused, Unreachable
 from hostwright.common.quoting import sh
 from hostwright.common.request import Request
-from hostwright.fleet import Members
+from hostwright.fleet import Targets
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import release
 from hostwright.plan.host.newrelease import reduced
@@ -187,7 +187,7 @@ def test_directories_that_are_links_or_filesystems_of_their_own_stay_without_an_
 STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
 
 
-def member(name: str, roles: Sequence[str] = ("base", "cuda")) -> Any:
+def target(name: str, roles: Sequence[str] = ("base", "cuda")) -> Any:
     """A host of a fleet that has the roles base and cuda."""
     named = tuple(SimpleNamespace(name=role) for role in roles)
     every = tuple(SimpleNamespace(name=role) for role in ("base", "cuda"))
@@ -205,8 +205,8 @@ def looked(monkeypatch: pytest.MonkeyPatch, name: str, record: dict[str, Any] | 
         return Facts({release.RELEASE: Answer(0, json.dumps(record)), release.FORMERS: Answer(0, "")})
 
     monkeypatch.setattr(removal, "ask", ask)
-    fleet = SimpleNamespace(roles=member(name).roles, also=lambda member, _: member)
-    return removal.probe_formers(fleet, Members((member(name),)), Connections())  # type: ignore[arg-type]
+    fleet = SimpleNamespace(roles=target(name).roles, also=lambda target, _: target)
+    return removal.probe_formers(fleet, Targets((target(name),)), Connections())  # type: ignore[arg-type]
 
 
 def test_a_host_whose_former_stacks_were_not_seen_is_not_touched(monkeypatch: pytest.MonkeyPatch):
@@ -240,15 +240,15 @@ def test_a_host_with_the_record_of_a_newer_version_is_not_touched(monkeypatch: p
 
 
 def test_every_layer_was_named_only_where_every_role_was():
-    assert removal.whole(member("gpu01", ["cuda", "base"]))
-    assert not removal.whole(member("gpu01", ["cuda"]))
+    assert removal.whole(target("gpu01", ["cuda", "base"]))
+    assert not removal.whole(target("gpu01", ["cuda"]))
 
 
 class Verb:
     """``invoke remove`` with a fleet of two hosts, of which one did not answer when it was looked at."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, known: bool, roles: Sequence[str]):
-        self.members = Members((member("gpu01"), member("gpu02")))
+        self.targets = Targets((target("gpu01"), target("gpu02")))
         self.goal: Any = None
         self.store: Any = None
         found = {"gpu01": removal.Former("gpu01", (), known=known)}
@@ -257,22 +257,22 @@ class Verb:
         monkeypatch.setattr(removal, "removal_of", lambda desired, former: "gone")
         self.roles = tuple(SimpleNamespace(name=name, needs=()) for name in roles)
         monkeypatch.setattr(changes, "open_fleet", lambda *_, **__: self)
-        monkeypatch.setattr(changes, "members_of", lambda *_: self.members)
-        for one in self.members:
+        monkeypatch.setattr(changes, "targets_of", lambda *_: self.targets)
+        for one in self.targets:
             one.desired = "here"  # type: ignore[misc]
             one.of_host = self.roles  # type: ignore[misc]
 
-    def also(self, member: Any, _: object) -> Any:
-        return member
+    def also(self, target: Any, _: object) -> Any:
+        return target
 
-    def removal(self, members: Members) -> removal.Removal:
-        return removal.removal(self, members, Connections())  # type: ignore[arg-type]
+    def removal(self, targets: Targets) -> removal.Removal:
+        return removal.removal(self, targets, Connections())  # type: ignore[arg-type]
 
-    def plan(self, members: Members, *, goal: Any, password: None) -> Results[Plan]:
+    def plan(self, targets: Targets, *, goal: Any, password: None) -> Results[Plan]:
         self.goal = goal
         return Results((), ())
 
-    def remove(self, members: Members, goal: Any, _request: Request, **_: Any) -> RunResults[Outcome]:
+    def remove(self, targets: Targets, goal: Any, _request: Request, **_: Any) -> RunResults[Outcome]:
         self.goal = goal
         return RunResults("run", Results((), ()), 0)
 
@@ -291,7 +291,7 @@ def test_remove_lists_what_goes_and_keeps_what_it_cannot_read(
 ):
     verb = Verb(monkeypatch, roles=roles, known=known)
     assert changes.remove(Request("all", yes=True, check=check)) == 0
-    first, second = verb.members
+    first, second = verb.targets
     assert verb.goal.desired(first) == "gone"
     with pytest.raises(Unreachable):
         verb.goal.desired(second)

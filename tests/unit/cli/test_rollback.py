@@ -22,7 +22,7 @@ from hostwright.cli.verbs import changes
 from hostwright.common.errors import FAILED, HostError, InputError, Refused, Unreachable
 from hostwright.common.request import Request
 from hostwright.common.text import local_time
-from hostwright.fleet import Fleet, Member, Members
+from hostwright.fleet import Fleet, TargetHost, Targets
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import FORMERS, RELEASE, Run
 from hostwright.plan.model import Answer, Facts
@@ -56,14 +56,14 @@ def inventory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def member(inventory: Path) -> Member:
+def target(inventory: Path) -> TargetHost:
     """A host that the inventory wants on ``NEW``."""
-    return Fleet.load(inventory).members("gpu01")[0]
+    return Fleet.load(inventory).targets("gpu01")[0]
 
 
-def record(member: Member, stack: Stack, at: str) -> dict[str, Any]:
+def record(target: TargetHost, stack: Stack, at: str) -> dict[str, Any]:
     """What a verified host carries."""
-    found = renewed(replace(member, stack=stack).desired, {}, Run("run", "ada@desk", at))
+    found = renewed(replace(target, stack=stack).desired, {}, Run("run", "ada@desk", at))
     assert found is not None
     return found
 
@@ -135,11 +135,11 @@ def kept(state: Path, digest: str, text: str) -> Path:
     return path
 
 
-def test_rollback_uses_stacks_kept_by_an_earlier_version(member: Member, state: Path) -> None:
+def test_rollback_uses_stacks_kept_by_an_earlier_version(target: TargetHost, state: Path) -> None:
     """The record and the stack are those that Hostwright wrote before records had the schema 2."""
     carried = json.loads((FIXTURES / "release-schema-1.json").read_text())
     kept(state, carried["digest"], (FIXTURES / "stack-schema-1.json").read_text())
-    way = way_back(member, facts(carried))
+    way = way_back(target, facts(carried))
     assert (way.back.stack.name, way.back.stack.section(TensorflowSection).version) == ("tensorflow-2.9", "2.9.0")
     assert way.at == carried["at"]
 
@@ -154,10 +154,12 @@ def test_rollback_uses_stacks_kept_by_an_earlier_version(member: Member, state: 
         ('{"schema": 3, "packed": "x"}', "a newer Hostwright kept this stack: upgrade Hostwright on this machine"),
     ],
 )
-def test_unreadable_kept_stack_is_refused_with_its_path(member: Member, state: Path, text: str, sentence: str) -> None:
+def test_unreadable_kept_stack_is_refused_with_its_path(
+    target: TargetHost, state: Path, text: str, sentence: str
+) -> None:
     path = kept(state, OLD.digest(), text)
     with pytest.raises(Refused, match=sentence) as caught:
-        way_back(member, facts(record(member, OLD, "2026-11-02T08:00:00Z")))
+        way_back(target, facts(record(target, OLD, "2026-11-02T08:00:00Z")))
     assert str(path) in caught.value.sentence
 
 
@@ -198,75 +200,75 @@ def test_the_digest_does_not_move_when_a_later_hostwright_knows_more_fields() ->
 # --- where a host goes
 
 
-def test_after_an_upgrade_it_goes_to_the_last_release_before(member: Member) -> None:
+def test_after_an_upgrade_it_goes_to_the_last_release_before(target: TargetHost) -> None:
     for stack in (OLD, OTHER, NEW):
         stackstore.keep(stack)
     older, old, new = (
-        record(member, stack, f"2026-11-0{day}T08:00:00Z") for day, stack in ((1, OTHER), (2, OLD), (3, NEW))
+        record(target, stack, f"2026-11-0{day}T08:00:00Z") for day, stack in ((1, OTHER), (2, OLD), (3, NEW))
     )
-    way = way_back(member, facts(new, older, old))
+    way = way_back(target, facts(new, older, old))
     assert (way.back.stack, way.at) == (OLD, "2026-11-02T08:00:00Z")
-    assert way.back.variables == member.variables
+    assert way.back.variables == target.variables
     assert way.back.desired.stack == OLD
     assert way.now.stack.name == "tensorflow-2.9.3"
 
 
-def test_an_upgrade_that_did_not_end_goes_to_what_was_last_verified(member: Member) -> None:
+def test_an_upgrade_that_did_not_end_goes_to_what_was_last_verified(target: TargetHost) -> None:
     stackstore.keep(OLD)
-    way = way_back(member, facts(record(member, OLD, "2026-11-02T08:00:00Z")))
+    way = way_back(target, facts(record(target, OLD, "2026-11-02T08:00:00Z")))
     assert way.back.stack == OLD
 
 
-def test_a_host_that_is_back_stays_there(member: Member) -> None:
+def test_a_host_that_is_back_stays_there(target: TargetHost) -> None:
     """Called twice it does not swing to the release that it came from."""
     stackstore.keep(OLD)
-    old, new = record(member, OLD, "2026-11-04T08:00:00Z"), record(member, NEW, "2026-11-03T08:00:00Z")
-    assert way_back(member, facts(old, new)).back.stack == OLD
+    old, new = record(target, OLD, "2026-11-04T08:00:00Z"), record(target, NEW, "2026-11-03T08:00:00Z")
+    assert way_back(target, facts(old, new)).back.stack == OLD
 
 
 @pytest.mark.parametrize("to", ["tensorflow-2.10", "2026-11-01", "2026-11-01T08", OTHER.digest()[:12]])
-def test_a_release_is_named_by_its_stack_its_date_or_its_digest(member: Member, to: str) -> None:
+def test_a_release_is_named_by_its_stack_its_date_or_its_digest(target: TargetHost, to: str) -> None:
     for stack in (OLD, OTHER):
         stackstore.keep(stack)
     days = ((1, OTHER), (2, OLD), (3, NEW))
-    older, old, new = (record(member, stack, f"2026-11-0{day}T08:00:00Z") for day, stack in days)
-    assert way_back(member, facts(new, older, old), to).back.stack == OTHER
+    older, old, new = (record(target, stack, f"2026-11-0{day}T08:00:00Z") for day, stack in days)
+    assert way_back(target, facts(new, older, old), to).back.stack == OTHER
 
 
-def test_a_host_that_was_never_verified_is_refused(member: Member) -> None:
+def test_a_host_that_was_never_verified_is_refused(target: TargetHost) -> None:
     with pytest.raises(Refused, match="gpu01: it has no release record"):
-        way_back(member, facts(""))
+        way_back(target, facts(""))
 
 
-def test_a_host_with_the_wanted_release_alone_is_refused(member: Member) -> None:
+def test_a_host_with_the_wanted_release_alone_is_refused(target: TargetHost) -> None:
     with pytest.raises(Refused, match=r"no record of another release than tensorflow-2\.9\.3"):
-        way_back(member, facts(record(member, NEW, "2026-11-03T08:00:00Z")))
+        way_back(target, facts(record(target, NEW, "2026-11-03T08:00:00Z")))
 
 
-def test_unknown_release_is_named_with_the_known_ones(member: Member) -> None:
+def test_unknown_release_is_named_with_the_known_ones(target: TargetHost) -> None:
     with pytest.raises(Refused, match=r"'tensorflow-2\.8'; it has: tensorflow-2\.9\.3 \(2026-11-03T08:00:00Z, "):
-        way_back(member, facts(record(member, NEW, "2026-11-03T08:00:00Z")), "tensorflow-2.8")
+        way_back(target, facts(record(target, NEW, "2026-11-03T08:00:00Z")), "tensorflow-2.8")
 
 
-def test_a_digest_that_this_machine_did_not_keep_is_refused(member: Member) -> None:
+def test_a_digest_that_this_machine_did_not_keep_is_refused(target: TargetHost) -> None:
     with pytest.raises(Refused, match="names a stack that this machine does not have"):
-        way_back(member, facts(record(member, OLD, "2026-11-02T08:00:00Z")))
+        way_back(target, facts(record(target, OLD, "2026-11-02T08:00:00Z")))
 
 
-def test_a_host_cannot_choose_what_is_installed(member: Member) -> None:
+def test_a_host_cannot_choose_what_is_installed(target: TargetHost) -> None:
     """Whatever a record says beside the digest is not read: addresses and sums are this machine's."""
     stackstore.keep(OLD)
-    lie = record(member, OLD, "2026-11-02T08:00:00Z")
+    lie = record(target, OLD, "2026-11-02T08:00:00Z")
     lie["artifacts"] = {"driver": {"file": "evil.run", "urls": ["http://evil.example"], "sha256": "0" * 64}}
     lie["versions"]["driver"] = "999.1"
-    assert way_back(member, facts(lie)).back.stack == OLD
+    assert way_back(target, facts(lie)).back.stack == OLD
 
 
-def test_a_stack_that_the_rules_of_today_refuse_is_refused(member: Member) -> None:
+def test_a_stack_that_the_rules_of_today_refuse_is_refused(target: TargetHost) -> None:
     bad = with_values(OLD, cuda={"version": "11.4.0"})
     stackstore.keep(bad)
     with pytest.raises(Refused, match=r"built for CUDA 11\.2, not for 11\.4\.0"):
-        way_back(member, facts(record(member, bad, "2026-11-02T08:00:00Z")))
+        way_back(target, facts(record(target, bad, "2026-11-02T08:00:00Z")))
 
 
 @given(
@@ -276,9 +278,11 @@ def test_a_stack_that_the_rules_of_today_refuse_is_refused(member: Member) -> No
     ),
     to=st.text(),
 )
-def test_garbage_in_release_records_is_refused_printably(member: Member, now: str, before: list[str], to: str) -> None:
+def test_garbage_in_release_records_is_refused_printably(
+    target: TargetHost, now: str, before: list[str], to: str
+) -> None:
     with pytest.raises(Refused) as caught:
-        way_back(member, facts(now, *before), to)
+        way_back(target, facts(now, *before), to)
     assert caught.value.host == "gpu01"
     assert caught.value.sentence.isprintable()
 
@@ -291,12 +295,12 @@ def did(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
     """What was begun: the plan shown or the run, with the stacks of its hosts."""
     done: list[tuple[str, tuple[str, ...]]] = []
 
-    def shown(self: Fleet, members: Members, **_: Any) -> Results[HostPlan]:
-        done.append(("check", tuple(one.stack.name for one in members)))
+    def shown(self: Fleet, targets: Targets, **_: Any) -> Results[HostPlan]:
+        done.append(("check", tuple(one.stack.name for one in targets)))
         return Results((HostPlan(plan("cuda")),), ())
 
-    def ran(self: Fleet, members: Members, _request: Request, **_: Any) -> RunResults[Outcome]:
-        done.append(("rollback", tuple(one.stack.name for one in members)))
+    def ran(self: Fleet, targets: Targets, _request: Request, **_: Any) -> RunResults[Outcome]:
+        done.append(("rollback", tuple(one.stack.name for one in targets)))
         return RunResults("run", Results((), ()), 0)
 
     monkeypatch.setattr(Fleet, "plan", shown)
@@ -307,10 +311,10 @@ def did(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
 def answers(monkeypatch: pytest.MonkeyPatch, said: Mapping[str, Facts | HostError]) -> None:
     """Hosts that answer so, in the place of connections."""
 
-    def ways_back(self: Fleet, members: Members, to: str) -> Results[WayBack]:
+    def ways_back(self: Fleet, targets: Targets, to: str) -> Results[WayBack]:
         values: list[WayBack] = []
         errors: list[HostError] = []
-        for one in members:
+        for one in targets:
             answer = said[one.name]
             try:
                 if isinstance(answer, HostError):
@@ -318,7 +322,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, said: Mapping[str, Facts | HostErro
                 values.append(way_back(one, answer, to))
             except HostError as error:
                 errors.append(error)
-        return Results(tuple(values), tuple(errors), names=tuple(one.name for one in members))
+        return Results(tuple(values), tuple(errors), names=tuple(one.name for one in targets))
 
     monkeypatch.setattr(Fleet, "ways_back", ways_back)
 
@@ -328,10 +332,14 @@ def rollback(inventory: Path, *, to: str = "", **options: Any) -> int:
 
 
 def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(
-    inventory: Path, member: Member, monkeypatch: pytest.MonkeyPatch, did: list[Any], capsys: pytest.CaptureFixture[str]
+    inventory: Path,
+    target: TargetHost,
+    monkeypatch: pytest.MonkeyPatch,
+    did: list[Any],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     stackstore.keep(OLD)
-    same = facts(record(member, NEW, "2026-11-03T08:00:00Z"), record(member, OLD, "2026-11-02T08:00:00Z"))
+    same = facts(record(target, NEW, "2026-11-03T08:00:00Z"), record(target, OLD, "2026-11-02T08:00:00Z"))
     answers(monkeypatch, {"gpu01": same, "gpu02": same})
     assert rollback(inventory) == 0
     assert did == [("rollback", ("tensorflow-2.9", "tensorflow-2.9"))]
@@ -342,20 +350,20 @@ def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(
 
 
 def test_check_shows_the_plan_and_runs_nothing(
-    inventory: Path, member: Member, monkeypatch: pytest.MonkeyPatch, did: list[Any]
+    inventory: Path, target: TargetHost, monkeypatch: pytest.MonkeyPatch, did: list[Any]
 ) -> None:
     stackstore.keep(OLD)
-    same = facts(record(member, NEW, "2026-11-03T08:00:00Z"), record(member, OLD, "2026-11-02T08:00:00Z"))
+    same = facts(record(target, NEW, "2026-11-03T08:00:00Z"), record(target, OLD, "2026-11-02T08:00:00Z"))
     answers(monkeypatch, {"gpu01": same, "gpu02": same})
     assert rollback(inventory, check=True) == 3
     assert did == [("check", ("tensorflow-2.9", "tensorflow-2.9"))]
 
 
 @pytest.fixture(params=[facts(""), Unreachable("gpu02", "no answer in 10 s")])
-def stuck(request: pytest.FixtureRequest, member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+def stuck(request: pytest.FixtureRequest, target: TargetHost, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two hosts of which the second cannot go back."""
     stackstore.keep(OLD)
-    answers(monkeypatch, {"gpu01": facts(record(member, OLD, "2026-11-02T08:00:00Z")), "gpu02": request.param})
+    answers(monkeypatch, {"gpu01": facts(record(target, OLD, "2026-11-02T08:00:00Z")), "gpu02": request.param})
 
 
 @pytest.mark.usefixtures("stuck")

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from hostwright.cli.door.reference import schemas
+from hostwright.cli.shell.reference import schemas
 from hostwright.cli.verbs import init as verb
 from hostwright.cli.verbs.init import init
 from hostwright.common.errors import InputError

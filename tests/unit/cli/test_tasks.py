@@ -59,7 +59,7 @@ def test_the_list_of_verbs_waits_for_nothing_that_verbs_need(told) -> None:
 
 #: what knows failures, ways to rebuild and how files are brought: a plan that finds nothing waits for none of it
 NOT_FOR_PLANS = (
-    "hostwright.apply.delivery.bringing",
+    "hostwright.apply.delivery.fetch",
     "hostwright.apply.host.outcome",
     "hostwright.audit.failures",
     "hostwright.rebuild.ways.ways",

@@ -9,8 +9,8 @@ import pytest
 from hostwright.common import errors
 from hostwright.common.errors import (
     Acceptance,
-    CrewLost,
     Examination,
+    ExecutorLost,
     FailedStep,
     HostError,
     HostwrightError,
@@ -36,7 +36,7 @@ SAMPLES = (
     ScriptFailed("gpu01", "cannot be written", 1, ("no room",)),
     SeveralFailed("gpu01", [StepFailed("gpu01", "a", STEP), HostError("gpu01", "b")]),
     NotAccepted("gpu01", "the proofs failed", (Acceptance("network.dense", "failed", "slow"),), exit_status=3),
-    CrewLost("gpu01", "the scheduler was lost", "run again"),
+    ExecutorLost("gpu01", "the scheduler was lost", "run again"),
     Unforeseen("gpu01", "the work on it ended"),
 )
 #: kinds whose samples are made of what all of their bases take

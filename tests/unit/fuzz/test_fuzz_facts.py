@@ -21,13 +21,13 @@ from hostwright.audit.reports.prometheus import render_prometheus
 from hostwright.audit.reports.spreadsheet import render_csv
 from hostwright.audit.reports.table import show_audit
 from hostwright.cli import console
-from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Facts, Plan
 from hostwright.plan.planning import at_work, disturbing, plan_host, removal_of
 from hostwright.plan.probing.questions import passes_of
+from hostwright.plan.targets import TargetHost
 from hostwright.standard.roles.driver.nvsmi.report import read_report
 from tests.unit.fuzz.lies import answers, clean, pieces
-from tests.unit.support.standard import members
+from tests.unit.support.standard import targets
 from tests.unit.support.work import calls
 
 A_FEW = max(1, settings().max_examples // 5)  #: of what takes a tenth of a second
@@ -48,14 +48,14 @@ reports = st.tuples(clean, st.lists(trees, max_size=6), clean).map(
 
 
 @pytest.fixture(scope="module")
-def member() -> Member:
-    return next(iter(members()))
+def target() -> TargetHost:
+    return next(iter(targets()))
 
 
 @settings(max_examples=A_FEW, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(answers, min_size=1, max_size=4), st.randoms(use_true_random=False))
-def test_facts_are_a_plan(member: Member, some: list[Answer], chance: random.Random) -> None:
-    for desired in (member.desired, removal_of(member.desired)):
+def test_facts_are_a_plan(target: TargetHost, some: list[Answer], chance: random.Random) -> None:
+    for desired in (target.desired, removal_of(target.desired)):
         facts = Facts({probe: chance.choice(some) for probe in desired.probes()})
         whole = plan_host(desired, facts, AT)
         assert Plan.from_json(json.loads(json.dumps(whole.plan.to_json(), allow_nan=False))) == whole.plan
@@ -64,9 +64,11 @@ def test_facts_are_a_plan(member: Member, some: list[Answer], chance: random.Ran
 
 @settings(max_examples=A_FEW, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(answers, min_size=1, max_size=4), st.randoms(use_true_random=False))
-def test_facts_are_an_audit_that_every_report_holds(member: Member, some: list[Answer], chance: random.Random) -> None:
-    facts = Facts({probe: chance.choice(some) for probe in audit_probes(member)})
-    audit = fleet_audit([judge(member, facts, AT)] * 3, inventory="x", began=AT)
+def test_facts_are_an_audit_that_every_report_holds(
+    target: TargetHost, some: list[Answer], chance: random.Random
+) -> None:
+    facts = Facts({probe: chance.choice(some) for probe in audit_probes(target)})
+    audit = fleet_audit([judge(target, facts, AT)] * 3, inventory="x", began=AT)
     assert read_json(render_json(audit)) == audit
     json.loads(render_json(audit), parse_constant=pytest.fail)
     for text in (render_junit(audit), render_prometheus(audit), render_csv(audit)):
@@ -81,9 +83,9 @@ def test_facts_are_an_audit_that_every_report_holds(member: Member, some: list[A
 @settings(max_examples=A_FEW, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(answers, st.randoms(use_true_random=False))
 def test_what_a_pass_prints_is_answers_of_its_probes_or_none(
-    member: Member, answer: Answer, chance: random.Random
+    target: TargetHost, answer: Answer, chance: random.Random
 ) -> None:
-    for asked in passes_of(tuple(audit_probes(member))):
+    for asked in passes_of(tuple(audit_probes(target))):
         words = [chance.choice([*asked.words, "/", "", "0", "'/a' -> '/b'", "OK", "old"]) for _ in range(12)]
         for text in (answer.text, "\n".join(words), "".join(f"{word}: OK\n" for word in words)):
             told = asked.answers(replace(answer, text=text))

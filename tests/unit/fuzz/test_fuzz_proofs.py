@@ -14,12 +14,12 @@ from hostwright.prove.host import ended_result
 from hostwright.prove.job import ended
 from hostwright.prove.judging import against_baseline
 from hostwright.prove.model import Expected
+from hostwright.prove.peers.comparing import against_twins
 from hostwright.prove.reading import read
 from hostwright.prove.reports.document import read_json, render_json
 from hostwright.prove.reports.html import render_html
 from hostwright.prove.reports.prometheus import render_prometheus
 from hostwright.prove.reports.table import show_proofs
-from hostwright.prove.twins.comparing import against_twins
 from tests.unit.fuzz.lies import clean, pieces
 from tests.unit.support.proofs import proof
 from tests.unit.support.work import calls

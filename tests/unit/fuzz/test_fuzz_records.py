@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hostwright.apply.locking.hostlocks import HostLocks
 from hostwright.plan.host import drained, hostfacts, jobs, locks, newrelease, release
 from hostwright.plan.host.release import Run
-from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Facts
+from hostwright.plan.targets import TargetHost
 from tests.unit.fuzz.lies import answers, clean, pieces
-from tests.unit.support.standard import members
+from tests.unit.support.standard import targets
 
 NOW = datetime(2026, 11, 22, 21, tzinfo=UTC)
 values = st.none() | st.booleans() | st.integers() | st.floats() | pieces
@@ -53,8 +53,8 @@ JOBS = record(
 
 
 @pytest.fixture(scope="module")
-def member() -> Member:
-    return next(iter(members()))
+def target() -> TargetHost:
+    return next(iter(targets()))
 
 
 def text_of(answer: str) -> Facts:
@@ -64,17 +64,17 @@ def text_of(answer: str) -> Facts:
 
 
 @given(RELEASES, RELEASES)
-def test_a_release_record_is_ours_or_none(member: Member, first: str, second: str) -> None:
+def test_a_release_record_is_ours_or_none(target: TargetHost, first: str, second: str) -> None:
     facts = text_of(f"{first}\n{second}")
     alone = text_of(first)
     release.refusal(alone)
     for found in (release.read(alone), *release.formers(facts)):
         assert release.at_of(found).isprintable()
-        release.about(found, member.stack)
-        name = newrelease.former_name(found, member.stack)
+        release.about(found, target.stack)
+        name = newrelease.former_name(found, target.stack)
         assert "/" not in name
         newrelease.reduced(found, ["base"])
-        renewed = newrelease.renewed(member.desired, found, Run("run-1"))
+        renewed = newrelease.renewed(target.desired, found, Run("run-1"))
         newrelease.write_script(renewed or found, former=name)
         sqlite3.connect(":memory:").execute("SELECT ?", (json.dumps(found, ensure_ascii=False, allow_nan=False),))
 

@@ -15,7 +15,7 @@ from hostwright.cli.verbs.inventory import variables as show_variables
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.places import place_of
 from hostwright.common.request import Request
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.verify import checking
 
 OTHERS = """
@@ -73,9 +73,9 @@ def test_two_names_of_this_machine_are_listed_and_not_worked_on_together(
     assert hosts(Request("all", inventory=(str(tmp_path),))) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("2 hosts: ")
     fleet = Fleet.load(tmp_path)
-    assert [member.name for member in fleet.members("staging")] == ["staging1"]
+    assert [target.name for target in fleet.targets("staging")] == ["staging1"]
     with pytest.raises(InputError, match="dev1, staging1 have ansible_connection: local, so each of them is this mach"):
-        fleet.members("all")
+        fleet.targets("all")
 
 
 def test_the_listing_as_json_is_a_document_alone(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,7 +123,7 @@ def test_every_verb_that_reads_the_inventory_is_strict_before_it_does_anything(
     more: dict[str, Any],
 ) -> None:
     monkeypatch.setenv("HOSTWRIGHT_STATE", str(inventory.parent / "state"))
-    monkeypatch.setattr(Member, "connect", lambda *_: pytest.fail("a host was asked"))
+    monkeypatch.setattr(TargetHost, "connect", lambda *_: pytest.fail("a host was asked"))
     monkeypatch.setattr("sys.argv", ["invoke", "run", "--", "true"])
     (inventory / "hosts.yml").write_text("all: {hosts: {gpu02: {container_manager: containerd}}}")
     words = {name: value for name, value in {"hosts": "gpu02", **more}.items() if value is not None}
@@ -206,11 +206,11 @@ def test_checks_are_given_the_places_that_were_named(tmp_path: Path, monkeypatch
 
 def test_other_peoples_variables_keep_no_host_from_being_provisioned(inventory: Path) -> None:
     fleet = Fleet.load(inventory)
-    members = fleet.members("gpu01,gpu02")
-    assert [member.stack.name for member in members] == [fleet.default_stack, "tensorflow-2.9"]
-    assert any("'container_manager' is not read: it is no variable of the role container" in n for n in members.notes)
+    targets = fleet.targets("gpu01,gpu02")
+    assert [target.stack.name for target in targets] == [fleet.default_stack, "tensorflow-2.9"]
+    assert any("'container_manager' is not read: it is no variable of the role container" in n for n in targets.notes)
     with pytest.raises(InputErrors, match="there is no stack 'web'"):
-        fleet.members("web1")
+        fleet.targets("web1")
 
 
 MIXED = """

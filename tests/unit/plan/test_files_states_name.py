@@ -62,8 +62,8 @@ def test_a_stack_that_no_host_has_yet_is_looked_at_as_if_all_had_it(tmp_path: Pa
 def test_no_wheel_is_mirrored_where_nobody_asked_for_it(tmp_path: Path) -> None:
     roster = fleet(tmp_path, {"gpu01": {}})
     assert files_of_roles(roster, roster.stack("tensorflow-2.9"), nothing_seen) == ()
-    (member,) = roster.members("gpu01")
-    assert member.desired.stack is member.stack
+    (target,) = roster.targets("gpu01")
+    assert target.desired.stack is target.stack
 
 
 @pytest.mark.parametrize("setting", ["mirror", "index"])
@@ -86,8 +86,8 @@ def test_a_pin_without_a_known_wheel_is_named_before_anything_comes(tmp_path: Pa
 
 def test_files_of_roles_are_delivered_and_are_no_part_of_the_stack(tmp_path: Path) -> None:
     """The record on a host, and the stacks that this machine keeps, stay as they are when the setting changes."""
-    mirrored = fleet(tmp_path / "one", {"gpu01": {}}, **MIRRORED).members("gpu01")[0]
-    other = fleet(tmp_path / "two", {"gpu01": {}}).members("gpu01")[0]
+    mirrored = fleet(tmp_path / "one", {"gpu01": {}}, **MIRRORED).targets("gpu01")[0]
+    other = fleet(tmp_path / "two", {"gpu01": {}}).targets("gpu01")[0]
     name = "numpy-1.26.4-cp39-cp39"
     assert name in mirrored.desired.stack.artifacts and name not in other.desired.stack.artifacts
     before = {artifact.name for artifact in mirrored.files_for(with_python("3.9"))}  # a rebuild has these at hand

@@ -15,7 +15,7 @@ from hostwright.audit.judging.audited import audit_probes
 from hostwright.audit.judging.judging import unread
 from hostwright.common.errors import InputErrors
 from hostwright.common.request import Request
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import RELEASE, Run
 from hostwright.plan.model import Answer, Facts
@@ -37,23 +37,23 @@ def write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def member(folder: Path, *roles: str, **variables: Any) -> Member:
-    return fleet(folder, **variables).members("gpu01", roles)[0]
+def target(folder: Path, *roles: str, **variables: Any) -> TargetHost:
+    return fleet(folder, **variables).targets("gpu01", roles)[0]
 
 
-def names(found: Member) -> list[str]:
+def names(found: TargetHost) -> list[str]:
     return [role.name for role in found.desired.roles]
 
 
 def test_host_without_roles_has_its_stacks_in_order(tmp_path: Path) -> None:
-    found = member(tmp_path)
+    found = target(tmp_path)
     assert names(found) == DEFAULT
     assert set(found.variables) == set(DEFAULT)
     assert {one.name for one in discover()} - set(DEFAULT) >= {"nccl", "selfaudit", "tensorrt"}
 
 
 def test_named_roles_are_sorted_by_their_order(tmp_path: Path) -> None:
-    found = member(tmp_path, hostwright_roles=["tensorflow", "base", "driver"])
+    found = target(tmp_path, hostwright_roles=["tensorflow", "base", "driver"])
     assert names(found) == ["base", "tensorflow", "driver"]
     assert set(found.variables) == {"base", "driver", "tensorflow"}
     assert found.desired.of_host == ("base", "tensorflow", "driver")
@@ -62,12 +62,12 @@ def test_named_roles_are_sorted_by_their_order(tmp_path: Path) -> None:
 
 def test_on_the_command_line_it_is_one_text(tmp_path: Path) -> None:
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
-    found = Fleet.load(tmp_path, Request(var=("hostwright_roles=base, container,driver",))).members("gpu01")[0]
+    found = Fleet.load(tmp_path, Request(var=("hostwright_roles=base, container,driver",))).targets("gpu01")[0]
     assert names(found) == ["base", "driver", "container"]
 
 
 def test_roles_that_are_looked_at_are_among_those_of_the_host(tmp_path: Path) -> None:
-    found = member(tmp_path, "cuda", "selfaudit")
+    found = target(tmp_path, "cuda", "selfaudit")
     assert names(found) == ["cuda"]
     assert found.desired.of_host == tuple(DEFAULT)
     assert found.desired.rules, "also those of the roles that are not looked at"
@@ -83,7 +83,7 @@ STAND_INS = "extends: tensorflow-2.9\nartifacts: {driver: {stand_in: true}, cudn
 def test_probes_of_absent_roles_are_not_run(tmp_path: Path) -> None:
     """Not kept in its cache, and not told of in audits."""
     write(tmp_path / "stacks/ours.yml", STAND_INS)
-    found = member(tmp_path, "base", stack="ours", hostwright_roles=["base", "cuda", "cudnn"])
+    found = target(tmp_path, "base", stack="ours", hostwright_roles=["base", "cuda", "cudnn"])
     assert found.stand_ins == (found.stack.artifact("cudnn").file,), "also of a role that is not looked at now"
     assert names_of(found.artifacts) == names_of(found.stack.used_by(["cuda", "cudnn"]))
     audited = unread(found, "no answer", datetime.now(UTC))
@@ -125,15 +125,15 @@ def test_mirror_brings_what_hosts_with_the_stack_need(tmp_path: Path) -> None:
 )
 def test_a_wrong_list_is_an_error_where_it_stands(tmp_path: Path, variables: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputErrors, match=sentence):
-        member(tmp_path, **variables)
+        target(tmp_path, **variables)
 
 
 def test_stack_without_a_roles_section_is_refused(tmp_path: Path) -> None:
     (tmp_path / "stacks").mkdir()
     (tmp_path / "stacks" / "small.yml").write_text("extends: tensorflow-2.9\nroles: [base, cuda]\ncontainer: null\n")
-    assert names(member(tmp_path, stack="small")) == ["base", "cuda"]
+    assert names(target(tmp_path, stack="small")) == ["base", "cuda"]
     with pytest.raises(InputErrors, match="the stack small has no section 'container', which the role container needs"):
-        member(tmp_path, stack="small", hostwright_roles=["base", "driver", "container"])
+        target(tmp_path, stack="small", hostwright_roles=["base", "driver", "container"])
 
 
 def test_stack_is_refused_for_roles_that_do_not_fit(tmp_path: Path) -> None:
@@ -141,24 +141,24 @@ def test_stack_is_refused_for_roles_that_do_not_fit(tmp_path: Path) -> None:
     (tmp_path / "stacks").mkdir()
     text = "extends: tensorflow-2.9\nroles: [base, driver]\ncuda: {version: 11.4.0}\n"
     (tmp_path / "stacks" / "mixed.yml").write_text(text)
-    assert names(member(tmp_path, stack="mixed", hostwright_roles=["base", "cuda"])) == ["base", "cuda"]
+    assert names(target(tmp_path, stack="mixed", hostwright_roles=["base", "cuda"])) == ["base", "cuda"]
     with pytest.raises(InputErrors, match=r"is built for CUDA 11\.2, not for 11\.4\.0"):
-        member(tmp_path, stack="mixed", hostwright_roles=["base", "cuda", "tensorflow"])
+        target(tmp_path, stack="mixed", hostwright_roles=["base", "cuda", "tensorflow"])
 
 
 def test_recorded_role_no_longer_chosen_is_noted(tmp_path: Path) -> None:
-    record = renewed(member(tmp_path).desired, {}, Run("run-1"))
-    found = member(tmp_path, hostwright_roles=["base", "driver", "cuda"])
-    probes = (*audit_probes(found), *audit_probes(member(tmp_path)))
+    record = renewed(target(tmp_path).desired, {}, Run("run-1"))
+    found = target(tmp_path, hostwright_roles=["base", "driver", "cuda"])
+    probes = (*audit_probes(found), *audit_probes(target(tmp_path)))
     facts = Facts({**dict.fromkeys(probes, Answer(1, "")), RELEASE: Answer(0, json.dumps(record))})
     notes = [note for note in plan_host(found.desired, facts).notes if "is off now" in note]
     assert [note.split()[2] for note in notes] == ["container", "cudnn", "environment", "tensorflow"]
     assert notes[0].endswith("`invoke remove --roles container` takes it away")
-    assert not [note for note in plan_host(member(tmp_path).desired, facts).notes if "is off now" in note]
+    assert not [note for note in plan_host(target(tmp_path).desired, facts).notes if "is off now" in note]
 
 
 def test_a_role_that_is_off_can_be_added_to_take_it_away(tmp_path: Path) -> None:
     here = fleet(tmp_path, hostwright_roles=["base", "driver"])
-    (found,) = here.members("gpu01", ["selfaudit"])
+    (found,) = here.targets("gpu01", ["selfaudit"])
     assert found.roles == ()
     assert names(here.also(found, ["selfaudit", "base"])) == ["selfaudit"]

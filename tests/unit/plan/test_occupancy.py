@@ -27,9 +27,9 @@ def test_unchanged_host_is_still_asked_for_its_users() -> None:
 
 def test_probing_one_layer_asks_other_roles_for_users(tmp_path: Path) -> None:
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.1}}}")
-    (member,) = Fleet.load(tmp_path).members("gpu01", roles=["base"])
-    assert [role.name for role in member.desired.roles] == ["base"]
-    assert member.desired.occupancy == standard_occupancies()
+    (target,) = Fleet.load(tmp_path).targets("gpu01", roles=["base"])
+    assert [role.name for role in target.desired.roles] == ["base"]
+    assert target.desired.occupancy == standard_occupancies()
 
 
 def test_users_of_several_kinds_are_named_each_once() -> None:

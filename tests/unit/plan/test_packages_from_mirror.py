@@ -382,13 +382,13 @@ def test_a_repository_that_is_not_here_is_named(tmp_path: Path, archive: Asked) 
         find(roster, {"gpu01": seen()})
 
 
-# --- a member
+# --- a target
 
 
 def test_a_host_takes_the_files_and_its_stack_is_the_same(tmp_path: Path, archive: Asked) -> None:
     write_locked(tmp_path / "a/stacks/house.lock.packages.json", {"debian-12": LOCKED})
-    mirrored = fleet(tmp_path / "a", {"gpu01": {}}).members("gpu01")[0]
-    other = fleet(tmp_path / "b", {"gpu01": {}}, base_packages_from="sources").members("gpu01")[0]
+    mirrored = fleet(tmp_path / "a", {"gpu01": {}}).targets("gpu01")[0]
+    other = fleet(tmp_path / "b", {"gpu01": {}}, base_packages_from="sources").targets("gpu01")[0]
     assert "debian-12-gcc-1" in mirrored.desired.stack.artifacts
     assert mirrored.desired.stack.digest() == other.desired.stack.digest()
     assert mirrored.desired.stack.model_dump() == other.desired.stack.model_dump()
@@ -402,4 +402,4 @@ def test_a_damaged_lock_file_is_a_mistake_with_its_place(tmp_path: Path, archive
     lock = tmp_path / "stacks/house.lock.packages.json"
     lock.write_text('{"debian-12": {"packages": [{"package": "a"}]}}')
     with pytest.raises(InputError, match=r"house\.lock\.packages\.json"):
-        roster.members("gpu01")
+        roster.targets("gpu01")

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from hostwright.fleet import Fleet
 from hostwright.plan.facts.memory import Memory
-from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Change, Facts, Probe, Resource, Step
 from hostwright.plan.planning import plan_host
-from hostwright.plan.roles.role import Role, Wanted, role
+from hostwright.plan.roles.role import Role, RoleContext, role
 from hostwright.plan.roles.wants import desire
+from hostwright.plan.targets import TargetHost
 from tests.unit.support.stacks import load_stack
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -60,22 +60,22 @@ def counted(planned: Counter[str], called: Counter[str]) -> tuple[Role, Role, Ro
     """Three roles that count; the last one looks at the variables of the others."""
 
     @role()
-    def one(v: Marks, host: Wanted) -> Iterator[Resource]:
+    def one(v: Marks, ctx: RoleContext) -> Iterator[Resource]:
         """One."""
         called["one"] += 1
         yield from (Marked(f"one-{number}", planned) for number in range(v.count))
 
     @role()
-    def two(v: Pool, host: Wanted) -> Iterator[Resource]:
+    def two(v: Pool, ctx: RoleContext) -> Iterator[Resource]:
         """Two."""
         called["two"] += 1
         yield Marked(f"two-{v.name}", planned)
 
     @role()
-    def all_of(v: Marks, host: Wanted) -> Iterator[Resource]:
+    def all_of(v: Marks, ctx: RoleContext) -> Iterator[Resource]:
         """All."""
         called["all_of"] += 1
-        yield Marked(f"all-{sum(getattr(values, 'count', 0) for _, values in host.roles)}", planned)
+        yield Marked(f"all-{sum(getattr(values, 'count', 0) for _, values in ctx.roles)}", planned)
 
     return one, two, all_of
 
@@ -89,7 +89,7 @@ def test_equal_hosts_are_planned_once_and_one_that_differs_in_one_answer_only_th
     planned, memory = Counter[str](), Memory()
     one, two, _ = counted(planned, Counter())
     roles = [(one, Marks()), (two, Pool())]
-    desired = desire("h", Wanted(STACK), roles, memory)
+    desired = desire("h", RoleContext(STACK), roles, memory)
     for number in range(1000):
         name = f"h{number}"
         wrong = {"one-1": f"of {name}"} if number == 500 else {}
@@ -106,47 +106,47 @@ def test_a_role_is_asked_once_for_all_hosts_with_the_same_variables() -> None:
     marks, pools = [Marks(2), Marks(3)], [Pool("a"), Pool("b")]
     for number in range(100):
         values = [(one, marks[0]), (two, pools[number % 2]), (all_of, marks[0])]
-        wanted = Wanted(STACK, roles=tuple(values))
-        found = desire(f"h{number}", wanted, values, memory)
+        ctx = RoleContext(STACK, roles=tuple(values))
+        found = desire(f"h{number}", ctx, values, memory)
         assert found.roles[1].resources[0].name == f"two-{'ab'[number % 2]}"
         assert found.roles[2].resources[0].name == "all-4"
     # who looks at the variables of other roles is asked again where any of these differ
     assert called == {"one": 1, "two": 2, "all_of": 2}
     values = [(one, marks[1]), (two, pools[0]), (all_of, marks[0])]
-    found = desire("other", Wanted(STACK, roles=tuple(values)), values, memory)
+    found = desire("other", RoleContext(STACK, roles=tuple(values)), values, memory)
     assert found.roles[2].resources[0].name == "all-5"
     assert called == {"one": 2, "two": 2, "all_of": 3}
 
 
-def members(folder: Path, **hosts: Mapping[str, Any]) -> tuple[Member, ...]:
+def targets(folder: Path, **hosts: Mapping[str, Any]) -> tuple[TargetHost, ...]:
     (folder / "hosts.yml").write_text(json.dumps({"all": {"hosts": dict(hosts)}}))
-    return tuple(Fleet.load(folder).members("all"))
+    return tuple(Fleet.load(folder).targets("all"))
 
 
 def test_hosts_of_which_the_same_is_wanted_share_their_states(tmp_path: Path) -> None:
     own = {"base_packages": ["dkms"]}
-    alike, other, also = members(tmp_path, a={}, b=own, c={"rack": 7})
+    alike, other, also = targets(tmp_path, a={}, b=own, c={"rack": 7})
     assert alike.wants is also.wants
     assert alike.desired.roles is also.desired.roles
     assert alike.desired.probes() is also.desired.probes()
     assert (alike.desired.host, also.desired.host) == ("a", "c")
     differing = {one.name for one, two in zip(alike.desired.roles, other.desired.roles, strict=True) if one is not two}
     assert differing == {"base"}
-    assert alike.desired.roles == members(tmp_path, a={})[0].desired.roles
+    assert alike.desired.roles == targets(tmp_path, a={})[0].desired.roles
 
 
 def test_force_and_fewer_roles_are_other_wishes(tmp_path: Path) -> None:
-    (member,) = members(tmp_path, a={})
-    assert replace(member, force=True).wanted.force
-    assert not member.wanted.force
-    fewer = replace(member, roles=member.roles[:1])
-    assert [one.name for one in fewer.desired.roles] == [member.roles[0].name]
-    assert len(member.desired.roles) == len(member.roles)
+    (target,) = targets(tmp_path, a={})
+    assert replace(target, force=True).context.force
+    assert not target.context.force
+    fewer = replace(target, roles=target.roles[:1])
+    assert [one.name for one in fewer.desired.roles] == [target.roles[0].name]
+    assert len(target.desired.roles) == len(target.roles)
 
 
 @pytest.fixture(scope="module")
-def standard(tmp_path_factory: pytest.TempPathFactory) -> Member:
-    return members(tmp_path_factory.mktemp("site"), a={})[0]
+def standard(tmp_path_factory: pytest.TempPathFactory) -> TargetHost:
+    return targets(tmp_path_factory.mktemp("site"), a={})[0]
 
 
 SOME = st.sampled_from(
@@ -156,9 +156,9 @@ SOME = st.sampled_from(
 
 @given(SOME, st.lists(st.tuples(st.integers(0, 10_000), SOME), max_size=6), st.integers(0, 3))
 def test_a_plan_is_the_same_whatever_was_planned_before(
-    standard: Member, usual: Answer, differs: list[tuple[int, Answer]], more: int
+    standard: TargetHost, usual: Answer, differs: list[tuple[int, Answer]], more: int
 ) -> None:
-    """The module's member remembers the hosts of all earlier examples."""
+    """The module's target remembers the hosts of all earlier examples."""
     probes = standard.desired.probes()
     given_facts = dict.fromkeys(probes, usual)
     hosts = [Facts(given_facts)]

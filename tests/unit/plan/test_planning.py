@@ -8,7 +8,7 @@ from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Change, Facts, Probe, Resource, Step
 from hostwright.plan.planning import PREFLIGHT, at_work, disturbing, make_plan, plan_host
-from hostwright.plan.roles.role import Wanted, discover
+from hostwright.plan.roles.role import RoleContext, discover
 from hostwright.plan.roles.wants import desire
 from hostwright.resources.conditions import Answers, When
 from hostwright.resources.system.services import Disturbing
@@ -173,7 +173,7 @@ def test_rule_applies_if_one_of_its_roles_is_planned():
 
 def test_all_roles_of_a_bare_host_ask_each_question_once():
     of_all_roles = load_stack("tensorflow-2.9-nccl-tensorrt", [INVENTORY / "stacks"])
-    whole = desire("gpu01", Wanted(of_all_roles), [(role, role.variables()) for role in discover()])
+    whole = desire("gpu01", RoleContext(of_all_roles), [(role, role.variables()) for role in discover()])
     probes = whole.probes()
     assert len(set(probes)) == len(probes)
     assert len([probe for probe in probes if "db:Status-Abbrev" in probe.script]) == 1

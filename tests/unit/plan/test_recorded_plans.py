@@ -16,7 +16,7 @@ import pytest
 from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts, Planned, Probe, Refusal
 from hostwright.plan.planning import make_plan
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.plan.roles.wants import desire
 from tests.unit.support.stacks import ROLES, load_stack
 
@@ -50,7 +50,7 @@ def said(change: Planned) -> str:
 def test_a_host_s_plan_is_the_recorded_one(name: str) -> None:
     scene, stack = RECORDED[name], load_stack(RECORDED[name]["stack"])
     roles = [(role, role.variables()) for role in ROLES if role.name in stack.roles]
-    desired = desire("gpu01", Wanted(stack), roles)
+    desired = desire("gpu01", RoleContext(stack), roles)
     known = answers(scene["host"])
     facts = Facts({probe: known.get(probe, Answer(scene["status"], "")) for probe in desired.probes()})
     plan = {role.role: role.changes for role in make_plan(desired, facts).roles}

@@ -21,7 +21,7 @@ from hostwright.audit.judging.audited import audit_probes
 from hostwright.audit.judging.drift import last_good
 from hostwright.audit.judging.judging import judge
 from hostwright.common.errors import Refused
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.facts.memory import Memory
 from hostwright.plan.host import release
 from hostwright.plan.host.drained import DRAINED
@@ -31,7 +31,7 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import PREFLIGHT, make_plan, plan_host, removal_of
 from hostwright.resources.files.files import Link
 from tests.unit.support.stacks import read_stack
-from tests.unit.support.standard import members
+from tests.unit.support.standard import targets
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 EARLIER: dict[str, Any] = json.loads((FIXTURES / "release-schema-1.json").read_text("utf-8"))
@@ -43,31 +43,31 @@ SENTENCE = "was written by a newer Hostwright than this one: upgrade Hostwright 
 
 
 @pytest.fixture(scope="module")
-def provisioned(tmp_path_factory: pytest.TempPathFactory) -> Member:
+def provisioned(tmp_path_factory: pytest.TempPathFactory) -> TargetHost:
     """The host that the earlier version provisioned, with its stack as it was then, and with all roles of then."""
     folder = tmp_path_factory.mktemp("inventory")
     (folder / "hosts.yml").write_text(f"all: {{hosts: {{gpu01: {{hostwright_roles: {sorted(EARLIER['roles'])}}}}}}}")
     stack = read_stack(json.loads((FIXTURES / "stack-schema-1.json").read_bytes()))
-    return replace(Fleet.load(folder).members("all")[0], stack=stack)
+    return replace(Fleet.load(folder).targets("all")[0], stack=stack)
 
 
 @pytest.fixture
-def member(provisioned: Member) -> Member:
+def target(provisioned: TargetHost) -> TargetHost:
     """The same, which remembers nothing that another test planned with other methods."""
     return replace(provisioned, memory=Memory())
 
 
 @pytest.fixture
-def in_place(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_place(target: TargetHost, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every state of the host is as desired."""
-    for kind in {type(one) for role in member.desired.roles for one in role.resources}:
+    for kind in {type(one) for role in target.desired.roles for one in role.resources}:
         monkeypatch.setattr(kind, "plan", lambda self, facts: None)
 
 
-def carried(member: Member, record: dict[str, Any], answer: Answer = SILENT) -> Facts:
+def carried(target: TargetHost, record: dict[str, Any], answer: Answer = SILENT) -> Facts:
     """What a host with this record answers."""
     said = {RELEASE: Answer(0, json.dumps(record)), DRAINED: Answer(1, "")}
-    return Facts({**dict.fromkeys(audit_probes(member), answer), **said})
+    return Facts({**dict.fromkeys(audit_probes(target), answer), **said})
 
 
 def earlier() -> dict[str, Any]:
@@ -78,19 +78,19 @@ def earlier() -> dict[str, Any]:
 # --- a record of schema 1
 
 
-def test_it_is_of_the_earlier_version_and_says_what_it_always_said(member: Member) -> None:
+def test_it_is_of_the_earlier_version_and_says_what_it_always_said(target: TargetHost) -> None:
     assert EARLIER["schema"] == 1
     assert earlier().keys() == EARLIER.keys()
-    assert set(earlier()["roles"]) == {role.name for role in member.desired.roles}
-    assert about(earlier(), member.stack)
-    assert former_name(earlier(), member.stack) == "", "it is no record of another stack"
+    assert set(earlier()["roles"]) == {role.name for role in target.desired.roles}
+    assert about(earlier(), target.stack)
+    assert former_name(earlier(), target.stack) == "", "it is no record of another stack"
 
 
 @pytest.mark.usefixtures("in_place")
-def test_its_host_reads_as_desired(member: Member) -> None:
-    facts = carried(member, EARLIER)
-    assert make_plan(member.desired, facts).empty
-    found = judge(member, facts, AT)
+def test_its_host_reads_as_desired(target: TargetHost) -> None:
+    facts = carried(target, EARLIER)
+    assert make_plan(target.desired, facts).empty
+    found = judge(target, facts, AT)
     assert found.deviations == found.notes == ()
     assert not {"drift", "differs", "intent", "new"} & {one.status for one in found.layers}
     assert "release-record-lost" not in {one.rule for one in found.findings}
@@ -101,85 +101,85 @@ def test_its_host_reads_as_desired(member: Member) -> None:
 @pytest.mark.usefixtures("in_place")
 def test_role_off_since_the_upgrade_is_no_finding() -> None:
     """Earlier versions had the role selfaudit on every host, where it saw to it that nothing of it was there."""
-    host = next(one for one in members() if one.name == "tensorflow-2.9")
+    host = next(one for one in targets() if one.name == "tensorflow-2.9")
     assert "selfaudit" not in {role.name for role in host.roles}
     facts = carried(host, EARLIER)
     assert plan_host(host.desired, facts).notes == judge(host, facts, AT).notes == ()
 
 
-def test_what_differs_on_it_is_neither_called_drift_nor_intent(member: Member) -> None:
-    found = judge(member, carried(member, EARLIER, Answer(1, "")), AT)
+def test_what_differs_on_it_is_neither_called_drift_nor_intent(target: TargetHost) -> None:
+    found = judge(target, carried(target, EARLIER, Answer(1, "")), AT)
     assert {one.why for one in found.deviations} == {"differs"}
     assert found.status == "differs"
     assert {one.status for one in found.layers if one.name in {"base", "driver", "cuda"}} == {"differs"}
 
 
-def test_the_next_provisioning_rewrites_it_once_and_nothing_else(member: Member) -> None:
+def test_the_next_provisioning_rewrites_it_once_and_nothing_else(target: TargetHost) -> None:
     written: list[str] = []
     line: Any = SimpleNamespace(run=lambda script, timeout_s, failure: written.append(script))
-    HostRecords(line, member.desired, RUN).note_release(carried(member, EARLIER), lambda: "")
+    HostRecords(line, target.desired, RUN).note_release(carried(target, EARLIER), lambda: "")
     (script,) = written
     assert script.startswith("path=/var/lib/hostwright/release.json\n")
     assert "\nname=''\n" in script, "no former record is kept"
 
-    record = renewed(member.desired, earlier(), RUN)
+    record = renewed(target.desired, earlier(), RUN)
     assert record is not None
     assert json.dumps(record, indent=2).splitlines()[1] == '  "schema": 2,'
     same = ("stack", "versions", "artifacts")
     assert {key: record[key] for key in same} == {key: EARLIER[key] for key in same}
     assert record["roles"].keys() == EARLIER["roles"].keys()
-    assert {role.name: last_good(role, record).why() for role in member.desired.roles} == dict.fromkeys(
+    assert {role.name: last_good(role, record).why() for role in target.desired.roles} == dict.fromkeys(
         record["roles"], "drift"
     )
-    assert renewed(member.desired, record, Run("run-3")) is None
+    assert renewed(target.desired, record, Run("run-3")) is None
 
 
-def test_provisioning_one_role_keeps_the_others_in_the_record(member: Member) -> None:
-    cuda = next(role for role in member.desired.roles if role.name == "cuda")
-    record = renewed(replace(member.desired, roles=(cuda,)), earlier(), RUN)
+def test_provisioning_one_role_keeps_the_others_in_the_record(target: TargetHost) -> None:
+    cuda = next(role for role in target.desired.roles if role.name == "cuda")
+    record = renewed(replace(target.desired, roles=(cuda,)), earlier(), RUN)
     assert record is not None
     assert record["roles"].keys() == EARLIER["roles"].keys()
     assert (record["roles"]["cuda"]["run"], record["roles"]["base"]["run"]) == ("run-2", EARLIER["run"])
-    why = {role.name: last_good(role, record).why() for role in member.desired.roles}
+    why = {role.name: last_good(role, record).why() for role in target.desired.roles}
     assert why == {**dict.fromkeys(why, "differs"), "cuda": "drift"}
-    assert renewed(member.desired, record, Run("run-3")) is not None, "the next run of all roles writes the rest"
+    assert renewed(target.desired, record, Run("run-3")) is not None, "the next run of all roles writes the rest"
 
 
-def test_another_stack_is_another_stack_and_its_record_is_kept(member: Member) -> None:
+def test_another_stack_is_another_stack_and_its_record_is_kept(target: TargetHost) -> None:
     moved = {**earlier(), "versions": {**EARLIER["versions"], "driver": "470.256.02"}}
     for record in ({**earlier(), "stack": "tensorflow-2.10"}, moved, {**earlier(), "versions": {}}):
-        assert not about(record, member.stack)
-        assert former_name(record, member.stack) == f"{EARLIER['at']}-{EARLIER['digest'][:12]}.json"
+        assert not about(record, target.stack)
+        assert former_name(record, target.stack) == f"{EARLIER['at']}-{EARLIER['digest'][:12]}.json"
 
 
-def test_a_version_that_only_a_later_record_names_tells_nothing(member: Member) -> None:
+def test_a_version_that_only_a_later_record_names_tells_nothing(target: TargetHost) -> None:
     fewer = {key: EARLIER["versions"][key] for key in ("driver", "cuda")}
-    assert about({**earlier(), "versions": fewer}, member.stack)
+    assert about({**earlier(), "versions": fewer}, target.stack)
 
 
-def test_a_role_taken_away_leaves_a_record_of_the_same_schema(member: Member) -> None:
+def test_a_role_taken_away_leaves_a_record_of_the_same_schema(target: TargetHost) -> None:
     left = reduced(earlier(), ["container"])
     assert left is not None
     assert left["roles"].keys() == EARLIER["roles"].keys() - {"container"}
-    assert about(read(Facts({RELEASE: Answer(0, json.dumps(left))})), member.stack)
+    assert about(read(Facts({RELEASE: Answer(0, json.dumps(left))})), target.stack)
 
 
 # --- a record of a schema that is not known yet
 
 
 @pytest.mark.usefixtures("in_place")
-def test_a_newer_record_refuses_the_host_even_where_nothing_differs(member: Member) -> None:
-    plan = make_plan(member.desired, carried(member, NEWER))
+def test_a_newer_record_refuses_the_host_even_where_nothing_differs(target: TargetHost) -> None:
+    plan = make_plan(target.desired, carried(target, NEWER))
     assert [(role.role, [one.what for one in role.changes]) for role in plan.roles] == [(PREFLIGHT, ["release-record"])]
     (sentence,) = plan.refusals
     assert sentence.endswith(SENTENCE)
-    gone = removal_of(member.desired)
-    facts = {**dict.fromkeys(gone.probes(), SILENT), **carried(member, NEWER)}
+    gone = removal_of(target.desired)
+    facts = {**dict.fromkeys(gone.probes(), SILENT), **carried(target, NEWER)}
     assert make_plan(gone, Facts(facts)).refusals[:1] == (sentence,)
 
 
-def test_a_newer_record_makes_an_audit_of_the_host_unread(member: Member) -> None:
-    found = judge(member, carried(member, NEWER), AT)
+def test_a_newer_record_makes_an_audit_of_the_host_unread(target: TargetHost) -> None:
+    found = judge(target, carried(target, NEWER), AT)
     assert found.status == "unread"
     assert found.sentence.endswith(SENTENCE)
 
@@ -192,17 +192,19 @@ def test_a_newer_record_makes_an_audit_of_the_host_unread(member: Member) -> Non
         lambda books, facts: books.note_removal(facts, depart=True),
     ],
 )
-def test_a_newer_record_is_never_written_over(member: Member, write: Callable[[HostRecords, Facts], object]) -> None:
+def test_a_newer_record_is_never_written_over(
+    target: TargetHost, write: Callable[[HostRecords, Facts], object]
+) -> None:
     written: list[str] = []
     line: Any = SimpleNamespace(run=lambda script, timeout_s, failure: written.append(script))
     with pytest.raises(Refused, match=SENTENCE):
-        write(HostRecords(line, member.desired, RUN), carried(member, NEWER))
+        write(HostRecords(line, target.desired, RUN), carried(target, NEWER))
     assert written == []
 
 
-def test_a_host_with_a_newer_record_does_not_go_back(member: Member) -> None:
+def test_a_host_with_a_newer_record_does_not_go_back(target: TargetHost) -> None:
     with pytest.raises(Refused, match=SENTENCE):
-        way_back(member, Facts({RELEASE: Answer(0, json.dumps(NEWER)), FORMERS: Answer(0, "")}))
+        way_back(target, Facts({RELEASE: Answer(0, json.dumps(NEWER)), FORMERS: Answer(0, "")}))
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[3]", '{"schema": "3"}', '{"schema": true}', '{"schema": -1}', "3"])

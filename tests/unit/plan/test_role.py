@@ -133,7 +133,7 @@ def test_who_forces_is_told_to_every_role(tmp_path: Path):
     """The operator's --force is one of the values that a role is given; no variable of a role stands for it."""
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
     for force in (False, True):
-        (member,) = Fleet.load(tmp_path, Request(force=force)).members("gpu01", ["driver"])
-        assert member.variables["driver"].force is False
-        (runfile,) = [one for one in member.desired.roles[0].resources if isinstance(one, NvidiaRunfile)]
+        (target,) = Fleet.load(tmp_path, Request(force=force)).targets("gpu01", ["driver"])
+        assert target.variables["driver"].force is False
+        (runfile,) = [one for one in target.desired.roles[0].resources if isinstance(one, NvidiaRunfile)]
         assert runfile.force is force

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from hostwright.common.errors import InputError
-from hostwright.plan.member import Member, Roster
-from hostwright.plan.roles.role import Role, Wanted, discover
+from hostwright.plan.roles.role import Role, RoleContext, discover
 from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.plan.stacks.files import stacks_of_hosts
+from hostwright.plan.targets import Roster, TargetHost
 from hostwright.resources.files.files import File
 from hostwright.stack.stackfile import default_stack
 
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.files import File
 
 from .words import PATH
@@ -31,24 +31,24 @@ class Chrony:
 
 
 @role(needs=["base"])
-def chrony(v: Chrony, host: Wanted) -> Iterator[Resource]:
+def chrony(v: Chrony, ctx: RoleContext) -> Iterator[Resource]:
     \"\"\"The time.\"\"\"
-    yield File(PATH, host.render("chrony/chrony.conf.j2", server=v.server))
+    yield File(PATH, ctx.render("chrony/chrony.conf.j2", server=v.server))
 """
 EXTENDED = """\
 from collections.abc import Iterator
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.container import Container
 from hostwright.standard.roles.container import container as standard
 
 
 @role(extends=standard)
-def container(v: Container, host: Wanted) -> Iterator[Resource]:
+def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     \"\"\"Containers, by way of our registry's mirror.\"\"\"
-    yield from standard.resources(v, host)
+    yield from standard.resources(v, ctx)
     yield File("/etc/docker/mirror", "registry.example.org\\n")
 """
 
@@ -70,8 +70,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     return Site(root)
 
 
-def member(site: Site) -> Member:
-    (found,) = Roster.load(site=site).members("all")
+def target(site: Site) -> TargetHost:
+    (found,) = Roster.load(site=site).targets("all")
     return found
 
 
@@ -123,7 +123,7 @@ def test_an_inventory_that_is_named_needs_no_site(tmp_path: Path, monkeypatch: p
     hosts = write(tmp_path / "lists/hosts.yml", "all: {hosts: {gpu01: {}}}\n")
     roster = Roster.load(hosts)
     assert roster.site == Site(tmp_path / "lists")
-    assert [one.name for one in roster.members("all")] == ["gpu01"]
+    assert [one.name for one in roster.targets("all")] == ["gpu01"]
 
 
 def test_an_inventory_that_is_named_belongs_to_the_site_it_lies_in(
@@ -147,9 +147,9 @@ def test_a_sites_role_is_found_with_its_parts_and_its_templates(site: Site) -> N
     write(site.root / "roles/chrony/words.py", 'PATH = "/etc/chrony.conf"\n')
     write(site.root / "roles/chrony/further.py", "from . import Chrony\n\nRULES = (Chrony,)\n")
     write(site.root / "templates/chrony/chrony.conf.j2", "server {{ server }}\n")
-    found = member(site)
+    found = target(site)
     role = next(one for one in found.roles if one.name == "chrony")
-    assert File("/etc/chrony.conf", "server ntp.example.org\n") in role.resources(role.variables(), found.wanted)
+    assert File("/etc/chrony.conf", "server ntp.example.org\n") in role.resources(role.variables(), found.context)
     rules = role.part("further")
     assert rules is not None
     assert (role.variables,) == rules.RULES
@@ -164,7 +164,7 @@ def test_roles_of_two_sites_do_not_meet(site: Site, tmp_path: Path) -> None:
         write(root / "roles/chrony/words.py", f'PATH = "{path}"\n')
         write(root / "templates/chrony/chrony.conf.j2", "")
     paths = [
-        next(iter(role.resources(role.variables(), Wanted(None, templates=one.templates)))).path  # type: ignore[arg-type,attr-defined]
+        next(iter(role.resources(role.variables(), RoleContext(None, templates=one.templates)))).path  # type: ignore[arg-type,attr-defined]
         for one in (site, other)
         for role in [own(one)["chrony"]]
     ]
@@ -180,7 +180,7 @@ def test_sites_role_wins_and_may_extend_the_standard_one(site: Site) -> None:
     assert extended.summary.startswith("Containers, by way of")
     assert extended.part("audit") is standard.part("audit") is not None
     assert extended.standard
-    added = next(one for one in member(site).desired.roles if one.name == "container").resources[-1]
+    added = next(one for one in target(site).desired.roles if one.name == "container").resources[-1]
     assert added == File("/etc/docker/mirror", "registry.example.org\n")
 
 
@@ -218,7 +218,7 @@ def test_folders_without_python_are_none_of_our_roles(site: Site) -> None:
 def test_templates_and_stacks_of_the_site_go_before_the_standard_ones(site: Site) -> None:
     write(site.root / "templates/environment/ld.conf.j2", "ours\n")
     write(site.inventory / "stacks/tensorflow-2.9.yml", "ours\n")
-    assert Wanted(None, templates=site.templates).render("environment/ld.conf.j2") == "ours\n"  # type: ignore[arg-type]
+    assert RoleContext(None, templates=site.templates).render("environment/ld.conf.j2") == "ours\n"  # type: ignore[arg-type]
     roster = Roster.load()
     assert next(folder for folder in roster.stack_dirs if (folder / "tensorflow-2.9.yml").exists()) == site.stacks[0]
     assert (
@@ -229,9 +229,9 @@ def test_templates_and_stacks_of_the_site_go_before_the_standard_ones(site: Site
 def test_default_stack_is_the_sites_then_the_standard_one(site: Site) -> None:
     write(site.inventory / "hosts.yml", "all: {hosts: {gpu01: {}, gpu02: {stack: tensorflow-2.9}}}")
     standard = (STANDARD / "stacks/default.txt").read_text().strip()
-    assert [member.stack.name for member in Roster.load().members("all")] == [standard, "tensorflow-2.9"]
+    assert [target.stack.name for target in Roster.load().targets("all")] == [standard, "tensorflow-2.9"]
     write(site.inventory / "stacks/default.txt", "tensorflow-2.10\n")
-    assert [member.stack.name for member in Roster.load().members("all")] == ["tensorflow-2.10", "tensorflow-2.9"]
+    assert [target.stack.name for target in Roster.load().targets("all")] == ["tensorflow-2.10", "tensorflow-2.9"]
 
 
 def test_missing_default_stack_says_where_to_name_one(tmp_path: Path) -> None:
@@ -261,5 +261,5 @@ def test_the_stand_ins_of_a_host_are_those_of_its_roles(site: Site) -> None:
     for roles in ("base", "base, driver", "base, driver, cuda, cudnn"):
         host = f"{{stack: made-up, hostwright_roles: [{roles}]}}"
         write(site.inventory / "hosts.yml", f"all: {{hosts: {{gpu01: {host}}}}}\n")
-        files[roles] = [name.partition("-")[0] for name in member(site).stand_ins]
+        files[roles] = [name.partition("-")[0] for name in target(site).stand_ins]
     assert files == {"base": [], "base, driver": ["NVIDIA"], "base, driver, cuda, cudnn": ["NVIDIA", "cudnn"]}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hostwright.audit.failures.catalogue import catalogue
-from hostwright.plan.member import Roster
 from hostwright.plan.roles.site import Site
+from hostwright.plan.targets import Roster
 
 FILES = {
     "tasks.py": "",
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.files import File
 
 from .section import NcclSection
@@ -29,9 +29,9 @@ class Nccl:
 
 
 @role(needs=["cuda"])
-def nccl(v: Nccl, host: Wanted) -> Iterator[Resource]:
+def nccl(v: Nccl, ctx: RoleContext) -> Iterator[Resource]:
     \"\"\"NCCL, beside the toolkit.\"\"\"
-    yield File(f"{v.prefix}/version", host.section(NcclSection).version)
+    yield File(f"{v.prefix}/version", ctx.section(NcclSection).version)
 """,
     "roles/nccl/section.py": """\
 from collections.abc import Mapping
@@ -50,14 +50,14 @@ class NcclSection(Section):
 from collections.abc import Iterator
 
 from hostwright.plan.roles.auditvalue import AuditValue, FileLine
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 
 from . import Nccl
 from .section import NcclSection
 
 
-def audit_values(v: Nccl, host: Wanted) -> Iterator[AuditValue]:
-    yield AuditValue("version", FileLine(f"{v.prefix}/version"), host.section(NcclSection).version)
+def audit_values(v: Nccl, ctx: RoleContext) -> Iterator[AuditValue]:
+    yield AuditValue("version", FileLine(f"{v.prefix}/version"), ctx.section(NcclSection).version)
 """,
     "roles/nccl/failures.py": """\
 from hostwright.audit.failures import FailureRule
@@ -71,10 +71,10 @@ def test_a_layer_of_a_site_brings_section_versions_values_and_failures(tmp_path:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    (member,) = Roster.load(site=Site(tmp_path)).members("gpu01")
-    assert member.stack.versions()["nccl"] == "2.8.4"
-    assert [str(one) for one in member.desired.roles if one.name == "nccl"]
-    assert {one.name: one.want for one in member.audit_values if one.layer == "nccl"} == {"version": "2.8.4"}
-    failure = catalogue(member.all_roles).classify("NCCL WARN no shm")
+    (target,) = Roster.load(site=Site(tmp_path)).targets("gpu01")
+    assert target.stack.versions()["nccl"] == "2.8.4"
+    assert [str(one) for one in target.desired.roles if one.name == "nccl"]
+    assert {one.name: one.want for one in target.audit_values if one.layer == "nccl"} == {"version": "2.8.4"}
+    failure = catalogue(target.all_roles).classify("NCCL WARN no shm")
     assert failure is not None
     assert failure.cause == "NCCL has no shared memory"

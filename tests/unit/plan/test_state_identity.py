@@ -19,7 +19,7 @@ from hostwright.resources.files.files import Absent, File, Link
 from hostwright.resources.packages.packages import Debs
 from hostwright.stack.stack import Artifact
 from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile
-from tests.unit.support.standard import members
+from tests.unit.support.standard import targets
 
 KINDS = Path(__file__).parents[2] / "fixtures" / "state-kinds.json"
 RUN = Artifact(name="driver", file="driver.run", urls=("https://example.org/driver.run",), sha256="0" * 64, size=7)
@@ -126,12 +126,12 @@ def test_kinds_of_states_match_the_records_on_hosts() -> None:
 
     A new kind, or a new field with a default, is added to the file. Nothing in it may change but on purpose.
     """
-    every = {one for member in members() for role in member.desired.roles for one in classes(role.resources)}
+    every = {one for target in targets() for role in target.desired.roles for one in classes(role.resources)}
     found = {kind_of(one): form(one) for one in every}
     assert len(found) == len(every), "two classes have one kind"
     assert found == json.loads(KINDS.read_text("utf-8"))
 
 
 def test_equal_states_have_equal_identities_and_others_others() -> None:
-    states = {one for member in members() for role in member.desired.roles for one in role.resources}
+    states = {one for target in targets() for role in target.desired.roles for one in role.resources}
     assert len({canonical(identity_of(one)) for one in states}) == len(states)

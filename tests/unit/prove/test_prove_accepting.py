@@ -25,7 +25,7 @@ from hostwright.prove.proofstore import ProofHistory
 from hostwright.prove.proving import accepted
 from hostwright.prove.variables import VARIABLE
 from hostwright.rebuild import run as rebuilding
-from hostwright.rebuild.host.carrying import HostRebuild
+from hostwright.rebuild.host.hostrebuild import HostRebuild
 from hostwright.rebuild.ways.ways import Decision
 from tests.unit.support.proofs import fleet as proofs_of_a_run
 from tests.unit.support.proofs import host, result, ticks
@@ -99,9 +99,9 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
             """Nothing to close."""
 
     class Prove:
-        def __init__(self, member: Any, _connect: object, *, proofs: Any, holder: object, **_: Any):
+        def __init__(self, target: Any, _connect: object, *, proofs: Any, holder: object, **_: Any):
             assert (holder is None) == made.locked, "the host is locked once, by whoever had not locked it"
-            self.about = member.name, tuple(proof.key for proof in proofs)
+            self.about = target.name, tuple(proof.key for proof in proofs)
 
         def prove(self) -> HostProof:
             return made.prove(*self.about)
@@ -121,7 +121,7 @@ def provision(world: World, fleet: Fleet) -> Provision:
     def run(prove: Any = "quick", *, canary: str = "", max_fail: str = "") -> RunResults[Outcome]:
         request = Request(canary=canary, batch="1", max_fail=max_fail, prove=prove)
         audience = Audience.of(world.heard.append)
-        return fleet.provision(fleet.members("all", ["base"]), request, audience=audience)
+        return fleet.provision(fleet.targets("all", ["base"]), request, audience=audience)
 
     return run
 
@@ -249,14 +249,14 @@ def test_a_host_that_was_busy_for_a_moment_is_measured_again_and_accepted(
 
 def test_roles_without_a_proof_are_refused_before_a_run_begins(fleet: Fleet):
     with pytest.raises(InputError, match="no role of these hosts has a proof of the quick level"):
-        fleet.provision(fleet.members("all", ["container"]), Request(prove="quick"))
+        fleet.provision(fleet.targets("all", ["container"]), Request(prove="quick"))
     assert Runs(state_root()).list() == []
 
 
 def test_a_wrong_variable_is_refused_before_a_run_begins(fleet: Fleet):
     (fleet.path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {"gpu01": {VARIABLE: "some"}}}}))
     with pytest.raises(InputError, match=rf"hosts\.yml:1:30: {VARIABLE}: found 'some'"):
-        fleet.provision(Fleet.load(fleet.path).members("all"), Request(prove="quick"))
+        fleet.provision(Fleet.load(fleet.path).targets("all"), Request(prove="quick"))
     assert Runs(state_root()).list() == []
 
 
@@ -285,7 +285,7 @@ def given_back(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_rebuilt_host_gets_work_again_only_after_its_proofs(world: World, fleet: Fleet, given_back: list[str]):
     world.shown, world.locked = {"gpu02": (GOOD, BAD), "gpu03": (GOOD, NOT_RUN)}, False
     audience = Audience.of(world.heard.append)
-    rebuilt = fleet.rebuild(fleet.members("all", ["base"]), None, Request(prove="quick"), audience=audience)
+    rebuilt = fleet.rebuild(fleet.targets("all", ["base"]), None, Request(prove="quick"), audience=audience)
     assert (rebuilt.status, given_back) == (1, ["gpu01"])
     assert {done.host: (done.outcome, done.sentence) for done in rebuilt.results.values} == {
         "gpu01": ("rebuilt", ""),
@@ -299,7 +299,7 @@ def test_a_rebuilt_host_gets_work_again_only_after_its_proofs(world: World, flee
 
 def test_a_rebuild_without_the_option_proves_nothing(world: World, fleet: Fleet, given_back: list[str]):
     world.shown["gpu02"] = (BAD,)
-    rebuilt = fleet.rebuild(fleet.members("all", ["base"]))
+    rebuilt = fleet.rebuild(fleet.targets("all", ["base"]))
     assert (rebuilt.status, sorted(given_back), world.proved) == (0, [*HOSTS], [])
 
 

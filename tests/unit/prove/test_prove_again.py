@@ -46,8 +46,8 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
     made = Hosts()
 
     class Prove:
-        def __init__(self, member: Any, _connect: object, *, proofs: Any, **_: Any):
-            self.about = member.name, tuple(proof.key for proof in proofs)
+        def __init__(self, target: Any, _connect: object, *, proofs: Any, **_: Any):
+            self.about = target.name, tuple(proof.key for proof in proofs)
 
         def prove(self) -> HostProof:
             return made.prove(*self.about)
@@ -61,7 +61,7 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
 
 def prove(fleet: Fleet, **options: Any) -> Proved:
     chosen = ProveOptions("quick", ("base.memory",), **options)
-    return fleet.prove(fleet.members("all", ["base"]), chosen, audience=Audience.of(lambda _: None))
+    return fleet.prove(fleet.targets("all", ["base"]), chosen, audience=Audience.of(lambda _: None))
 
 
 def of(proved: Proved, name: str) -> ProofResult:

@@ -12,9 +12,9 @@ from hostwright.prove.host import ended_result
 from hostwright.prove.job import ProgramEnd
 from hostwright.prove.judging import Kept, against_baseline, judged
 from hostwright.prove.model import Expected, Measurement, Measurements, Proof, ProofFinding
+from hostwright.prove.peers.comparing import WITNESSES, against_twins, witnesses
 from hostwright.prove.proving import exit_status
 from hostwright.prove.reading import Printed, read
-from hostwright.prove.twins.comparing import WITNESSES, against_twins, witnesses
 from tests.unit.support.proofs import host, proof, result, ticks
 
 EXPECTED = Expected("gpu01", processor="EPYC")

@@ -9,9 +9,9 @@ import pytest
 
 from hostwright.apply.rollout.rollout import Results
 from hostwright.prove.fleetproof import HostProof
+from hostwright.prove.peers.again import doubts_of, due_again, with_better
+from hostwright.prove.peers.comparing import against_twins
 from hostwright.prove.proving import MOST_AGAIN
-from hostwright.prove.twins.again import doubts_of, due_again, with_better
-from hostwright.prove.twins.comparing import against_twins
 from tests.unit.support.proofs import host, proof, result, ticks
 
 PROOF = proof("")

@@ -12,13 +12,13 @@ import pytest
 from hostwright.cli import console
 from hostwright.prove.fleetproof import FleetProof
 from hostwright.prove.model import Measurement, ProofFinding
+from hostwright.prove.peers.comparing import against_twins
 from hostwright.prove.proofstore import PastFigure
 from hostwright.prove.reports.document import json_schema, read_json, render_json
 from hostwright.prove.reports.html import render_html
 from hostwright.prove.reports.plots import plots
 from hostwright.prove.reports.prometheus import render_prometheus
 from hostwright.prove.reports.table import show_proofs
-from hostwright.prove.twins.comparing import against_twins
 from tests.unit.support.proofs import fleet, host, result, ticks
 
 EVIL = "<script>alert(1)</script>\x1b[2J"

@@ -27,10 +27,10 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
     made: list[tuple[str, tuple[str, ...]]] = []
 
     class Prove:
-        def __init__(self, member: Any, _connect: object, *, proofs: Any, later: Any = (), **_: Any):
-            self.about = member.name, tuple(proof.key for proof in proofs)
+        def __init__(self, target: Any, _connect: object, *, proofs: Any, later: Any = (), **_: Any):
+            self.about = target.name, tuple(proof.key for proof in proofs)
             self.peers = [proof.program.arguments.get("peers") for proof in proofs]
-            self.later = [proof.key for proof in later if member.name == IN_USE]
+            self.later = [proof.key for proof in later if target.name == IN_USE]
 
         def prove(self) -> HostProof:
             made.append(self.about)
@@ -48,7 +48,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
 
 def prove(fleet: Fleet, hosts: str, *names: str) -> Proved:
     options = ProveOptions("full", names)
-    return fleet.prove(fleet.members(hosts, ["base"]), options, audience=Audience.of(lambda _: None))
+    return fleet.prove(fleet.targets(hosts, ["base"]), options, audience=Audience.of(lambda _: None))
 
 
 def test_one_host_alone_is_proved_by_what_it_can_do_alone(fleet: Fleet, ran: list[tuple[str, tuple[str, ...]]]) -> None:

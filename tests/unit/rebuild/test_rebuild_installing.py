@@ -29,7 +29,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Worl
             f"release: '11', disk: /dev/sda, user: ops, ssh_keys: ['{OTHER.line}'], timeout: 600}}"
         )
         (tmp_path / "hosts.yml").write_text(f"all: {{hosts: {{gpu07: {{{install}}}}}}}".replace("PORT", str(port)))
-        made = World(Fleet.load(tmp_path / "hosts.yml").members("gpu07")[0], monkeypatch, shows)
+        made = World(Fleet.load(tmp_path / "hosts.yml").targets("gpu07")[0], monkeypatch, shows)
         made.port = port
         return made
 

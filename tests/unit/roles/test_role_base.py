@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hostwright.plan.host.jobs import WORK_DIRS
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Reboot, Refusal, Resource
-from hostwright.plan.roles.role import Wanted, discover
+from hostwright.plan.roles.role import RoleContext, discover
 from hostwright.resources.files.files import Absent, File
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, PATIENTLY, named_like
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
@@ -31,7 +31,7 @@ from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
 #: with the states against other drivers, which the role driver has
-ITS, OTHERS = base.resources(Base(), Wanted(STACK)), tuple(no_other_driver(Wanted(STACK)))
+ITS, OTHERS = base.resources(Base(), RoleContext(STACK)), tuple(no_other_driver(RoleContext(STACK)))
 RESOURCES = (*ITS[:3], *OTHERS[:3], *ITS[3:], *OTHERS[3:])
 KERNEL = "5.10.0-28-amd64"
 
@@ -311,7 +311,7 @@ def test_a_kernel_counts_as_removed_only_when_another_one_could_be_booted(
 
 
 def test_little_disk_refuses_a_bare_host_and_not_a_finished_one() -> None:
-    room = FreeSpace(20 * GB, Wanted(STACK).shares())
+    room = FreeSpace(20 * GB, RoleContext(STACK).shares())
     named = [share.directory for share in room.shares if share.directory != WORK]
     rows = "".join(f"{name}\t/\tdirectory\t8:1\t/\trw\t3000000\t0\t0\n" for name in (*named, *WORK_DIRS))
     change = room.plan(facts_for(room, {"findmnt": rows}))
@@ -323,7 +323,7 @@ def test_little_disk_refuses_a_bare_host_and_not_a_finished_one() -> None:
 
 
 def test_the_shares_of_a_bare_host_are_the_whole() -> None:
-    assert sum(share.percent for share in Wanted(STACK).shares()) == 100
+    assert sum(share.percent for share in RoleContext(STACK).shares()) == 100
 
 
 def test_base_shares_its_probes() -> None:
@@ -342,8 +342,8 @@ def test_a_driver_that_cannot_be_configured_goes_where_the_host_gets_another() -
     """NVIDIA/nvidia-container-toolkit#361, mailrocketsystems/CudaSetupUbuntu20#1: its module does not build."""
     roles = {role.name: role for role in discover()}
     told = [(roles[name], roles[name].variables()) for name in ("base", "driver")]
-    with_driver = Wanted(STACK, roles=tuple(told)).leaving()
-    assert Wanted(STACK, roles=tuple(told[:1])).leaving() == ()
+    with_driver = RoleContext(STACK, roles=tuple(told)).leaving()
+    assert RoleContext(STACK, roles=tuple(told[:1])).leaving() == ()
     kept = tuple(pattern.removeprefix("!") for pattern in with_driver if pattern.startswith("!"))
     assert with_driver[: len(kept)] == tuple(f"!{pattern}" for pattern in kept), "the first that matches counts"
     for name in ("nvidia-dkms-510", "nvidia-kernel-dkms", "nvidia-driver-510", "nvidia-tesla-470-kernel-dkms"):

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from hostwright.plan.model import Answer, Change, Refusal
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.container import Container, container
 from hostwright.standard.roles.container.engine import ENGINES, LINKS_UNIT, DockerEngine
@@ -21,7 +21,7 @@ STACK = with_our_key(load_stack("tensorflow-2.9"))
 STACK = STACK.model_copy(  # as after `invoke mirror`: everything has its checksum
     update={"artifacts": {name: one.model_copy(update={"sha256": "a" * 64}) for name, one in STACK.artifacts.items()}}
 )
-RESOURCES = container.resources(Container(), Wanted(STACK))
+RESOURCES = container.resources(Container(), RoleContext(STACK))
 TOOLKIT = STACK.section(ContainerSection).toolkit
 LIST = TOOLKIT.repository.list_file
 REGULAR = "regular file|644|root:root\n"
@@ -50,7 +50,7 @@ SETTINGS, SERVICE, RESTART = "file /etc/docker/daemon.json", "service docker.ser
 
 def plan(differs: dict[str, str | Answer] | None = None, variables: Container | None = None) -> dict[str, Change]:
     """The changes by what they are about, on a host that is as desired but for some answers."""
-    resources = container.resources(variables, Wanted(STACK)) if variables else RESOURCES
+    resources = container.resources(variables, RoleContext(STACK)) if variables else RESOURCES
     return {change.what: change for change in changes_of(resources, {**GREEN, **(differs or {})})}
 
 
@@ -175,7 +175,7 @@ def test_a_docker_that_does_not_run_disturbs_nobody() -> None:
 def test_packages_of_a_docker_that_runs_restart_it() -> None:
     wanted = with_values(STACK, container={"docker": "docker-ce"})
     some = "docker-ce\t5:24.0\tii \n" + DPKG.partition("\n")[2]
-    changes = changes_of(container.resources(Container(), Wanted(wanted)), {**GREEN, "dpkg-query": some})
+    changes = changes_of(container.resources(Container(), RoleContext(wanted)), {**GREEN, "dpkg-query": some})
     engine = next(change for change in changes if change.what.startswith("packages docker-ce"))
     assert engine.disturbs == "changes Docker's packages, which ends its containers"
 
@@ -255,7 +255,7 @@ def test_a_removed_docker_refuses_nothing() -> None:
 def test_docker_ce_comes_from_its_own_repository() -> None:
     stack = with_values(STACK, container={"docker": "docker-ce"})
     replies = {**GREEN, "dpkg-query": "bash\t5\tii \n", "dearmor": Answer(1, "")}
-    changes = changes_of(container.resources(Container(), Wanted(stack)), replies)
+    changes = changes_of(container.resources(Container(), RoleContext(stack)), replies)
     text = "\n".join(script(change) for change in changes)
     assert "https://download.docker.com/linux/debian bullseye stable" in text
     assert "docker-ce docker-ce-cli containerd.io" in text

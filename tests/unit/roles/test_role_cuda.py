@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from hostwright.plan.model import Answer, Change, Refusal, Resource
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.conditions import When
 from hostwright.standard.roles.cuda import DRIVER, Cuda, cuda
 from hostwright.standard.roles.cuda.section import CudaSection
@@ -20,7 +20,7 @@ STACK = with_our_key(load_stack("tensorflow-2.9"))
 STACK = STACK.model_copy(  # as after `invoke mirror`: everything has its checksum
     update={"artifacts": {name: one.model_copy(update={"sha256": "a" * 64}) for name, one in STACK.artifacts.items()}}
 )
-RESOURCES = cuda.resources(Cuda(), Wanted(STACK))
+RESOURCES = cuda.resources(Cuda(), RoleContext(STACK))
 LIST = STACK.section(CudaSection).repository.list_file
 SOURCE = (
     "deb [signed-by=/usr/share/keyrings/cuda-repo-ubuntu2004-11-2-local-keyring.gpg] "
@@ -49,7 +49,7 @@ GREEN = {
 
 
 def plan(variables: Cuda | None = None, **differs: str | Answer) -> tuple[Change, ...]:
-    resources = RESOURCES if variables is None else cuda.resources(variables, Wanted(STACK))
+    resources = RESOURCES if variables is None else cuda.resources(variables, RoleContext(STACK))
     return changes_of(resources, {**GREEN, **{key.replace("_", " "): value for key, value in differs.items()}})
 
 
@@ -190,7 +190,7 @@ def test_second_list_of_the_local_repository_is_disabled() -> None:
 
 
 def test_the_network_repository_stays_where_it_is_wanted() -> None:
-    resources = cuda.resources(Cuda(network_repository=True), Wanted(STACK))
+    resources = cuda.resources(Cuda(network_repository=True), RoleContext(STACK))
     found = {**GREEN, SOURCES: f"/etc/apt/sources.list.d/cuda.list:{NETWORK}\n"}
     assert changes_of(resources, found) == ()
 
@@ -233,19 +233,19 @@ def test_a_dropped_repository_is_not_missed_while_the_toolkit_is_in_order() -> N
         "dearmor": Answer(3, RING),
         "cat --": Answer(1, ""),
     }
-    resources = cuda.resources(DROPPING, Wanted(STACK))
+    resources = cuda.resources(DROPPING, RoleContext(STACK))
     assert changes_of(resources, {**GREEN, **gone, f"cat -- {LIST}": Answer(1, "")}) == ()
 
 
 def test_a_repository_that_is_not_needed_is_dropped() -> None:
-    change = only(changes_of(cuda.resources(DROPPING, Wanted(STACK)), GREEN))
+    change = only(changes_of(cuda.resources(DROPPING, RoleContext(STACK)), GREEN))
     assert change.want.startswith("absent")
 
 
 def test_a_dropped_repository_comes_back_for_a_repair_and_goes_again() -> None:
     gone = "gone /var/lib/dpkg/info/cuda-nvcc-11-2.list:/usr/local/cuda-11.2/bin/ptxas\n"
     damaged = {**GREEN, "dpkg-query -W": TOOLKIT, "/var/lib/dpkg/info": gone, "test -s /var": Answer(1, "")}
-    changes = changes_of(cuda.resources(DROPPING, Wanted(STACK)), damaged)
+    changes = changes_of(cuda.resources(DROPPING, RoleContext(STACK)), damaged)
     assert [change.what.split()[0] for change in changes] == ["repository", "packaged", "repository"]
     assert (changes[0].artifacts, changes[2].have) == (("cuda-repository",), "installed by this plan")
 
@@ -254,4 +254,4 @@ def test_keeping_and_dropping_differ_in_the_repository_alone() -> None:
     def plain(resources: Iterable[Resource]) -> set[str]:
         return {type(one.resource if isinstance(one, When) else one).__name__ for one in resources}
 
-    assert plain(cuda.resources(DROPPING, Wanted(STACK))) - plain(RESOURCES) == {"RepoDropped"}
+    assert plain(cuda.resources(DROPPING, RoleContext(STACK))) - plain(RESOURCES) == {"RepoDropped"}

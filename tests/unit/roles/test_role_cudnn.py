@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from hostwright.plan.model import Answer, Change
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.stack.store.hostcache import host_path
 from hostwright.standard.roles.cudnn import Cudnn, cudnn
 from tests.unit.support.facts import changes_of, only
 from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
-RESOURCES = cudnn.resources(Cudnn(), Wanted(STACK))
+RESOURCES = cudnn.resources(Cudnn(), RoleContext(STACK))
 TARGET = "/usr/local/cuda-11.2/targets/x86_64-linux"
 SEAL = f"8.1.0.77 {host_path(STACK.artifact('cudnn'))}\n"
 LOOK = "maxdepth 0"  #: in the probe that answers with the record's first line and the files that differ from it

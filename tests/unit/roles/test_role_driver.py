@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Reboot, Refusal, Resource, losses_of
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
 from hostwright.resources.packages.packages import hold_script
 from hostwright.resources.system.services import Disturbing
@@ -22,12 +22,12 @@ from tests.unit.support.facts import facts_for
 from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
-OTHERS = tuple(no_other_driver(Wanted(STACK)))  # which test_role_base is about
+OTHERS = tuple(no_other_driver(RoleContext(STACK)))  # which test_role_base is about
 
 
 def resources_of(variables: Driver) -> tuple[Resource, ...]:
     """The states of the role, but for those against other drivers."""
-    return tuple(one for one in driver.resources(variables, Wanted(STACK)) if one not in OTHERS)
+    return tuple(one for one in driver.resources(variables, RoleContext(STACK)) if one not in OTHERS)
 
 
 RESOURCES = resources_of(Driver())

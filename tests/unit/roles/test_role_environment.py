@@ -8,23 +8,23 @@ from pathlib import Path
 import pytest
 
 from hostwright.common.templates import render
-from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Change
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
+from hostwright.plan.targets import TargetHost
 from hostwright.resources.files.files import File, Link
 from hostwright.resources.system.loader import LoaderCache
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.environment import COMMAND, Environment, environment
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
-from tests.unit.support.auditvalues import wanted
+from tests.unit.support.auditvalues import role_context
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import program
 from tests.unit.support.stacks import load_stack
-from tests.unit.support.standard import members
+from tests.unit.support.standard import targets
 
 STACK = load_stack("tensorflow-2.9")
-RESOURCES = environment.resources(Environment(), Wanted(STACK))
+RESOURCES = environment.resources(Environment(), RoleContext(STACK))
 FILES = {one.path: one for one in RESOURCES if isinstance(one, File)}
 HOME = "/usr/local/cuda-11.2"
 PROFILE = FILES["/etc/profile.d/cuda.sh"].content
@@ -78,18 +78,18 @@ CUDNN, RUNTIME = STACK.section(CudnnSection).library, STACK.section(CudaSection)
     ],
 )
 def test_libraries_of_absent_layers_are_not_checked(roles: tuple[str, ...], names: tuple[str, ...]) -> None:
-    host = wanted(STACK, *roles)
+    host = role_context(STACK, *roles)
     (cache,) = (one for one in environment.resources(Environment(), host) if isinstance(one, LoaderCache))
     assert cache.libraries == names
     values = [value.name for value in host.audit_values if value.layer == "environment"]
     assert values == [*(name for name in (RUNTIME, CUDNN) if name in names), "profile", "ptxas"]
 
 
-@pytest.mark.parametrize("member", members(), ids=lambda member: member.name)
-def test_library_names_are_those_that_tensorflow_opens(member: Member) -> None:
-    libraries = member.stack.section(TensorflowSection).libraries
-    assert libraries[member.stack.section(CudaSection).runtime] == "cuda"
-    assert libraries[member.stack.section(CudnnSection).library] == "cudnn"
+@pytest.mark.parametrize("target", targets(), ids=lambda target: target.name)
+def test_library_names_are_those_that_tensorflow_opens(target: TargetHost) -> None:
+    libraries = target.stack.section(TensorflowSection).libraries
+    assert libraries[target.stack.section(CudaSection).runtime] == "cuda"
+    assert libraries[target.stack.section(CudnnSection).library] == "cudnn"
 
 
 def test_missing_loader_path_returns_before_ldconfig_runs() -> None:

@@ -6,17 +6,17 @@ import pytest
 
 from hostwright.common.errors import InputError
 from hostwright.plan.model import Answer, Change
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.stack.stackdata import plain
 from hostwright.standard.roles.nccl import Nccl, nccl
 from hostwright.standard.roles.nccl.audit import audit_values
 from hostwright.standard.roles.nccl.section import NcclSection
 from tests.unit.support.facts import changes_of, only
 from tests.unit.support.stacks import check_stack, load_stack, read_stack, with_values
-from tests.unit.support.standard import members
+from tests.unit.support.standard import targets
 
 STACK = load_stack("tensorflow-2.9-nccl-tensorrt")
-WANTED = Wanted(STACK)
+WANTED = RoleContext(STACK)
 RESOURCES = nccl.resources(Nccl(), WANTED)
 HOME = "/usr/lib/x86_64-linux-gnu"
 TABLE = "libnccl2\t2.8.4-1+cuda11.2\thi \nlibnccl-dev\t2.8.4-1+cuda11.2\thi \n"
@@ -118,8 +118,8 @@ def test_stacks_without_it_work_and_no_host_fetches_it_unasked() -> None:
 
 def test_a_stack_that_the_host_had_before_is_looked_at_without_it() -> None:
     """Removing a role, and going back, look at former stacks: one that says nothing of the role did not bring it."""
-    member = next(one for one in members() if one.name == "optional")
-    before = member.having(load_stack("tensorflow-2.9"))
-    assert {role.name for role in member.of_host} - {role.name for role in before.of_host} == {"nccl", "tensorrt"}
+    target = next(one for one in targets() if one.name == "optional")
+    before = target.having(load_stack("tensorflow-2.9"))
+    assert {role.name for role in target.of_host} - {role.name for role in before.of_host} == {"nccl", "tensorrt"}
     assert [role.name for role in before.desired.roles] == [role.name for role in before.roles]
-    assert member.having(member.stack).roles == member.roles
+    assert target.having(target.stack).roles == target.roles

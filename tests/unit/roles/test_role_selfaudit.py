@@ -17,20 +17,20 @@ from hostwright.audit.reports.prometheus import render_prometheus
 from hostwright.plan.model import Answer
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.selfaudit import METRICS, PROGRAM, RESULT, SERVICE, TIMER, UNITS, Selfaudit, selfaudit
-from tests.unit.support.auditvalues import wanted
+from tests.unit.support.auditvalues import role_context
 from tests.unit.support.facts import changes_of
 from tests.unit.support.madeup import MadeUp, bare, provisioned
 from tests.unit.support.stacks import load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9")
 ON = Selfaudit()
-RESOURCES = selfaudit.resources(ON, wanted(STACK))
+RESOURCES = selfaudit.resources(ON, role_context(STACK))
 GONE = [state for one in reversed(RESOURCES) for state in one.removal()]  # what `invoke remove` brings
 METRICS_FILE = f"{ON.textfile_directory}/{METRICS}"
 
 
 def files(v: Selfaudit = ON) -> dict[str, File]:
-    inner = (getattr(one, "resource", one) for one in selfaudit.resources(v, wanted(STACK)))
+    inner = (getattr(one, "resource", one) for one in selfaudit.resources(v, role_context(STACK)))
     return {one.path: one for one in inner if isinstance(one, File)}
 
 
@@ -106,7 +106,7 @@ def test_a_result_of_another_program_is_made_again():
 
 def test_another_stack_or_directory_is_another_edition():
     def edition(v: Selfaudit, stack=STACK) -> str:
-        text = next(one.content for one in selfaudit.resources(v, wanted(stack)) if isinstance(one, File))
+        text = next(one.content for one in selfaudit.resources(v, role_context(stack)) if isinstance(one, File))
         return re.search(r'edition\\": \\"(\w{12})\\"', text)[1]
 
     newer = with_values(STACK, driver={"version": "470.256.02"})
@@ -168,7 +168,7 @@ def test_numbers_are_compared_as_text(host: MadeUp):
     host.place(RESULT)
     text = next(
         one.content
-        for one in selfaudit.resources(replace(ON, textfile_directory=""), wanted(own))
+        for one in selfaudit.resources(replace(ON, textfile_directory=""), role_context(own))
         if isinstance(one, File)
     )
     assert host.run(text).returncode == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.plan.model import Answer, Change, Deferred, Refusal, Resource
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.archives import ArchiveUnpacked, Part
 from hostwright.resources.python.interpreters import VenvPackage, system_interpreter
 from hostwright.resources.python.python import Recipe, Venv
@@ -27,7 +27,7 @@ from tests.unit.support.shell import OWNER, ask, program, run
 from tests.unit.support.stacks import load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9")
-RESOURCES = tensorflow.resources(Tensorflow(), Wanted(STACK))
+RESOURCES = tensorflow.resources(Tensorflow(), RoleContext(STACK))
 LINK = "/opt/tensorflow-2.9"
 WHEELS = Artifact(name="wheels", file="wheels.tar", sha256="a" * 64)
 PYTHON = "/usr/bin/python3 3.9\n/usr/bin/python3.9 3.9\n"
@@ -132,7 +132,7 @@ def bringing(series: str = "3.9", inside: str = "python") -> tuple[Resource, ...
     brought = Interpreter(python=series, artifact="python", inside=inside)
     stack = with_values(STACK, tensorflow={"interpreter": brought})
     stack = stack.model_copy(update={"artifacts": {**stack.artifacts, "python": archive}})
-    return tuple(tensorflow.resources(Tensorflow(), Wanted(stack)))
+    return tuple(tensorflow.resources(Tensorflow(), RoleContext(stack)))
 
 
 @pytest.mark.parametrize("pythons", ["/usr/bin/python3 3.11\n", PYTHON, "/home/admin/bin/python3.9 3.9\n", ""])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hostwright.plan.model import Answer, Change
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.stack.store.hostcache import host_path
 from hostwright.standard.roles.tensorrt import CONF, Tensorrt, tensorrt
 from hostwright.standard.roles.tensorrt.audit import audit_values
@@ -14,7 +14,7 @@ from tests.unit.support.facts import changes_of, only
 from tests.unit.support.stacks import check_stack, load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9-nccl-tensorrt")
-WANTED = Wanted(STACK)
+WANTED = RoleContext(STACK)
 RESOURCES = tensorrt.resources(Tensorrt(), WANTED)
 PREFIX, CUDA = "/usr/local/TensorRT-7.2.3.4", "/usr/local/cuda-11.1/targets/x86_64-linux/lib"
 SEAL = f"7.2.3.4 {host_path(STACK.artifact('tensorrt'))}\n"

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 from hostwright.common.templates import render
 from hostwright.plan.model import Answer, Change, Resource
-from hostwright.plan.roles.role import Wanted, discover
+from hostwright.plan.roles.role import RoleContext, discover
 from hostwright.resources.files.archives import ArchiveUnpacked, NoStrayFiles
 from hostwright.resources.python.python import Venv
 from hostwright.resources.system.loader import Alternative, LoaderCache
@@ -29,7 +29,7 @@ from hostwright.standard.roles.environment.loaderconf import OneToolkitLoaded
 from hostwright.standard.roles.selfaudit import Selfaudit, selfaudit
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
-from tests.unit.support.auditvalues import wanted
+from tests.unit.support.auditvalues import role_context
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, run
 from tests.unit.support.stacks import check_host, check_stack, load_stack, with_values
@@ -47,7 +47,7 @@ def stack(name: str) -> Stack:
 
 def states(one: Stack) -> dict[str, tuple[Resource, ...]]:
     """Every role's states with the variables as they come."""
-    return {role.name: role.resources(role.variables(), Wanted(one)) for role in ROLES}
+    return {role.name: role.resources(role.variables(), RoleContext(one)) for role in ROLES}
 
 
 def scripts(changes: Iterable[Change]) -> str:
@@ -148,15 +148,15 @@ def test_protobuf_4_is_right_for_2_12_and_wrong_for_2_11() -> None:
 
 def test_for_the_present_stack_everything_lies_where_it_did() -> None:
     path = "/opt/tensorflow-2.9"
-    assert tensorflow.resources(Tensorflow(), Wanted(HOUSE)) == tensorflow.resources(
-        Tensorflow(path=path), Wanted(HOUSE)
+    assert tensorflow.resources(Tensorflow(), RoleContext(HOUSE)) == tensorflow.resources(
+        Tensorflow(path=path), RoleContext(HOUSE)
     )
     on = Selfaudit()
-    assert selfaudit.resources(on, wanted(HOUSE)) == selfaudit.resources(
-        on, wanted(HOUSE, tensorflow=Tensorflow(path=path))
+    assert selfaudit.resources(on, role_context(HOUSE)) == selfaudit.resources(
+        on, role_context(HOUSE, tensorflow=Tensorflow(path=path))
     )
-    assert [one.unless for one in Wanted(HOUSE).shares() if one.part == "TensorFlow"] == [f"{path}/bin/python"] * 2
-    spread = next(one for one in cudnn.resources(Cudnn(), Wanted(HOUSE)) if isinstance(one, ArchiveUnpacked))
+    assert [one.unless for one in RoleContext(HOUSE).shares() if one.part == "TensorFlow"] == [f"{path}/bin/python"] * 2
+    spread = next(one for one in cudnn.resources(Cudnn(), RoleContext(HOUSE)) if isinstance(one, ArchiveUnpacked))
     assert (spread.name, [part.inside for part in spread.parts]) == ("cudnn", ["cuda/include", "cuda/lib64"])
 
 
@@ -191,7 +191,7 @@ def test_another_driver_changes_the_driver_alone() -> None:
     }
     lines = {"module": "470.182.03", "loaded": "470.182.03", "uvm": "yes", "record": "yes", **libraries}
     state = "".join(f"{key}={value}\n" for key, value in lines.items())
-    resources = [one for one in driver.resources(Driver(), Wanted(other)) if type(one).__name__ == "NvidiaRunfile"]
+    resources = [one for one in driver.resources(Driver(), RoleContext(other)) if type(one).__name__ == "NvidiaRunfile"]
     (change,) = changes_of(resources, {"modinfo -k": state, "dpkg-query": "bash\t5.1\tii \n", "SecureBoot": "off\n"})
     assert (change.artifacts, change.disturbs) == (("driver",), "replaces the driver")
     assert "libcuda.so.470.182.03" in change.have
@@ -201,8 +201,8 @@ def test_another_driver_changes_the_driver_alone() -> None:
 def test_tensorflow_patch_gets_a_second_venv() -> None:
     other = stack("tensorflow-2.9.3")
     assert differing(other) == {"tensorflow"}
-    (before,) = (one for one in tensorflow.resources(Tensorflow(), Wanted(HOUSE)) if isinstance(one, Venv))
-    (after,) = (one for one in tensorflow.resources(Tensorflow(), Wanted(other)) if isinstance(one, Venv))
+    (before,) = (one for one in tensorflow.resources(Tensorflow(), RoleContext(HOUSE)) if isinstance(one, Venv))
+    (after,) = (one for one in tensorflow.resources(Tensorflow(), RoleContext(other)) if isinstance(one, Venv))
     assert before.path == after.path == "/opt/tensorflow-2.9"
     homes = {recipe.python: recipe.home for recipe in before.recipes}
     (change,) = changes_of(after, {"python3.14": "/usr/bin/python3.9 3.9\n", "readlink -- ": f"link\t{homes['3.9']}\n"})
@@ -231,12 +231,12 @@ def test_the_cudnn_of_the_toolkit_before_stays_in_it() -> None:
     """One record for both would take away the files that only the earlier one names."""
     spreads = [
         one for name in ("tensorflow-2.9", "tensorflow-2.12")
-        for one in cudnn.resources(Cudnn(), Wanted(stack(name))) if isinstance(one, ArchiveUnpacked)
+        for one in cudnn.resources(Cudnn(), RoleContext(stack(name))) if isinstance(one, ArchiveUnpacked)
     ]  # fmt: skip
     assert spreads[0].record != spreads[1].record
     assert {part.into for part in spreads[0].parts}.isdisjoint(part.into for part in spreads[1].parts)
     (strays,) = (
-        one for one in cudnn.resources(Cudnn(), Wanted(stack("tensorflow-2.12"))) if isinstance(one, NoStrayFiles)
+        one for one in cudnn.resources(Cudnn(), RoleContext(stack("tensorflow-2.12"))) if isinstance(one, NoStrayFiles)
     )
     assert not any("cuda-11.2" in place for place in (strays.home, *strays.directories))
     assert strays.right == ("*.so.8", "*.so.8.6.0")
@@ -244,7 +244,7 @@ def test_the_cudnn_of_the_toolkit_before_stays_in_it() -> None:
 
 def test_the_archive_of_8_6_has_its_own_layout() -> None:
     wanted = stack("tensorflow-2.12")
-    (spread,) = (one for one in cudnn.resources(Cudnn(), Wanted(wanted)) if isinstance(one, ArchiveUnpacked))
+    (spread,) = (one for one in cudnn.resources(Cudnn(), RoleContext(wanted)) if isinstance(one, ArchiveUnpacked))
     top = "cudnn-linux-x86_64-8.6.0.163_cuda11-archive"
     assert [part.inside for part in spread.parts] == [f"{top}/include", f"{top}/lib"]
     assert wanted.artifact("cudnn").file == f"{top}.tar.xz"
@@ -269,7 +269,7 @@ def one_loaded(folder: Path) -> OneToolkitLoaded:
 
 
 def test_the_role_asks_for_its_own_file_before_it_asks_the_loader() -> None:
-    resources = environment.resources(Environment(), Wanted(stack("tensorflow-2.12")))
+    resources = environment.resources(Environment(), RoleContext(stack("tensorflow-2.12")))
     kinds = [type(one) for one in resources]
     assert kinds.index(OneToolkitLoaded) < kinds.index(LoaderCache)
     assert OneToolkitLoaded("/etc/ld.so.conf.d/cuda-11-8.conf") in resources

@@ -16,12 +16,12 @@ from hostwright.stack.tried import TRIED_FILE, Trial, by_release, cells, read_tr
 from tests.places import PROJECT
 from tests.unit.support.planned import plan_of, planned_trials, releases
 from tests.unit.support.stacks import STACKS, load_stack, with_values
-from tests.unit.support.standard import members
+from tests.unit.support.standard import targets
 
 FILE = STACKS / TRIED_FILE
 STACK = load_stack("tensorflow-2.9")
-MEMBERS = [one for one in members() if one.name == one.stack.name]
-ROWS = [(member, *release) for member in MEMBERS for release in releases(member)]
+TARGETS = [one for one in targets() if one.name == one.stack.name]
+ROWS = [(target, *release) for target in TARGETS for release in releases(target)]
 
 
 def trial(**values: object) -> Trial:
@@ -59,11 +59,11 @@ def test_hosts_of_the_lab_have_stand_ins_and_facts_have_none() -> None:
     assert {one.verbs for one in trials if one.host == "facts"} == {("plan",)}
 
 
-@pytest.mark.parametrize(("member", "distribution", "release"), ROWS, ids=[f"{m.name}-{d}-{r}" for m, d, r in ROWS])
-def test_every_stack_has_a_plan_for_every_release_that_it_is_for(member, distribution, release) -> None:
-    plan = plan_of(member, distribution, release)
+@pytest.mark.parametrize(("target", "distribution", "release"), ROWS, ids=[f"{m.name}-{d}-{r}" for m, d, r in ROWS])
+def test_every_stack_has_a_plan_for_every_release_that_it_is_for(target, distribution, release) -> None:
+    plan = plan_of(target, distribution, release)
     assert [one for one in plan.changes if isinstance(one, Refusal)] == []
-    assert {role.role for role in plan.roles} >= set(member.stack.roles)
+    assert {role.role for role in plan.roles} >= set(target.stack.roles)
 
 
 def test_these_plans_are_recorded_as_plans() -> None:

@@ -9,7 +9,7 @@ from threading import Event
 from typing import Any
 
 from hostwright.apply.executors.cluster.cluster import brief
-from hostwright.apply.executors.cluster.errand import Brief, Message
+from hostwright.apply.executors.cluster.messages import Brief, Message
 from hostwright.apply.executors.cluster.sites import pack
 from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.files import File
 
 
@@ -39,7 +39,7 @@ class Hello:
 
 
 @role()
-def hello(v: Hello, host: Wanted) -> Iterator[Resource]:
+def hello(v: Hello, ctx: RoleContext) -> Iterator[Resource]:
     """Says hello."""
     yield File("/mnt/hello", v.text + "\\n")
 '''
@@ -76,7 +76,7 @@ def brief_of(fleet: Fleet, request: Request | None = None) -> Brief:
     """The brief of a run on a fleet."""
     work = Work(
         fleet,
-        fleet.members("all").by_name,
+        fleet.targets("all").by_name,
         Connections(),
         RUN,
         lambda _: None,

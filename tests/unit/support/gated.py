@@ -9,7 +9,7 @@ from queue import SimpleQueue
 
 from hostwright.apply import events
 from hostwright.apply.events import HostEnded
-from hostwright.apply.executors.crew import Crew
+from hostwright.apply.executors.executor import HostExecutor
 from hostwright.apply.rollout.limits import Limits
 from hostwright.apply.rollout.rollout import Results, roll_out
 
@@ -69,7 +69,7 @@ class Aside:
     limits: Limits
     names: Sequence[str] = NAMES
     silent: set[str] = field(default_factory=set)
-    crew: Crew | None = None
+    executor: HostExecutor | None = None
     results: Results[str] | None = None
     error: BaseException | None = None
     stops: int = 0
@@ -86,9 +86,9 @@ class Aside:
                 limits=self.limits,
                 emit=self.hosts.take,
                 stop=self._stop,
-                gently=nothing,
+                on_interrupt=nothing,
                 silent=lambda: frozenset(self.silent),
-                crew=self.crew,
+                executor=self.executor,
             )
         except BaseException as error:  # noqa: BLE001 - looked at by the test
             self.error = error

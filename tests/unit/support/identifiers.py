@@ -25,7 +25,7 @@ from hostwright.audit.fleetaudit import GPU_LAYER, LayerStatus, Why
 from hostwright.audit.readings.answers import all_values
 from hostwright.audit.readings.cards import VALUES as CARD_VALUES
 from hostwright.common.errors import InputError
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host.hostfacts import OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import Run
@@ -33,7 +33,7 @@ from hostwright.plan.model import Answer, Facts, Planned, Refusal, Resource
 from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
 from hostwright.rebuild.ways.rules import RULES as REBUILD_RULES
 from tests.unit.support.known import RULES as FAILURES
-from tests.unit.support.standard import members
+from tests.unit.support.standard import targets
 
 PROJECT = Path(__file__).parents[3]
 FILE = PROJECT / "tests" / "fixtures" / "identifiers.json"
@@ -57,14 +57,14 @@ GPUS = ("0x10de 0x030200 0x2330\n", "0x10de 0x030200 0x118f\n")
 
 def identifiers() -> dict[str, Any]:
     """All of them, by what they name."""
-    hosts = members()
+    hosts = targets()
     record = renewed(hosts[0].desired, {}, Run("run")) or {}
     return {
-        "roles": sorted({role.name for member in hosts for role in member.roles}),
+        "roles": sorted({role.name for target in hosts for role in target.roles}),
         "layers beside the roles": [PREFLIGHT, GPU_LAYER],
-        "versions": sorted({name for member in hosts for name in member.stack.versions()}),
+        "versions": sorted({name for target in hosts for name in target.stack.versions()}),
         "release record": [*record, "", *next(iter(record["roles"].values()))],
-        "values": sorted({*(name for member in hosts for name in _values(member)), *_card_values()}),
+        "values": sorted({*(name for target in hosts for name in _values(target)), *_card_values()}),
         "statuses of layers": sorted(get_args(LayerStatus)),
         "reasons of deviations": sorted(get_args(Why)),
         "known failures": {rule.name: rule.sign.layer if rule.sign else "" for rule in FAILURES},
@@ -72,26 +72,26 @@ def identifiers() -> dict[str, Any]:
         "rules of what fits": sorted({*_of_stacks(), *_of_hosts(hosts[0])}),
         "rules of states": sorted(set(_of_states())),
         "records of runs": sorted(kind_of(one) for one in vars(events).values() if _is_event(one)),
-        "states": sorted({one.what for member in hosts if _shown(member) for one in _planned(member)}),
+        "states": sorted({one.what for target in hosts if _shown(target) for one in _planned(target)}),
     }
 
 
-def _values(member: Member) -> Iterator[str]:
-    return (f"{one.layer} {one.name}" for one in all_values(member.stack.name, member.audit_values))
+def _values(target: TargetHost) -> Iterator[str]:
+    return (f"{one.layer} {one.name}" for one in all_values(target.stack.name, target.audit_values))
 
 
 def _card_values() -> Iterator[str]:
     return (f"{GPU_LAYER} {name}" for name in ("models", "count", *(name for name, _ in CARD_VALUES)))
 
 
-def _shown(member: Member) -> bool:
+def _shown(target: TargetHost) -> bool:
     """One stack tells how states are called; the others tell the same of other versions."""
-    return member.name in {"tensorflow-2.9", "switched"}
+    return target.name in {"tensorflow-2.9", "switched"}
 
 
-def _planned(member: Member) -> Iterator[Planned]:
+def _planned(target: TargetHost) -> Iterator[Planned]:
     """What the states of a host plan, and those of its removal."""
-    for desired in (member.desired, removal_of(member.desired)):
+    for desired in (target.desired, removal_of(target.desired)):
         states = [one for role in desired.roles for one in role.resources]
         for answer in ANSWERS:
             yield from (planned for one in states if (planned := _plan(one, answer)) is not None)
@@ -112,16 +112,16 @@ def _of_stacks() -> Iterator[str]:
         hosts = {f"host{number}": {"stack": f"misfit{number}"} for number in range(len(MISFITS))}
         (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
         try:
-            Fleet.load(folder).members("all")
+            Fleet.load(folder).targets("all")
         except InputError as error:
             yield from re.findall(r" \[([a-z-]+): ", str(error))
 
 
-def _of_hosts(member: Member) -> Iterator[str]:
+def _of_hosts(target: TargetHost) -> Iterator[str]:
     """The rules that refuse hosts."""
     for gpu in GPUS:
         said = {probe: Answer(0, text) for probe, text in {**STRANGE, PCI: gpu}.items()}
-        plan = make_plan(member.desired, Facts({**dict.fromkeys(member.desired.probes(), NOTHING), **said}))
+        plan = make_plan(target.desired, Facts({**dict.fromkeys(target.desired.probes(), NOTHING), **said}))
         refused = (one for role in plan.roles if role.role == PREFLIGHT for one in role.changes)
         yield from (one.rule for one in refused if isinstance(one, Refusal))
 

@@ -15,7 +15,7 @@ import requests
 from hostwright.apply.events import Event, Note
 from hostwright.common.durations import Clock
 from hostwright.common.errors import HostError, Unreachable
-from hostwright.fleet import Member
+from hostwright.fleet import TargetHost
 from hostwright.plan.host.hostfacts import OS_RELEASE
 from hostwright.plan.model import Answer, Facts
 from hostwright.rebuild.bmc import BmcError
@@ -65,8 +65,8 @@ class Bmc:
 class World:
     """The host on its way: what it shows at each look, what it fetched, and which keys were written down."""
 
-    def __init__(self, member: Member, monkeypatch: pytest.MonkeyPatch, shows: list[HostKey | str | None]):
-        self.member, self.shows = member, shows
+    def __init__(self, target: TargetHost, monkeypatch: pytest.MonkeyPatch, shows: list[HostKey | str | None]):
+        self.target, self.shows = target, shows
         self.events: list[Event] = []
         self.fetched: dict[str, bytes] = {}
         self.seeded: HostKey | None = None
@@ -155,7 +155,7 @@ class World:
         with SeedServers() as servers:
             self.servers = servers
             installer = Installer(
-                self.member, lambda: None, self.open_bmc if bmc else None, servers, "run-1",  # type: ignore[arg-type, return-value]
+                self.target, lambda: None, self.open_bmc if bmc else None, servers, "run-1",  # type: ignore[arg-type, return-value]
                 self.events.append, stopping, Clock(lambda: self.now_s, self.sleep, lambda: "10:00"),
             )  # fmt: skip
             try:
@@ -168,7 +168,7 @@ class World:
         with SeedServers() as servers:
             clock = Clock(lambda: self.now_s, self.sleep, lambda: "10:00")
             Installer(
-                self.member, nullcontext, None, servers, "run-2", self.events.append, lambda: False, clock,  # type: ignore[arg-type]
+                self.target, nullcontext, None, servers, "run-2", self.events.append, lambda: False, clock,  # type: ignore[arg-type]
             ).finish()  # fmt: skip
 
     def served(self) -> bool:

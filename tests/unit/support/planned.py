@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hostwright.fleet import Member
+from hostwright.fleet import TargetHost
 from hostwright.plan.host.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts, Plan
 from hostwright.plan.planning import make_plan
 from hostwright.stack.tried import Trial
-from tests.unit.support.standard import members
+from tests.unit.support.standard import targets
 
 #: release → its kernel, and the Pythons that it has or that its archive brings
 HOSTS = {
@@ -20,7 +20,7 @@ HOSTS = {
 TEST = "tests/unit/stack/test_tried.py"
 
 
-def plan_of(member: Member, distribution: str, release: str) -> Plan:
+def plan_of(target: TargetHost, distribution: str, release: str) -> Plan:
     """The plan of a host that has nothing of its stack yet."""
     kernel, pythons = HOSTS[distribution, release]
     texts = {
@@ -30,31 +30,31 @@ def plan_of(member: Member, distribution: str, release: str) -> Plan:
         AVX: "",
         PYTHONS: "".join(f"/usr/bin/python{python} {python}\n" for python in pythons),
     }
-    probes = member.desired.probes()
+    probes = target.desired.probes()
     return make_plan(
-        member.desired, Facts({one: Answer(0, texts[one]) if one in texts else Answer(1, "") for one in probes})
+        target.desired, Facts({one: Answer(0, texts[one]) if one in texts else Answer(1, "") for one in probes})
     )
 
 
-def releases(member: Member) -> list[tuple[str, str]]:
-    """The releases that a member's stack is for."""
-    return [(name, release) for name, all_of in member.stack.distributions.items() for release in all_of]
+def releases(target: TargetHost) -> list[tuple[str, str]]:
+    """The releases that a target's stack is for."""
+    return [(name, release) for name, all_of in target.stack.distributions.items() for release in all_of]
 
 
 def planned_trials() -> list[Trial]:
     """The records of these plans."""
     return [
         Trial(
-            stack=member.stack.name,
-            versions=member.stack.versions(),
+            stack=target.stack.name,
+            versions=target.stack.versions(),
             distribution=distribution,
             release=release,
             host="facts",
-            roles=member.stack.roles,
+            roles=target.stack.roles,
             verbs=("plan",),
             tests=(TEST,),
         )
-        for member in members()
-        if member.name == member.stack.name
-        for distribution, release in releases(member)
+        for target in targets()
+        if target.name == target.stack.name
+        for distribution, release in releases(target)
     ]

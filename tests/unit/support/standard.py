@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.stack.stackfile import stack_names
 from tests.places import INVENTORY
 
@@ -26,7 +26,7 @@ OPTIONAL = {
 
 
 @cache
-def members() -> tuple[Member, ...]:
+def targets() -> tuple[TargetHost, ...]:
     """The hosts; their names are those of their stacks, ``switched`` and ``optional``."""
     names = [name for name in stack_names([INVENTORY / "stacks"]) if not name.startswith("lab")]
     hosts: dict[str, dict[str, object]] = {name: {"stack": name} for name in names}
@@ -34,4 +34,4 @@ def members() -> tuple[Member, ...]:
     hosts["optional"] = OPTIONAL
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
-        return Fleet.load(Path(folder)).members("all")
+        return Fleet.load(Path(folder)).targets("all")

@@ -18,7 +18,7 @@ from hostwright.transport import Options, Session, connect
 from hostwright.transport.exchange import UNKNOWN_STATUS
 from hostwright.transport.local import Process
 from hostwright.transport.root.rootshell import RootShell
-from hostwright.verify.eyes import testinfra_host as seen_by_testinfra
+from hostwright.verify.backend import testinfra_host as seen_by_testinfra
 
 
 @pytest.fixture

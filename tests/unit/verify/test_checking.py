@@ -12,11 +12,11 @@ from hostwright.common.errors import HostError
 from hostwright.common.input.ownership import NotTrusted
 from hostwright.common.request import Request
 from hostwright.common.secret import Secret
-from hostwright.plan.member import Member, Roster
 from hostwright.plan.model import Plan
 from hostwright.plan.planning import HostPlan
 from hostwright.plan.roles.role import discover
 from hostwright.plan.roles.site import STANDARD, Site
+from hostwright.plan.targets import Roster, TargetHost
 from hostwright.verify import checking
 from hostwright.verify.checking import Checks, check_layers, files_of
 from hostwright.verify.verdict import Verdict
@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Motd:
 
 
 @role()
-def {name}(v: Motd, host: Wanted) -> Iterator[Resource]:
+def {name}(v: Motd, ctx: RoleContext) -> Iterator[Resource]:
     yield from ()
 """
 CHECKS = '''\
@@ -44,9 +44,9 @@ def test_the_text_is_ours(variables):
     assert variables.text == "ours", f"it is {variables.text}"
 
 
-def test_the_stack_is_known(member):
+def test_the_stack_is_known(target):
     """The stack has a name."""
-    assert member.stack.name
+    assert target.stack.name
 '''
 
 
@@ -64,10 +64,10 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-def loaded(site: Site, **settings: str) -> tuple[Member, Roster]:
+def loaded(site: Site, **settings: str) -> tuple[TargetHost, Roster]:
     request = Request(var=tuple(f"{name}={value}" for name, value in settings.items()))
     roster = Roster.load(site=site, request=request)
-    return roster.members("gpu01", ["motd"])[0], roster
+    return roster.targets("gpu01", ["motd"])[0], roster
 
 
 def test_checks_of_a_site_are_run_with_the_variables_of_their_role(site: Site) -> None:
@@ -128,8 +128,8 @@ def test_it_is_not_so(variables):
 
 def test_what_could_not_be_asked_has_neither_passed_nor_failed(site: Site) -> None:
     (site.checks / "test_motd.py").write_text(UNASKED)
-    member, roster = loaded(site)
-    checks = check_layers(member, roster, None)
+    target, roster = loaded(site)
+    checks = check_layers(target, roster, None)
     assert [(one.checked, one.passed) for one in checks] == [*[(False, False)] * 3, (True, False)]
     assert checks[0].why == "gpu01: the connection was lost while systemctl ran"
     assert checks[2].why == "this host has gcc 12 alone"
@@ -213,7 +213,7 @@ def test_unreadable_checks_fail_only_hosts_with_that_layer(site: Site) -> None:
         "all: {hosts: {gpu01: {hostwright_roles: [motd]}, gpu02: {hostwright_roles: [motd, issue]}}}\n"
     )
     roster = Roster.load(site=site)
-    whole, broken = roster.members("all")
+    whole, broken = roster.targets("all")
     with Checks(roster, broken.roles) as checks:
         assert [check.passed for check in checks.of(whole, None)] == [True, True]
         with pytest.raises(HostError, match=r"gpu02: .*test_issue.py:1: ModuleNotFoundError"):
@@ -232,7 +232,7 @@ def test_a_broken_conftest_is_a_sentence_for_the_checks_beside_it_alone(site: Si
         "ansible_port: 1}}}\n"
     )
     roster = Roster.load(site=site)
-    ours, standard = roster.members("all")
+    ours, standard = roster.targets("all")
     with Checks(roster, [*ours.roles, *standard.roles]) as checks:
         with pytest.raises(HostError, match=f"gpu01: checks of its layers cannot be imported: {broken}:{line}: "):
             checks.of(ours, None)
@@ -302,25 +302,25 @@ import os
 import select
 
 
-def test_a_first_one(member):
+def test_a_first_one(target):
     """It ends."""
 
 
-def test_the_text_is_ours(variables, member):
+def test_the_text_is_ours(variables, target):
     """Who logs in reads our text."""
     print("no answer of ours")
     if variables.text == "hung":
         select.select([], [], [])
-    assert False, f"{member.name} {os.getppid()}"
+    assert False, f"{target.name} {os.getppid()}"
 '''
 
 
 def test_a_host_that_hangs_holds_up_no_other_and_is_ended(fleet: Roster) -> None:
     """One pytest for all of them: their processes have one parent."""
-    members = fleet.members("all", ["motd"])
-    with Checks(fleet, members[0].roles, limit_s=3) as checks, ThreadPoolExecutor(5) as pool:
-        results = {member.name: pool.submit(checks.of, member, None) for member in members}
-        others = [results[member.name].result() for member in members if member.name != "hung"]
+    targets = fleet.targets("all", ["motd"])
+    with Checks(fleet, targets[0].roles, limit_s=3) as checks, ThreadPoolExecutor(5) as pool:
+        results = {target.name: pool.submit(checks.of, target, None) for target in targets}
+        others = [results[target.name].result() for target in targets if target.name != "hung"]
         assert not results["hung"].done()
         with pytest.raises(HostError, match=r"hung: .* within 3 s; what did not end: test_the_text_is_ours of motd$"):
             results["hung"].result()
@@ -356,11 +356,11 @@ def test_it(slow):
 
 def test_a_pytest_that_dies_is_an_error_of_every_host(site: Site) -> None:
     (site.checks / "test_motd.py").write_text("import os\n\nos._exit(3)\n")
-    member, roster = loaded(site)
-    with Checks(roster, member.roles) as checks:
+    target, roster = loaded(site)
+    with Checks(roster, target.roles) as checks:
         for _ in range(2):
             with pytest.raises(HostError, match="could not be run"):
-                checks.of(member, None)
+                checks.of(target, None)
 
 
 def test_a_password_is_given_to_the_checks_and_written_nowhere(site: Site) -> None:

@@ -110,9 +110,9 @@ def checks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Check]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     fleet = Fleet.load(site=Site(root))
-    (member,) = fleet.members("gpu01")
-    with Checks(fleet, member.roles) as running:
-        return {check.check: check for check in running.of(member, None)}
+    (target,) = fleet.targets("gpu01")
+    with Checks(fleet, target.roles) as running:
+        return {check.check: check for check in running.of(target, None)}
 
 
 def rule_of(check: Check) -> str | None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hostwright.common.errors import HostError
-from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.site import Site
+from hostwright.plan.targets import Roster, TargetHost
 from hostwright.verify.checking import Checks, check_layers
 from hostwright.verify.verdict import Check
 from tests.unit.support.hostjobs import until
@@ -55,11 +55,11 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path / "site")
 
 
-def loaded(site: Site, log: Path, text: str) -> tuple[Member, Roster]:
+def loaded(site: Site, log: Path, text: str) -> tuple[TargetHost, Roster]:
     site.checks.mkdir(parents=True)
     (site.checks / "test_motd.py").write_text(BEGIN.format(log=str(log), place=str(log.parent)) + text)
     roster = Roster.load(site=site)
-    return roster.members("here", ["motd"])[0], roster
+    return roster.targets("here", ["motd"])[0], roster
 
 
 def passed(checks: tuple[Check, ...]) -> list[str]:
@@ -150,9 +150,9 @@ def test_a_check_that_disturbs_others_begins_when_they_have_ended(site: Site, lo
 def test_many_hosts_have_one_lane_each(site: Site, log: Path) -> None:
     """In the order of the file, but for what must be alone."""
     text = ALONE.replace('meet("one", "other")', 'note("one")').replace('meet("other", "one")', 'note("other")')
-    member, roster = loaded(site, log, text)
-    with Checks(roster, member.roles, hosts=1000) as checks:
-        passed(checks.of(member, None))
+    target, roster = loaded(site, log, text)
+    with Checks(roster, target.roles, hosts=1000) as checks:
+        passed(checks.of(target, None))
     what = [what for what, _ in noted(log) if what not in {"begin", "end"}]
     assert what == ["one", "other", "alone", "alone"]
     assert len({pid for _, pid in noted(log)}) == 1
@@ -198,10 +198,10 @@ def test_it_hangs_as_well():
 
 
 def test_checks_that_hang_are_named_and_all_processes_of_the_host_end(site: Site, log: Path) -> None:
-    member, roster = loaded(site, log, HANGING + "    note('never')\n")
-    with Checks(roster, member.roles, limit_s=12) as checks:
+    target, roster = loaded(site, log, HANGING + "    note('never')\n")
+    with Checks(roster, target.roles, limit_s=12) as checks:
         with pytest.raises(HostError) as error:
-            checks.of(member, None)
+            checks.of(target, None)
         stats = Path("/proc").glob
         until(lambda: not any(_child_of(path, checks._process.pid) for path in stats("[0-9]*/stat")), "they end")
     named = "what did not end: test_it_hangs of motd, test_it_hangs_as_well of motd"
@@ -301,7 +301,7 @@ def test_a_host_of_which_nothing_can_be_read_any_more_ends_no_checks_of_others(s
     role = ROLE.format(name="motd").replace('    text: str = "ours"\n', BREAKS.format(marker=str(log)))
     (site.root / "roles/motd/__init__.py").write_text(role.replace("\n", "\nfrom pathlib import Path\n", 1))
     here, roster = loaded(site, log, "\n\ndef test_it():\n    pass\n")
-    there = roster.members("there", ["motd"])[0]
+    there = roster.targets("there", ["motd"])[0]
     log.touch()
     with Checks(roster, here.roles, hosts=2) as checks:
         with pytest.raises(HostError, match="a role of the site that breaks"):

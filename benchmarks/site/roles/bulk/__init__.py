@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hostwright.roles import Artifact, Wanted, role, sh
+from hostwright.roles import Artifact, RoleContext, role, sh
 
 from hostwright.resources import Change, Facts, Probe, Resource, Step, host_path
 
@@ -47,6 +47,6 @@ class Linked(Resource):
 
 
 @role()
-def bulk(v: Bulk, host: Wanted) -> Iterator[Resource]:
+def bulk(v: Bulk, ctx: RoleContext) -> Iterator[Resource]:
     """The file that the stack's section names."""
-    yield Linked(v.path, host.stack.artifact(host.section(BulkSection).artifact))
+    yield Linked(v.path, ctx.stack.artifact(ctx.section(BulkSection).artifact))

@@ -132,12 +132,12 @@ class _Share:
         """How many hosts wait."""
         return len(self.waiting) + len(self.special)
 
-    def place(self, host: _Account) -> None:
+    def place(self, account: _Account) -> None:
         """Sort in a host that has the file, behind the others."""
-        self.idle.pop(host.name, None)
-        self.serving.pop(host.name, None)
-        if host.may_serve:
-            (self.idle if host.role is PeerState.ABLE else self.serving)[host.name] = host
+        self.idle.pop(account.name, None)
+        self.serving.pop(account.name, None)
+        if account.may_serve:
+            (self.idle if account.role is PeerState.ABLE else self.serving)[account.name] = account
 
     def forget(self, host: str) -> Ticket | None:
         """Remove a host; its ticket, if it waited."""
@@ -149,12 +149,12 @@ class _Share:
         """Peers that can take a host now, the one that was longest without one first."""
         return (peer for peer in self.serving.values() if peer.free)
 
-    def hope(self, host: _Account) -> bool:
+    def hope(self, account: _Account) -> bool:
         """Whether a peer will be able to take this host: one that is busy, does not serve yet, or is getting it."""
-        if host.alone or self.group.closed:
+        if account.alone or self.group.closed:
             return False
         places = (self.serving, self.idle, self.coming)
-        return any(name not in host.failed_with for place in places for name in place)
+        return any(name not in account.failed_with for place in places for name in place)
 
 
 _LIMITS = SourceLimits()

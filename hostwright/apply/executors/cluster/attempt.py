@@ -13,7 +13,7 @@ from typing import Any
 
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.events import Event
-from hostwright.apply.executors.cluster.errand import Brief, Errand, Go, fingerprint, new_attempt, unsealed
+from hostwright.apply.executors.cluster.messages import Brief, Go, Task, fingerprint, new_attempt, unsealed
 from hostwright.apply.executors.cluster.reporting import AttemptRecord, Reporter
 from hostwright.apply.executors.cluster.sealing import Mailbox
 from hostwright.apply.host.outcome import Outcome
@@ -26,7 +26,7 @@ from hostwright.common.operator import operator
 from hostwright.common.places import state_root
 from hostwright.common.secret import Secret
 from hostwright.common.untrusted import Unforeseen, guarded
-from hostwright.plan.member import Member, Roster
+from hostwright.plan.targets import Roster, TargetHost
 
 OTHER = (
     "the worker %s would bring it to something else than this machine would: what its roles, stack or templates read "
@@ -50,24 +50,24 @@ class Workplace:
 class Attempt:
     """An attempt at one host, from its question to its end; ``key`` is the cluster's name for the task that it is."""
 
-    def __init__(self, place: Workplace, errand: Errand, key: str = ""):
+    def __init__(self, place: Workplace, task: Task, key: str = ""):
         self.id = new_attempt()
         self.key = key
-        self._place, self._errand = place, errand
-        record = AttemptRecord.begin(place.brief.run.id, errand.host, self.id)
-        self._reporter = Reporter(errand.host, self.id, place.worker, send=place.send, record=record)
+        self._place, self._task = place, task
+        record = AttemptRecord.begin(place.brief.run.id, task.host, self.id)
+        self._reporter = Reporter(task.host, self.id, place.worker, send=place.send, record=record)
         self._change = threading.Condition()
-        self._word: Go | None = None
+        self._go: Go | None = None
         self._left = False
         self._connections: Connections | None = None
         self._handout: Handout | None = None
         self._stopping = threading.Event()
 
-    def go(self, word: Go) -> None:
+    def go(self, go: Go) -> None:
         """It may begin. Said again, it means nothing more."""
         with self._change:
-            if self._word is None:
-                self._word = word
+            if self._go is None:
+                self._go = go
             self._change.notify_all()
 
     def stop(self) -> None:
@@ -85,7 +85,7 @@ class Attempt:
         self._reporter.leave()
         self._stopping.set()
         if handout is not None:
-            handout.cut(self._errand.host)
+            handout.cut(self._task.host)
         if connections is not None:
             threading.Thread(target=connections.close, name="leave", daemon=True).start()
 
@@ -93,39 +93,39 @@ class Attempt:
         """Tell something of the run, or of the host."""
         self._reporter(event)
 
-    def carry_out(self, handout: Handout | None = None) -> None:
+    def run(self, handout: Handout | None = None) -> None:
         """Ask, work, and tell what came of it. Errors of the host are told, too; what else goes wrong is raised.
 
         ``handout`` is that of the worker's hosts.
         """
         self._reporter.ask(self._place.name, self._place.mailbox.address)
         with self._change:
-            self._change.wait_for(lambda: self._left or self._word is not None)
-            if self._left or self._word is None:
+            self._change.wait_for(lambda: self._left or self._go is not None)
+            if self._left or self._go is None:
                 return
-            word, self._handout = self._word, handout
+            go, self._handout = self._go, handout
         outcome: Outcome | None = None
         error: HostwrightError | None = None
         try:
-            with guarded(self._errand.host):
-                outcome = self._work(word)
+            with guarded(self._task.host):
+                outcome = self._work(go)
         except HostwrightError as failure:
             error = self._placed(failure)
         self._reporter.end(outcome, error)
 
-    def _work(self, word: Go) -> Outcome:
-        place, brief, name = self._place, self._place.brief, self._errand.host
-        texts = place.mailbox.read(word.letter)
+    def _work(self, go: Go) -> Outcome:
+        place, brief, name = self._place, self._place.brief, self._task.host
+        texts = place.mailbox.read(go.encrypted)
         redactor = Redactor(Secret(text) for text in texts)
         self._reporter.text = redactor.text
-        host, password = unsealed(self._errand, texts)
+        host, password = unsealed(self._task, texts)
         roster = place.roster()
-        member = roster.member(host, frozenset(brief.roles) or None, check=False)  # checked where it was sent from
-        self._refuse_other(member)
-        saved = self._errand.saved
+        target = roster.target(host, frozenset(brief.roles) or None, check=False)  # checked where it was sent from
+        self._refuse_other(target)
+        saved = self._task.saved
         work = Work(
             roster,
-            {name: member},
+            {name: target},
             self._connecting(password),
             brief.run,
             self._reporter,
@@ -138,14 +138,14 @@ class Attempt:
             clean=redactor.text,
             keep=lambda _: "",  # on the operator's machine, for the way back from there
             owner=f"{brief.run.operator} through {operator()}"[:200],
-            ended=word.ended,
+            ended=go.ended,
             past=place.past,
         )
         return work.apply(name)
 
-    def _refuse_other(self, member: Member) -> None:
-        if fingerprint(member) != self._errand.wanted:
-            raise Refused(member.name, OTHER % self._place.name)
+    def _refuse_other(self, target: TargetHost) -> None:
+        if fingerprint(target) != self._task.wanted:
+            raise Refused(target.name, OTHER % self._place.name)
 
     def _connecting(self, password: Secret | None) -> Connections:
         """The connections of this attempt, which ``leave`` cuts."""
@@ -161,7 +161,7 @@ class Attempt:
         """An error that speaks of "this machine", with the worker that it means."""
         on = f"on the worker {self._place.name}: "
         if isinstance(error, ArtifactError):
-            return HostError(self._errand.host, f"{on}{error}")
+            return HostError(self._task.host, f"{on}{error}")
         if isinstance(error, Unforeseen):
             error.retell(f"{on}{error.sentence}")
         return error

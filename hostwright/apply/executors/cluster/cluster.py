@@ -1,11 +1,11 @@
-"""The workers of a Dask cluster as the crew of a run.
+"""The workers of a Dask cluster as the executor of a run.
 
-    with opened(address, roster, members, password) as cluster:   # everything is checked, no host is touched
-        with crew_of(cluster, work) as crew:                      # the run is recorded by now
-            roll_out(names, work, crew=crew, stop=crew.cut, …)
+    with opened(address, roster, targets, password) as cluster:   # everything is checked, no host is touched
+        with executor_of(cluster, work) as executor:                      # the run is recorded by now
+            roll_out(names, work, executor=executor, stop=executor.cut, …)
 
-The loop of the run gives each host to the crew, which sends it as a task of the cluster (``Client.get_executor``). A
-thread takes what workers say, in order; ``Heartbeats`` tells each worker how the run stands; a thread looks which
+The loop of the run gives each host to the executor, which sends it as a task of the cluster (``Client.get_executor``).
+A thread takes what workers say, in order; ``Heartbeats`` tells each worker how the run stands; a thread looks which
 workers there are. Only workers that were found to fit are given hosts.
 """
 
@@ -21,13 +21,13 @@ from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
 from hostwright.apply.events import Note
-from hostwright.apply.executors.cluster import desk as desks
+from hostwright.apply.executors.cluster import session as sessions
 from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, ask_each, in_time, is_open, meaning_of
-from hostwright.apply.executors.cluster.desk import Desk
-from hostwright.apply.executors.cluster.dispatch import Dispatch, Trip
-from hostwright.apply.executors.cluster.errand import Brief, Errand, Message, Word, errand, needed, of_workers
+from hostwright.apply.executors.cluster.dispatch import Dispatch, HostAssignment
 from hostwright.apply.executors.cluster.fitness import Cluster, misfits, this_machine
 from hostwright.apply.executors.cluster.heartbeats import Heartbeats
+from hostwright.apply.executors.cluster.messages import Brief, Heartbeat, Message, Task, needed, of_workers, task_of
+from hostwright.apply.executors.cluster.session import WorkerSession
 from hostwright.apply.executors.cluster.sites import SiteArchive
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.host.outcome import Outcome
@@ -48,21 +48,21 @@ THEN = "a job that runs on it goes on, and `invoke provision --resume %s` re-att
 
 
 @contextmanager
-def crew_of(cluster: Cluster, work: Work) -> Iterator[ClusterCrew]:
-    """The workers of a cluster as the crew of a run. Raises ``HostwrightError`` where they cannot be prepared."""
-    crew = ClusterCrew(cluster, brief(work, cluster.roles, cluster.archive), work)
+def executor_of(cluster: Cluster, work: Work) -> Iterator[ClusterExecutor]:
+    """The workers of a cluster as the executor of a run. Raises ``HostwrightError`` where they cannot be prepared."""
+    executor = ClusterExecutor(cluster, brief(work, cluster.roles, cluster.archive), work)
     try:
-        crew.begin()
-        yield crew
+        executor.begin()
+        yield executor
     finally:
-        crew.end()
+        executor.end()
 
 
 def brief(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
     """What workers must know of a run. The address of this machine that its hosts would fetch files from is none of a
     worker's: they fetch from where their connection comes from."""
     roster = work.roster
-    files = {host: replace(settings, address="") for host, settings in taking(work.members.values()).items()}
+    files = {host: replace(settings, address="") for host, settings in taking(work.targets.values()).items()}
     return Brief(
         work.run,
         work.verb,
@@ -74,7 +74,7 @@ def brief(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
     )
 
 
-class ClusterCrew:
+class ClusterExecutor:
     """The workers of a cluster, while one run lasts: an executor for its loop."""
 
     def __init__(self, cluster: Cluster, brief: Brief, work: Work):
@@ -82,36 +82,36 @@ class ClusterCrew:
         self._client, self._address = cluster.client, cluster.address
         self._executor = self._client.get_executor(pure=False)
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._heartbeats = Heartbeats(self._client, brief.desk, self._word, self._heard)
+        self._heartbeats = Heartbeats(self._client, brief.session, self._heartbeat, self._heard)
         self._dispatch = Dispatch(
             work.emit, self._heartbeats.poke, stopping=work.stopping.is_set, recover=self._recover
         )
         self._known: dict[str, str] = {}  #: every worker that was looked at, and why it does not fit; empty: it does
         self._workers: dict[str, int] = {}  #: those that are there and fit, and how many hosts each takes
-        self._tasks: dict[str, Future[Any]] = {}  #: of each host, the last that was sent
+        self._futures: dict[str, Future[Any]] = {}  #: of each host, the last that was sent
         self._recovered: dict[str, list[Message]] = {}
         self._then = THEN % work.run.id
         self._lost = ""  #: why nobody is left who could work
         self._over = threading.Event()
 
     @property
-    def places(self) -> int:
+    def slots(self) -> int:
         """How many hosts the workers take at once: each of their threads takes one."""
         return 1 if self._lost else sum(self._workers.values())  # that one will end with the reason
 
     def submit(self, work: Callable[[str], T], host: str, /) -> Future[T]:  # noqa: ARG002
         """Give a host to the cluster. ``work`` is the run's own: what it is made of is sent, and not the function."""
         future: Future[Outcome] = Future()
-        member = self._work.members[host]
+        target = self._work.targets[host]
         try:
             self._work.refuse(host)
             saved = self._work.saved.get(host)
-            given, texts = errand(self._brief.desk, member, self._cluster.password, saved)
+            given, texts = task_of(self._brief.session, target, self._cluster.password, saved)
         except HostwrightError as error:
             future.set_exception(error)
         else:
-            keep = partial(self._work.keep, member.stack)
-            self._dispatch.add(Trip(host, future, partial(self._send, host, given), texts, keep))
+            keep = partial(self._work.keep, target.stack)
+            self._dispatch.add(HostAssignment(host, future, partial(self._send, host, given), texts, keep))
             self._do(partial(self._send, host, given))
         return cast("Future[T]", future)
 
@@ -125,10 +125,12 @@ class ClusterCrew:
 
     def begin(self) -> None:
         """Make the run known to the workers, and begin to listen to them."""
-        get_all(secret for member in self._work.members.values() for secret in needed(member, self._cluster.password))
-        self._client.subscribe_topic(self._brief.desk, self._hear)
+        get_all(secret for target in self._work.targets.values() for secret in needed(target, self._cluster.password))
+        self._client.subscribe_topic(self._brief.session, self._hear)
         threading.Thread(target=self._take, name="cluster", daemon=True).start()
-        ready = DaemonThreads(1, "dask").submit(self._client.register_plugin, Desk(self._brief), name=self._brief.desk)
+        ready = DaemonThreads(1, "dask").submit(
+            self._client.register_plugin, WorkerSession(self._brief), name=self._brief.session
+        )
         try:
             ready.result(ANSWER_S)
         except Exception as error:
@@ -137,7 +139,7 @@ class ClusterCrew:
         self._look()
         threading.Thread(target=self._watch, name="workers", daemon=True).start()
         workers = count(len(self._workers), "worker")
-        self._note(f"{workers} of {self._address} can work on {count(self.places, 'host')} at once")
+        self._note(f"{workers} of {self._address} can work on {count(self.slots, 'host')} at once")
         if is_open(self._address):
             self._note(OPEN % self._address)
 
@@ -152,10 +154,10 @@ class ClusterCrew:
         if self._lost:
             return
         with suppress(ValueError):
-            self._client.unsubscribe_topic(self._brief.desk)
+            self._client.unsubscribe_topic(self._brief.session)
         threads = DaemonThreads(2, "dask")
-        forgotten = threads.submit(self._client.run, desks.forget, self._brief.run.id, on_error="ignore")
-        left = threads.submit(self._client.unregister_worker_plugin, self._brief.desk)
+        forgotten = threads.submit(self._client.run, sessions.forget, self._brief.run.id, on_error="ignore")
+        left = threads.submit(self._client.unregister_worker_plugin, self._brief.session)
         wait([forgotten, left], CLOSE_S)
 
     # ---------------------------------------------------------------- in the thread that takes what workers say
@@ -168,31 +170,31 @@ class ClusterCrew:
             except BaseException as error:  # noqa: BLE001 - raised by the loop
                 self._dispatch.fail(error)
 
-    def _send(self, host: str, given: Errand) -> None:
+    def _send(self, host: str, given: Task) -> None:
         """Give a host to the workers that are there now."""
         if self._lost:
             self._dispatch.lose(self._lost, self._then)
             return
         workers = list(self._workers)
         sent = self._dispatch.sent(host, workers or (NOBODY,))
-        if (before := self._tasks.pop(host, None)) is not None:
+        if (before := self._futures.pop(host, None)) is not None:
             before.cancel()
         if not workers:
             return  # it is stranded until one comes
         try:
-            task = self._executor.submit(desks.carry_out, given, workers=workers)
+            future = self._executor.submit(sessions.run_task, given, workers=workers)
         except Exception as error:  # noqa: BLE001 - of the client, which may be closing
             self._dispatch.task_ended(host, meaning_of(host, error, self._then))
             return
-        self._tasks[host] = task
-        task.add_done_callback(lambda task: self._do(partial(self._task_ended, host, sent, task)))
+        self._futures[host] = future
+        future.add_done_callback(lambda future: self._do(partial(self._task_ended, host, sent, future)))
 
-    def _task_ended(self, host: str, sent: int, task: Future[Any]) -> None:
+    def _task_ended(self, host: str, sent: int, future: Future[Any]) -> None:
         if not self._dispatch.is_current(host, sent):
             return
-        self._tasks.pop(host, None)
+        self._futures.pop(host, None)
         try:
-            error = task.exception(0)
+            error = future.exception(0)
         except CancelledError:
             self._lose(f"the connection to the scheduler {self._address} was lost")
         else:
@@ -219,7 +221,7 @@ class ClusterCrew:
             place = worker.rpartition(":")[0]
             near = [each for each in self._workers if each != worker and each.rpartition(":")[0] == place][:1]
             numbers = {**self._dispatch.known(), **known}
-            answers, _ = ask_each(self._client, near, desks.kept, self._brief.run.id, numbers, timeout_s=RECOVER_S)
+            answers, _ = ask_each(self._client, near, sessions.kept, self._brief.run.id, numbers, timeout_s=RECOVER_S)
             self._recovered[worker] = [message for messages in answers.values() for message in messages]
         return [message for message in self._recovered[worker] if message.attempt in known]
 
@@ -232,11 +234,11 @@ class ClusterCrew:
         """In the client's event loop: what a worker said, in the order in which it came."""
         self._do(partial(self._understand, event[1]))
 
-    def _word(self, worker: str) -> Word:
-        return self._dispatch.word(worker)
+    def _heartbeat(self, worker: str) -> Heartbeat:
+        return self._dispatch.heartbeat(worker)
 
-    def _heard(self, worker: str, word: Word) -> None:
-        self._dispatch.heard(worker, word)
+    def _heard(self, worker: str, heartbeat: Heartbeat) -> None:
+        self._dispatch.heard(worker, heartbeat)
 
     def _watch(self) -> None:
         """Look which workers there are, and end the run when there are none for long."""
@@ -269,10 +271,10 @@ class ClusterCrew:
         return True
 
     def _look_at(self, workers: list[str]) -> None:
-        """Whether workers fit, and have their desk: one that is still setting it up is looked at again."""
+        """Whether workers fit, and have their session: one that is still setting it up is looked at again."""
         demands = self._cluster.demands
         machines, errors = ask_each(self._client, workers, this_machine, demands.artifacts)
-        ready, _ = ask_each(self._client, list(machines), desks.hear, self._brief.desk, Word())
+        ready, _ = ask_each(self._client, list(machines), sessions.hear, self._brief.session, Heartbeat())
         unfit = misfits(demands, machines, errors)
         for worker in workers:
             if why := unfit.get(worker):

@@ -12,13 +12,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 from hostwright.apply import events
-from hostwright.apply.events import Emit, Event, HostEnded, Note, Witness
+from hostwright.apply.events import Emit, Event, EventOrigin, HostEnded, Note
 from hostwright.apply.executors.cluster.client import TLS
-from hostwright.apply.executors.cluster.errand import Done, Go, Knock, Message, Reported, Word
-from hostwright.apply.executors.cluster.sealing import letter
+from hostwright.apply.executors.cluster.messages import Claim, Done, Go, Heartbeat, Message, Reported
+from hostwright.apply.executors.cluster.sealing import encrypted_for
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.connections import CUT
-from hostwright.common.errors import CrewLost, HostError, Stopped
+from hostwright.common.errors import ExecutorLost, HostError, Stopped
 from hostwright.plan.model import Plan, RoleResult
 
 AGAIN = 3  #: our choice: how often a host is sent again after its worker let go of it; as often as Dask by itself
@@ -31,7 +31,7 @@ NOT_TLS = "the worker %s is not connected by TLS, and passwords are sent to no s
 
 
 @dataclass
-class Trip:
+class HostAssignment:
     """One host: which worker has it, and what workers did before they were lost."""
 
     host: str
@@ -60,7 +60,7 @@ class Trip:
     def go(self) -> Go:
         """Permission for its attempt to begin."""
         begun = self.number > 1  # its question is the first message
-        return Go(b"" if begun else letter(self.texts, self.mailbox), self.ended if self.was_lost else None)
+        return Go(b"" if begun else encrypted_for(self.texts, self.mailbox), self.ended if self.was_lost else None)
 
     def note(self, event: Event) -> None:
         """Remember an event, in case this worker is lost."""
@@ -95,9 +95,9 @@ class Trip:
 class Dispatch:
     """The hosts of one run that were sent to a cluster.
 
-    One thread calls all methods but ``add``, ``word`` and ``heard``; in it, ``emit`` gets every event of a host.
-    ``speak`` is called with a worker for which there is a new word. ``recover`` returns what is kept on the machine of
-    a lost worker of these attempts, beyond these numbers.
+    One thread calls all methods but ``add``, ``heartbeat`` and ``heard``; in it, ``emit`` gets every event of a host.
+    ``speak`` is called with a worker for which there is a new heartbeat. ``recover`` returns what is kept on the
+    machine of a lost worker of these attempts, beyond these numbers.
     """
 
     def __init__(
@@ -110,59 +110,63 @@ class Dispatch:
     ):
         self._emit, self._speak, self._stopping, self._recover = emit, speak, stopping, recover
         self._lock = threading.Lock()  # guards the fields below
-        self._trips: dict[str, Trip] = {}  #: hosts that have not ended
+        self._assignments: dict[str, HostAssignment] = {}  #: hosts that have not ended
         self._leave: dict[str, set[str]] = {}
 
-    def add(self, trip: Trip) -> None:
+    def add(self, assignment: HostAssignment) -> None:
         """Add a host that is sent to the cluster."""
         with self._lock:
-            self._trips[trip.host] = trip
+            self._assignments[assignment.host] = assignment
 
-    def word(self, worker: str) -> Word:
+    def heartbeat(self, worker: str) -> Heartbeat:
         """How the run stands, for one worker."""
         with self._lock:
-            going = {trip.attempt: trip.go for trip in self._trips.values() if trip.worker == worker}
-            return Word(self._stopping(), going, frozenset(self._leave.get(worker, ())))
+            going = {
+                assignment.attempt: assignment.go
+                for assignment in self._assignments.values()
+                if assignment.worker == worker
+            }
+            return Heartbeat(self._stopping(), going, frozenset(self._leave.get(worker, ())))
 
     def sent(self, host: str, workers: Iterable[str]) -> int:
         """Record that a host was sent to the cluster, for one of these workers; the number of that task."""
         with self._lock:
-            if (trip := self._trips.get(host)) is None:
+            if (assignment := self._assignments.get(host)) is None:
                 return 0
-            trip.given, trip.sent, trip.taken = frozenset(workers), trip.sent + 1, False
-            return trip.sent
+            assignment.given, assignment.sent, assignment.taken = frozenset(workers), assignment.sent + 1, False
+            return assignment.sent
 
     def is_current(self, host: str, sent: int) -> bool:
         """Whether the task with this number is the last one that was sent for a host."""
         with self._lock:
-            return (trip := self._trips.get(host)) is not None and trip.sent == sent
+            return (assignment := self._assignments.get(host)) is not None and assignment.sent == sent
 
-    def heard(self, worker: str, word: Word) -> None:
-        """A worker has received this word."""
+    def heard(self, worker: str, heartbeat: Heartbeat) -> None:
+        """A worker has received this heartbeat."""
         with self._lock:
-            self._leave.get(worker, set()).difference_update(word.leave)
+            self._leave.get(worker, set()).difference_update(heartbeat.leave)
 
     def take(self, message: Message) -> None:
         """Handle a message of a worker."""
-        trip = self._trip(message.host)
-        if trip is None:
+        assignment = self._assignment(message.host)
+        if assignment is None:
             self._dismiss(message.worker, message.attempt)
-        elif isinstance(message.body, Knock):
-            self._begin(trip, message, message.body)
-        elif message.attempt != trip.attempt:
+        elif isinstance(message.body, Claim):
+            self._begin(assignment, message, message.body)
+        elif message.attempt != assignment.attempt:
             self._dismiss(message.worker, message.attempt)
         else:
-            self._hear(trip, message)
+            self._hear(assignment, message)
 
     def task_ended(self, host: str, error: BaseException | None) -> None:
         """The cluster's task for a host is over. If the host has not ended, its worker let go of it: send it again."""
-        trip = self._trip(host)
-        if trip is None:
+        assignment = self._assignment(host)
+        if assignment is None:
             return
         if error is not None:
-            self._end(trip, error)
+            self._end(assignment, error)
         else:
-            self._give_again(trip, LET_GO)
+            self._give_again(assignment, LET_GO)
 
     def strand(self, workers: Collection[str]) -> None:
         """Send hosts again if all workers that they were sent to are gone; ``workers`` are those that are there.
@@ -170,48 +174,52 @@ class Dispatch:
         It counts against a host that such a worker had taken: this host may be what ends workers. If none was taken, it
         counts against each, so that no host is sent for ever.
         """
-        stranded = [trip for trip in self._left() if trip.given and trip.given.isdisjoint(workers)]
-        nobody = not any(trip.taken for trip in stranded)
-        for trip in stranded:
-            self._give_again(trip, LOST, counts=trip.taken or nobody)
+        stranded = [
+            assignment for assignment in self._left() if assignment.given and assignment.given.isdisjoint(workers)
+        ]
+        nobody = not any(assignment.taken for assignment in stranded)
+        for assignment in stranded:
+            self._give_again(assignment, LOST, counts=assignment.taken or nobody)
 
     def lose(self, because: str, then: str) -> None:
         """No worker is left: every host ends as it is."""
-        for trip in self._left():
-            self._end(trip, CrewLost(trip.host, because, then))
+        for assignment in self._left():
+            self._end(assignment, ExecutorLost(assignment.host, because, then))
 
     def cut(self) -> None:
         """Have every worker let go of its hosts at once; every host ends here."""
-        for trip in self._left():
-            self._dismiss(trip.worker, trip.attempt)
-            self._end(trip, Stopped(trip.host, CUT))
+        for assignment in self._left():
+            self._dismiss(assignment.worker, assignment.attempt)
+            self._end(assignment, Stopped(assignment.host, CUT))
 
     def fail(self, error: BaseException) -> None:
         """End every host with an error of this machine."""
-        for trip in self._left():
-            self._end(trip, error)
+        for assignment in self._left():
+            self._end(assignment, error)
 
     def known(self) -> dict[str, int]:
         """By attempt, the number of the last message that was received."""
         with self._lock:
-            return {trip.attempt: trip.number for trip in self._trips.values() if trip.attempt}
+            return {
+                assignment.attempt: assignment.number for assignment in self._assignments.values() if assignment.attempt
+            }
 
-    def _give_again(self, trip: Trip, why: str, *, counts: bool = True) -> None:
+    def _give_again(self, assignment: HostAssignment, why: str, *, counts: bool = True) -> None:
         """Send a host to the workers that are there now, unless too many had it."""
-        trip.times += counts
-        if trip.times > AGAIN:
-            self._end(trip, HostError(trip.host, why % (trip.times, trip.name or "unknown")))
+        assignment.times += counts
+        if assignment.times > AGAIN:
+            self._end(assignment, HostError(assignment.host, why % (assignment.times, assignment.name or "unknown")))
         else:
-            trip.send()
+            assignment.send()
 
-    def _trip(self, host: str) -> Trip | None:
+    def _assignment(self, host: str) -> HostAssignment | None:
         """A host that has not ended."""
         with self._lock:
-            return self._trips.get(host)
+            return self._assignments.get(host)
 
-    def _left(self) -> tuple[Trip, ...]:
+    def _left(self) -> tuple[HostAssignment, ...]:
         with self._lock:
-            return tuple(self._trips.values())
+            return tuple(self._assignments.values())
 
     def _dismiss(self, worker: str, attempt: str) -> None:
         if not worker:
@@ -220,56 +228,58 @@ class Dispatch:
             self._leave.setdefault(worker, set()).add(attempt)
         self._speak(worker)
 
-    def _begin(self, trip: Trip, message: Message, asked: Knock) -> None:
-        if trip.texts and not message.worker.startswith(TLS):
+    def _begin(self, assignment: HostAssignment, message: Message, asked: Claim) -> None:
+        if assignment.texts and not message.worker.startswith(TLS):
             self._dismiss(message.worker, message.attempt)
-            self._end(trip, HostError(trip.host, NOT_TLS % asked.worker))
+            self._end(assignment, HostError(assignment.host, NOT_TLS % asked.worker))
             return
-        if trip.attempt and trip.attempt != message.attempt:
-            self._lose(trip, asked.worker)
+        if assignment.attempt and assignment.attempt != message.attempt:
+            self._lose(assignment, asked.worker)
         with self._lock:
-            trip.worker, trip.name, trip.mailbox = message.worker, asked.worker, asked.mailbox
-            trip.attempt, trip.number, trip.taken = message.attempt, message.number, True
+            assignment.worker, assignment.name, assignment.mailbox = message.worker, asked.worker, asked.mailbox
+            assignment.attempt, assignment.number, assignment.taken = message.attempt, message.number, True
         self._speak(message.worker)
 
-    def _lose(self, trip: Trip, successor: str) -> None:
+    def _lose(self, assignment: HostAssignment, successor: str) -> None:
         """Its worker was lost: recover what it could not send any more, and have it leave if it is alive after all."""
-        for message in self._recover(trip.worker, {trip.attempt: trip.number}):
-            if message.attempt == trip.attempt and isinstance(message.body, Reported):
-                self._hear(trip, message)
-        self._dismiss(trip.worker, trip.attempt)
-        trip.lose()
-        # with its witness, so that the journal has this attempt also if it reported nothing
-        witness = Witness(trip.worker, trip.attempt, 0)
-        self._emit(Note(trip.host, f"its worker {trip.name} was lost; {successor} goes on with it", witness=witness))
+        for message in self._recover(assignment.worker, {assignment.attempt: assignment.number}):
+            if message.attempt == assignment.attempt and isinstance(message.body, Reported):
+                self._hear(assignment, message)
+        self._dismiss(assignment.worker, assignment.attempt)
+        assignment.lose()
+        # with its origin, so that the journal has this attempt also if it reported nothing
+        origin = EventOrigin(assignment.worker, assignment.attempt, 0)
+        self._emit(
+            Note(assignment.host, f"its worker {assignment.name} was lost; {successor} goes on with it", origin=origin)
+        )
 
-    def _hear(self, trip: Trip, message: Message) -> None:
+    def _hear(self, assignment: HostAssignment, message: Message) -> None:
         if message.number:
-            if message.number <= trip.number:
+            if message.number <= assignment.number:
                 return  # it was recovered before
             with self._lock:
-                trip.number = message.number
-        witness = Witness(message.worker, message.attempt, message.number)
+                assignment.number = message.number
+        origin = EventOrigin(message.worker, message.attempt, message.number)
         match message.body:
             case Reported(event=event):
-                trip.note(event)
-                self._emit(replace(event, witness=witness))
+                assignment.note(event)
+                self._emit(replace(event, origin=origin))
             case Done(outcome=outcome, error=error) if outcome is not None:
-                self._finish(trip, trip.whole(outcome), witness)
+                self._finish(assignment, assignment.whole(outcome), origin)
             case Done(error=error) if error is not None:
-                self._end(trip, error)
+                self._end(assignment, error)
 
-    def _finish(self, trip: Trip, outcome: Outcome, witness: Witness) -> None:
-        if outcome.word != "pending" and (trouble := trip.keep()):
-            self._emit(Note(trip.host, trouble))
-        self._emit(HostEnded(trip.host, outcome.word, witness=witness))
-        self._forget(trip)
-        trip.future.set_result(outcome)
+    def _finish(self, assignment: HostAssignment, outcome: Outcome, origin: EventOrigin) -> None:
+        if outcome.word != "pending" and (trouble := assignment.keep()):
+            self._emit(Note(assignment.host, trouble))
+        self._emit(HostEnded(assignment.host, outcome.word, origin=origin))
+        self._forget(assignment)
+        assignment.future.set_result(outcome)
 
-    def _end(self, trip: Trip, error: BaseException) -> None:
-        self._forget(trip)
-        trip.future.set_exception(error)
+    def _end(self, assignment: HostAssignment, error: BaseException) -> None:
+        self._forget(assignment)
+        assignment.future.set_exception(error)
 
-    def _forget(self, trip: Trip) -> None:
+    def _forget(self, assignment: HostAssignment) -> None:
         with self._lock:
-            self._trips.pop(trip.host, None)
+            self._assignments.pop(assignment.host, None)

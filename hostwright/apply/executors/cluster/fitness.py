@@ -22,7 +22,7 @@ import hostwright
 from hostwright import __version__
 from hostwright.apply.delivery.sources.settings import read_file_settings
 from hostwright.apply.executors.cluster.client import ANSWER_S, OPTION, TLS, ask_each, connected, in_time, is_loopback
-from hostwright.apply.executors.cluster.errand import named
+from hostwright.apply.executors.cluster.messages import named
 from hostwright.apply.executors.cluster.sites import SiteArchive, files_below, holding, pack
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.journal.redaction import MIN_INLINE, secrets_in
@@ -30,7 +30,7 @@ from hostwright.common.errors import ArtifactError, InputError, InputErrors
 from hostwright.common.operator import machine_id
 from hostwright.common.secret import Secret
 from hostwright.common.text import short
-from hostwright.plan.member import Member, Members, Roster
+from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.artifacts import Store
 
@@ -122,20 +122,20 @@ def _misfit(demands: Demands, machine: Machine) -> str:
     return ""
 
 
-def files_of(members: Iterable[Member]) -> tuple[Artifact, ...]:
+def files_of(targets: Iterable[TargetHost]) -> tuple[Artifact, ...]:
     """The files that a worker may need for these hosts, without those that hosts fetch themselves."""
     found: dict[str, Artifact] = {}
-    for member in members:
-        settings = read_file_settings(member.host)
-        for artifact in member.artifacts:
+    for target in targets:
+        settings = read_file_settings(target.host)
+        for artifact in target.artifacts:
             if not settings.fetches(artifact):
                 found.setdefault(f"{artifact.sha256}/{artifact.file}", artifact)
     return tuple(found.values())
 
 
-def refuse_secrets(address: str, members: Iterable[Member], password: Secret | None) -> bool:
+def refuse_secrets(address: str, targets: Iterable[TargetHost], password: Secret | None) -> bool:
     """Whether work on these hosts needs a secret. Raises ``InputError`` if one would be sent without TLS."""
-    found = next(((member.name, name) for member in members if (name := named(member, password))), None)
+    found = next(((target.name, name) for target in targets if (name := named(target, password))), None)
     if found and not address.startswith(TLS):
         host, name = found
         raise InputError(
@@ -146,11 +146,11 @@ def refuse_secrets(address: str, members: Iterable[Member], password: Secret | N
     return found is not None
 
 
-def refuse_holding(address: str, archive: SiteArchive, roster: Roster, members: Iterable[Member]) -> None:
+def refuse_holding(address: str, archive: SiteArchive, roster: Roster, targets: Iterable[TargetHost]) -> None:
     """Raise ``InputError`` if a file that would be sent without TLS contains a secret of the inventory."""
     if address.startswith(TLS):
         return
-    known = (secret.reveal() for secret in secrets_in(roster.inventory.hosts.values(), members))
+    known = (secret.reveal() for secret in secrets_in(roster.inventory.hosts.values(), targets))
     if file := holding(archive, (text for text in known if len(text) >= MIN_INLINE)):
         raise InputError(
             f"{file} holds a password of the inventory, and secrets are sent to workers over TLS only: take a "
@@ -159,7 +159,7 @@ def refuse_holding(address: str, archive: SiteArchive, roster: Roster, members: 
         )
 
 
-def check(client: Client, address: str, demands: Demands, members: Iterable[Member]) -> None:
+def check(client: Client, address: str, demands: Demands, targets: Iterable[TargetHost]) -> None:
     """Raise ``InputErrors`` unless the scheduler and every worker fit, and the hosts' addresses mean the same there."""
     workers = tuple(in_time(client.nthreads, ANSWER_S) or ())
     if not workers:
@@ -169,7 +169,7 @@ def check(client: Client, address: str, demands: Demands, members: Iterable[Memb
     scheduler, trouble = _scheduler(client)
     unfit = misfits(replace(demands, tls=False), scheduler, trouble).values()
     mistakes += [InputError(f"the scheduler {address} {why}") for why in unfit]
-    mistakes += elsewhere(members, demands.ours, machines)
+    mistakes += elsewhere(targets, demands.ours, machines)
     if mistakes:
         raise InputErrors(mistakes)
 
@@ -184,18 +184,18 @@ def _scheduler(client: Client) -> tuple[Mapping[str, Machine], Mapping[str, Base
         return {}, {"": error}
 
 
-def elsewhere(members: Iterable[Member], ours: Machine, others: Mapping[str, Machine]) -> Iterator[InputError]:
+def elsewhere(targets: Iterable[TargetHost], ours: Machine, others: Mapping[str, Machine]) -> Iterator[InputError]:
     """An error for each host whose address means another machine on a worker than here."""
     away = [name for name, machine in others.items() if machine.machine != ours.machine]
-    for member in members:
-        if member.host.local:
+    for target in targets:
+        if target.host.local:
             yield InputError(
-                f"{member.name} is this machine (ansible_connection: local), and a worker would take itself for it: "
+                f"{target.name} is this machine (ansible_connection: local), and a worker would take itself for it: "
                 "leave it out, and provision it without --executor"
             )
-        elif away and is_loopback(member.host.address or member.name):
+        elif away and is_loopback(target.host.address or target.name):
             yield InputError(
-                f"{member.name}: the address {member.host.address or member.name} means {away[0]} itself there: give "
+                f"{target.name}: the address {target.host.address or target.name} means {away[0]} itself there: give "
                 "it an address that workers reach it at"
             )
 
@@ -213,15 +213,15 @@ class Cluster:
 
 
 @contextmanager
-def opened(address: str, roster: Roster, members: Members, password: Secret | None) -> Iterator[Cluster]:
+def opened(address: str, roster: Roster, targets: Targets, password: Secret | None) -> Iterator[Cluster]:
     """Connect to the scheduler at this address, and check that its workers can work on these hosts.
 
     Raises ``InputError`` if they cannot; no host is touched.
     """
-    secret = refuse_secrets(address, members, password)
+    secret = refuse_secrets(address, targets, password)
     archive = pack(roster)
-    refuse_holding(address, archive, roster, members)
+    refuse_holding(address, archive, roster, targets)
     with connected(address, "hostwright") as client:
-        demands = Demands(this_machine(), files_of(members), tls=secret)
-        check(client, address, demands, members)
-        yield Cluster(client, address, demands, archive, members.roles, password)
+        demands = Demands(this_machine(), files_of(targets), tls=secret)
+        check(client, address, demands, targets)
+        yield Cluster(client, address, demands, archive, targets.roles, password)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from distributed import Client
 
-from hostwright.apply.executors.cluster.desk import WORD_S, hear
-from hostwright.apply.executors.cluster.errand import Word
+from hostwright.apply.executors.cluster.messages import Heartbeat
+from hostwright.apply.executors.cluster.session import HEARTBEAT_S, hear
 
 
 @dataclass(eq=False)
@@ -26,11 +26,17 @@ class _Line:
 
 
 class Heartbeats:
-    """Sends ``word(worker)`` to each known worker: when ``poke`` was called, and every ``WORD_S`` while it has a host.
-    ``received(worker, word)`` is called when it has arrived."""
+    """Sends ``heartbeat(worker)`` to each known worker: when ``poke`` was called, and every ``HEARTBEAT_S`` while it
+    has a host. ``received(worker, heartbeat)`` is called when it has arrived."""
 
-    def __init__(self, client: Client, desk: str, word: Callable[[str], Word], received: Callable[[str, Word], None]):
-        self._client, self._desk, self._word, self._received = client, desk, word, received
+    def __init__(
+        self,
+        client: Client,
+        session: str,
+        heartbeat: Callable[[str], Heartbeat],
+        received: Callable[[str, Heartbeat], None],
+    ):
+        self._client, self._session, self._heartbeat, self._received = client, session, heartbeat, received
         self._change = threading.Condition()  # guards the fields below
         self._lines: dict[str, _Line] = {}
         self._over = False
@@ -68,16 +74,16 @@ class Heartbeats:
     def _talk(self, worker: str, line: _Line) -> None:
         while True:
             with self._change:
-                self._change.wait_for(lambda: line.gone or line.due > line.sent, WORD_S)
+                self._change.wait_for(lambda: line.gone or line.due > line.sent, HEARTBEAT_S)
                 if line.gone:
                     return
                 due = line.due
-            word = self._word(worker)
-            if word.going or word.leave or due > line.sent:
+            heartbeat = self._heartbeat(worker)
+            if heartbeat.going or heartbeat.leave or due > line.sent:
                 with suppress(Exception):  # whatever Dask raises: the next one may arrive
-                    found = self._client.run(hear, self._desk, word, workers=[worker], on_error="ignore")
+                    found = self._client.run(hear, self._session, heartbeat, workers=[worker], on_error="ignore")
                     if found.get(worker):
-                        self._received(worker, word)
+                        self._received(worker, heartbeat)
             with self._change:
                 line.sent = due
                 self._change.notify_all()

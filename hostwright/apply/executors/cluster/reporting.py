@@ -23,7 +23,7 @@ from typing import Any, Self, TypeVar
 
 from hostwright.apply import events
 from hostwright.apply.events import Event
-from hostwright.apply.executors.cluster.errand import Done, Knock, Message, Reported
+from hostwright.apply.executors.cluster.messages import Claim, Done, Message, Reported
 from hostwright.apply.executors.cluster.sites import remove_unused
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.journal.records import IDENTIFIERS, is_kept
@@ -65,7 +65,7 @@ class Reporter:
 
     def ask(self, name: str, mailbox: bytes) -> None:
         """Ask whether the attempt may begin."""
-        self._send_body(Knock(name, mailbox))
+        self._send_body(Claim(name, mailbox))
 
     def __call__(self, event: Event) -> None:
         """Report what happened on the host."""
@@ -87,12 +87,12 @@ class Reporter:
             self._over = True
             self._record.close()
 
-    def _send_body(self, body: Knock | Reported, *, sync: bool = False) -> None:
+    def _send_body(self, body: Claim | Reported, *, sync: bool = False) -> None:
         with self._lock:
             if not self._over:
                 self._put(body, sync=sync)
 
-    def _put(self, body: Knock | Reported | Done, *, sync: bool) -> None:
+    def _put(self, body: Claim | Reported | Done, *, sync: bool) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         recorded = not isinstance(body, Reported) or is_kept(body.event)
         self._number += recorded

@@ -25,7 +25,7 @@ from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
 
 _KEY_BYTES = 32  #: of an X25519 key, and of the key that is derived from it
-_NONCE = bytes(12)  #: each key encrypts one letter
+_NONCE = bytes(12)  #: each key encrypts one message
 _WITHHELD, _EMPTY, _TEXT = "withheld", "empty", "text"
 
 
@@ -124,19 +124,19 @@ class Mailbox:
         """The public key."""
         return self._key.public_key().public_bytes_raw()
 
-    def read(self, letter: bytes) -> tuple[str, ...]:
-        """The texts of a letter. Raises ``ValueError`` if it was encrypted for another mailbox, or changed."""
-        if not letter:
+    def read(self, encrypted: bytes) -> tuple[str, ...]:
+        """The texts of a message. Raises ``ValueError`` if it was encrypted for another mailbox, or changed."""
+        if not encrypted:
             return ()
-        sender, body = letter[:_KEY_BYTES], letter[_KEY_BYTES:]
+        sender, body = encrypted[:_KEY_BYTES], encrypted[_KEY_BYTES:]
         key = _shared(self._key, sender, self.address)
         try:
             return tuple(json.loads(ChaCha20Poly1305(key).decrypt(_NONCE, body, sender)))
         except InvalidTag as error:
-            raise ValueError("a letter that was not written for this mailbox, or was changed") from error
+            raise ValueError("a message that was not encrypted for this mailbox, or was changed") from error
 
 
-def letter(texts: Iterable[str], address: bytes) -> bytes:
+def encrypted_for(texts: Iterable[str], address: bytes) -> bytes:
     """Encrypt these texts for the mailbox with this public key; empty if there are none."""
     plain = list(texts)
     if not plain:

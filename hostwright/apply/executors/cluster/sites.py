@@ -22,8 +22,8 @@ from pathlib import Path
 from hostwright.common.errors import InputError
 from hostwright.common.places import make_folder, state_root
 from hostwright.common.text import shown_bytes
-from hostwright.plan.member import Roster
 from hostwright.plan.roles.site import STANDARD, Site
+from hostwright.plan.targets import Roster
 
 FOLDER = "sites"  #: below the state directory of a worker
 MOST_BYTES = 64 << 20  #: our choice: of all files of a site; a hundred times what the standard ones take

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hostwright.apply.events import HostEnded, Witness
+from hostwright.apply.events import EventOrigin, HostEnded
 from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, OPTION, ask_each, connected, in_time
-from hostwright.apply.executors.cluster.desk import leave
-from hostwright.apply.executors.cluster.errand import Done, Message, Reported, desk_of
+from hostwright.apply.executors.cluster.messages import Done, Message, Reported, session_name
+from hostwright.apply.executors.cluster.session import leave
 from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.results import parsed, scan
 from hostwright.apply.journal.writing import Journal
@@ -70,7 +70,7 @@ def left_behind(address: str, run: str, known: Mapping[str, int]) -> list[Messag
         if workers is None:
             raise InputError(f"{address} does not say which workers it has within {ANSWER_S:.0f} s: try again", OPTION)
         answers, errors = ask_each(client, tuple(workers), leave, run, known)
-        in_time(lambda: client.unregister_worker_plugin(desk_of(run)), CLOSE_S)
+        in_time(lambda: client.unregister_worker_plugin(session_name(run)), CLOSE_S)
     if errors:
         raise InputErrors(
             [
@@ -133,14 +133,14 @@ def _missing(host: str, attempts: _Attempts, known: Mapping[str, Recorded]) -> l
 
 
 def _event(message: Message) -> Event | None:
-    witness = Witness(message.worker, message.attempt, message.number)
+    origin = EventOrigin(message.worker, message.attempt, message.number)
     match message.body:
         case Reported(event=event):
-            return replace(event, witness=witness)
+            return replace(event, origin=origin)
         case Done(outcome=outcome) if outcome is not None:
-            return HostEnded(message.host, outcome.word, witness=witness)
+            return HostEnded(message.host, outcome.word, origin=origin)
         case Done(error=HostError() as error):
-            return HostEnded(message.host, result_of(error), error.sentence, witness=witness)
+            return HostEnded(message.host, result_of(error), error.sentence, origin=origin)
         case Done(error=error) if error is not None:
-            return HostEnded(message.host, "failed", str(error), witness=witness)
+            return HostEnded(message.host, "failed", str(error), origin=origin)
     return None

@@ -80,8 +80,8 @@ def _of_role(role: RoleRun, whole_s: float) -> RunSpan:
         lasted_s = max(0.0, whole_s - began_s)
         return RunSpan("open", role.role, began_s, lasted_s, f"{done}, no end recorded", role.role, steps)
     if role.status:
-        told = f"{done}, failed with status {role.status}{waits}"
-        return RunSpan("failed", role.role, began_s, role.duration_s, told, role.role, steps)
+        text = f"{done}, failed with status {role.status}{waits}"
+        return RunSpan("failed", role.role, began_s, role.duration_s, text, role.role, steps)
     return RunSpan("ok", role.role, began_s, role.duration_s, f"{done}{waits}", role.role, steps)
 
 
@@ -100,11 +100,11 @@ def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
     if kind is None or seconds <= 0:
         return None
     what = {"sent": str(record.get("artifact", "")), "phase": str(record.get("phase", ""))}.get(kind, kind)
-    told = str(record.get("reason", "") or record.get("what", ""))
+    text = str(record.get("reason", "") or record.get("what", ""))
     if kind == "sent":
         size = shown_bytes(int(number(record, "total_bytes")))
-        told = f"a file of {record.get('role', '')}, {size}{sources_of(record)}"
-    return RunSpan(kind, what, max(0.0, at - seconds), seconds, told, str(record.get("role", "")))
+        text = f"a file of {record.get('role', '')}, {size}{sources_of(record)}"
+    return RunSpan(kind, what, max(0.0, at - seconds), seconds, text, str(record.get("role", "")))
 
 
 def sources_of(record: Mapping[str, Any]) -> str:
@@ -114,8 +114,8 @@ def sources_of(record: Mapping[str, Any]) -> str:
     if not isinstance(sent, dict):
         return ""
     parts = sorted(sent.items(), key=lambda part: -part[1] if isinstance(part[1], int) else 0)
-    told = " and ".join(whence(str(source)) for source, _ in parts[:MOST_SOURCES])
-    return f", {told}" if told else ""
+    text = " and ".join(whence(str(source)) for source, _ in parts[:MOST_SOURCES])
+    return f", {text}" if text else ""
 
 
 def number(record: Mapping[str, Any], field: str) -> float:

@@ -141,6 +141,6 @@ def _piece(span: RunSpan, lane: int, whole_s: float) -> Piece:
     start, width = _place(span.began_s, span.lasted_s, whole_s)
     what = name(span.what)
     label = what if len(what) * LETTER < width else ""
-    told = f": {line(span.told)}" if span.told else ""
-    title = f"{what}, {shown_seconds(span.lasted_s)}, from {shown_seconds(span.began_s)}{told}"
+    text = f": {line(span.told)}" if span.told else ""
+    title = f"{what}, {shown_seconds(span.lasted_s)}, from {shown_seconds(span.began_s)}{text}"
     return Piece(span.kind, start, width, lane, label, title)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from hostwright.apply.commands.remote import LIMIT_S, RemoteCommand
-from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.views.reaching.commands import command_audience, show_commands
 from hostwright.common import durations
 from hostwright.common.errors import InputError
@@ -22,11 +22,11 @@ def run(request: Request, words: tuple[str, ...], *, root: bool = False, timeout
         raise InputError("goes with --root alone: without it, locks of hosts do not matter", "--force")
     command = RemoteCommand(words, root, _limit_s(timeout))
     fleet = open_fleet(request)
-    members = members_of(fleet, request, outside=True)
+    targets = targets_of(fleet, request, outside=True)
     password = ask_password(request) if root else None
     began_s = time.monotonic()
-    ended = fleet.run(members, command, request, password=password, audience=command_audience(request))
-    show_commands(command, ended, members, took_s=time.monotonic() - began_s, as_json=request.json)
+    ended = fleet.run(targets, command, request, password=password, audience=command_audience(request))
+    show_commands(command, ended, targets, took_s=time.monotonic() - began_s, as_json=request.json)
     return ended.status
 
 

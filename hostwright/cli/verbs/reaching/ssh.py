@@ -18,7 +18,7 @@ def ssh(request: Request, name: str, words: tuple[str, ...] = ()) -> int:
     """``invoke ssh HOST``: this process becomes ssh, and its exit status that of ssh."""
     fleet = open_fleet(request)
     if request.strict:
-        fleet.members(name)
+        fleet.targets(name)
     chosen = fleet.select(name)
     if len(chosen) != 1:
         raise InputError(f"name one host: {name} are {fold([host.name for host in chosen])}", "ssh")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from hostwright.cli.exits import shown
-from hostwright.cli.opening import members_of, open_fleet
+from hostwright.cli.opening import open_fleet, targets_of
 from hostwright.cli.views.reaching.keys import show_keys, tell
 from hostwright.common.errors import AS_DESIRED, FAILED, InputError
 from hostwright.common.request import Request
@@ -18,7 +18,7 @@ def trust(request: Request, *, fingerprint: str = "", forget: bool = False) -> i
     """``invoke trust``: the old keys of hosts out, the new ones in; or only the old ones out (``--forget``)."""
     wanted = read_fingerprint(fingerprint.strip()) if fingerprint else ""
     fleet = open_fleet(request)
-    members = members_of(fleet, request, outside=True)
+    targets = targets_of(fleet, request, outside=True)
     if wanted and forget:
         raise InputError("--forget takes no fingerprint: give either --fingerprint or --forget", "--forget")
 
@@ -28,9 +28,9 @@ def trust(request: Request, *, fingerprint: str = "", forget: bool = False) -> i
 
     def work() -> KeyResults:
         if forget:
-            return fleet.forget(members, tell=settled)
+            return fleet.forget(targets, tell=settled)
         ask = _ask if sys.stdin.isatty() and sys.stderr.isatty() else None
-        return fleet.trust(members, fingerprint=wanted, ask=ask, tell=settled)
+        return fleet.trust(targets, fingerprint=wanted, ask=ask, tell=settled)
 
     results = shown(work, lambda results: show_keys(results, as_json=request.json))
     return FAILED if results.errors else AS_DESIRED

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.recording import RunResults
     from hostwright.apply.rollout.rollback import WayBack
     from hostwright.apply.rollout.rollout import Results
-    from hostwright.fleet import Member
+    from hostwright.fleet import TargetHost
     from hostwright.plan.model import Plan
     from hostwright.plan.planning import HostPlan
     from hostwright.stack.store.artifacts import Store
@@ -48,7 +48,7 @@ SAME_AGAIN = ("provision", "remove", "rollback")  #: verbs that go on after a re
 
 
 def show_plans(
-    members: Sequence[Member],
+    targets: Sequence[TargetHost],
     results: Results[HostPlan],
     *,
     brief: bool = False,
@@ -69,26 +69,26 @@ def show_plans(
     for shown in folded_plans(results.values, brief=brief):
         out.print(shown)
     show_errors(results.errors)
-    show_stand_ins(members, results, out)
-    out.print(Listed(_altogether(members, results, store), style="bold"))
+    show_stand_ins(targets, results, out)
+    out.print(Listed(_altogether(targets, results, store), style="bold"))
     todo = [planned.host for planned in results.values if not (planned.plan.empty or planned.plan.refusals)]
     if then and todo:
         drain = " --drain" if any(planned.busy for planned in results.values) else ""
         done = [planned.host for planned in results.values if planned.plan.empty]
-        show_next(out, then, todo, members, more + drain + (sh(" --plan %s", saved) if saved else ""), done=done)
+        show_next(out, then, todo, targets, more + drain + (sh(" --plan %s", saved) if saved else ""), done=done)
     again, more = ("plan", "") if then in ("", "provision") else (then, f"{more} --check")
-    show_next_of_errors(out, again, results.errors, members, more=more)
+    show_next_of_errors(out, again, results.errors, targets, more=more)
 
 
-def _altogether(members: Sequence[Member], results: Results[HostPlan], store: Store | None) -> str:
+def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store: Store | None) -> str:
     """What plans come to: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``; where not all hosts
     have changes, how many do."""
     plans = [planned.plan for planned in results.values if not planned.plan.empty]
-    of_host = {member.name: member for member in members}
+    of_host = {target.name: target for target in targets}
     head = count(len(results.values) + len(results.errors), "host")
-    told = []
+    parts = []
     if same := len(results.values) - len(plans):
-        told.append(f"{same} as desired" if plans or results.errors else "as desired, nothing to do")
+        parts.append(f"{same} as desired" if plans or results.errors else "as desired, nothing to do")
     if plans:
         layers = {role.role for plan in plans for role in plan.roles} - {PREFLIGHT}
         making = [plan for plan in plans if any(planned.kind != "refusal" for planned in plan.changes)]
@@ -97,24 +97,24 @@ def _altogether(members: Sequence[Member], results: Results[HostPlan], store: St
         if len(making) < len(results.values) or results.errors:
             changes = f"{len(making)} with {changes}"
         reboots = sum(bool(plan.reboot) for plan in plans)
-        told += [changes] if making else []
-        told += [f"{count(reboots, 'host')} to reboot" if reboots else "no reboot"] if making else []
+        parts += [changes] if making else []
+        parts += [f"{count(reboots, 'host')} to reboot" if reboots else "no reboot"] if making else []
         if sent := sum(_sent_bytes(of_host[plan.host], plan, store) for plan in plans if plan.host in of_host):
-            told.append(f"up to {shown_bytes(sent)} to send")
+            parts.append(f"up to {shown_bytes(sent)} to send")
         if busy := sum(bool(planned.busy) for planned in results.values):
-            told.append(f"{busy} in use")
+            parts.append(f"{busy} in use")
         if refused := sum(bool(plan.refusals) for plan in plans):
-            told.append(f"{refused} refused")
+            parts.append(f"{refused} refused")
         if lost := dict.fromkeys(what for planned in results.values for what in planned.losses):
-            told.append(f"{printable(' and '.join(lost))} lost for good")
+            parts.append(f"{printable(' and '.join(lost))} lost for good")
     if results.errors:
-        told.append(f"{len(results.errors)} not planned, see above")
-    return f"{head}: {', '.join(told)}"
+        parts.append(f"{len(results.errors)} not planned, see above")
+    return f"{head}: {', '.join(parts)}"
 
 
-def _sent_bytes(member: Member, plan: Plan, store: Store | None) -> int:
+def _sent_bytes(target: TargetHost, plan: Plan, store: Store | None) -> int:
     """The files that a plan takes. A host that fetches some itself is not sent those, and one that has some, fewer."""
-    artifacts, direct = member.desired.stack.artifacts, member.host.get(ARTIFACTS) == DIRECT
+    artifacts, direct = target.desired.stack.artifacts, target.host.get(ARTIFACTS) == DIRECT
     wanted = [artifacts[name] for name in plan.artifacts if name in artifacts]
     wanted = [artifact for artifact in wanted if not (direct and artifact.urls)]
     return sum(store.size_of(artifact) if store else artifact.size or 0 for artifact in wanted)
@@ -122,7 +122,7 @@ def _sent_bytes(member: Member, plan: Plan, store: Store | None) -> int:
 
 def show_outcomes(
     verb: str,
-    members: Sequence[Member],
+    targets: Sequence[TargetHost],
     ended: RunResults[Outcome],
     *,
     proved: bool = False,
@@ -143,7 +143,7 @@ def show_outcomes(
     if results.stopped_because and (results.untouched or results.errors):  # else all of it was done when it stopped
         sentence = f"{results.stopped_because}. To continue with what is left: {again(verb, run)}"
         console.make_console(stderr=True).print(Text(printable(sentence), style="bold red"))
-    show_stand_ins(members, results, out)
+    show_stand_ins(targets, results, out)
     words = Counter(
         [outcome.word for outcome in results.values]
         + [result_of(error) for error in results.errors]
@@ -155,13 +155,13 @@ def show_outcomes(
     out.print(Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {sums}", style=style))
     if run:
         out.print(Text(f"every step: invoke runs.show --run {run} --details", style="dim"))
-    show_next_of_errors(out, verb, results.errors, members)
+    show_next_of_errors(out, verb, results.errors, targets)
     if all(isinstance(error, Locked) for error in results.errors) and verb in SAME_AGAIN and results.values:
         pending = [outcome.host for outcome in results.values if outcome.word == "pending"]
         if pending:
-            show_next(out, verb, pending, members)
+            show_next(out, verb, pending, targets)
         elif verb == "provision":
-            show_next(out, "verify", [each.host for each in results.values], members)
+            show_next(out, "verify", [each.host for each in results.values], targets)
 
 
 def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from hostwright.cli.console import Hanging, Quoted
-from hostwright.cli.door import advice
+from hostwright.cli.shell import advice
 from hostwright.common.text import one_line
 from hostwright.inventory.patterns import fold, headed
 from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan, tally
@@ -82,10 +82,10 @@ def _towards(plan: Plan) -> str:
 
 
 def _show_briefly(role: RolePlan) -> Iterator[Text]:
-    told = ", ".join(dict.fromkeys(one_line(change.what) for change in role.changes))
+    sentence = ", ".join(dict.fromkeys(one_line(change.what) for change in role.changes))
     refused = [change for change in role.changes if isinstance(change, Refusal)]
     text = Hanging.assemble((f"  {role.role}", "bold cyan"), f"  {role.tally}: ")
-    yield text.append(told, style="red" if refused else "")
+    yield text.append(sentence, style="red" if refused else "")
     for refusal in refused:
         yield Hanging(f"      refused: {one_line(refusal.sentence)}", style="red")
 

@@ -61,12 +61,12 @@ def _layers(same: Sequence[HostRun]) -> Iterator[Text]:
     for role in (role for host in same for role in host.roles if role.status == 0 and role.steps):
         good.setdefault(role.role, []).append(role)
     if good:
-        told = [
+        parts = [
             f"{printable(name)} {count(max(len(role.steps) for role in roles), 'step')} in "
             f"{lasting(max(role.duration_s for role in roles))}"
             for name, roles in good.items()
         ]
-        yield Hanging(f"  {', '.join(told)}")
+        yield Hanging(f"  {', '.join(parts)}")
     for role in (role for role in same[0].roles if role.status != 0):
         how = "no end recorded" if role.status is None else f"failed with status {role.status}"
         yield Hanging(f"  {printable(role.role)}: {how}, {lasting(role.duration_s)}", style="red")

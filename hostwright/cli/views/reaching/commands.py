@@ -23,7 +23,7 @@ from hostwright.cli.views.progress import Counting
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next_of_errors, warn
 from hostwright.common.request import Request
 from hostwright.common.text import count, one_line, shown_seconds
-from hostwright.fleet import Member
+from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import headed
 
 KIND = "command"  #: of the document
@@ -32,8 +32,8 @@ KIND = "command"  #: of the document
 def command_audience(request: Request) -> Audience:
     """Whoever waits for a command: a line on standard error that counts hosts, and names the last ones."""
 
-    def view(members: Sequence[Member], _run: str) -> AbstractContextManager[Emit]:
-        return _Ended("ended", (member.name for member in members))
+    def view(targets: Sequence[TargetHost], _run: str) -> AbstractContextManager[Emit]:
+        return _Ended("ended", (target.name for target in targets))
 
     return Audience(view, warn, request.notify)
 
@@ -52,7 +52,7 @@ class _Ended(Counting):
 def show_commands(
     command: RemoteCommand,
     ended: RunResults[CommandResult],
-    members: Sequence[Member] = (),
+    targets: Sequence[TargetHost] = (),
     *,
     took_s: float = 0.0,
     as_json: bool,
@@ -72,7 +72,7 @@ def show_commands(
     if ended.run:
         ours.print(Text(f"every output: invoke runs.show --run {ended.run} --steps", style="dim"), soft_wrap=True)
     more = (" --root" if command.root else "") + f" -- {shlex.join(command.words)}"
-    show_next_of_errors(ours, "run", ended.results.errors, members, more=more)
+    show_next_of_errors(ours, "run", ended.results.errors, targets, more=more)
 
 
 def folded(results: Iterable[CommandResult]) -> list[list[CommandResult]]:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.cli import console
-from hostwright.cli.door import advice
+from hostwright.cli.shell import advice
 from hostwright.cli.views.shared import (
     errors_json,
     print_document,
@@ -25,7 +25,7 @@ from hostwright.cli.views.shared import (
 )
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable, shown_seconds
-from hostwright.fleet import Member
+from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import counted, fold, headed
 from hostwright.rebuild.rebuild import PHASES, Outcome, Rebuild, Start
 from hostwright.rebuild.run import ENDED, Decisions, Rebuilt
@@ -38,7 +38,7 @@ STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "fai
 
 
 def show_decisions(
-    members: Sequence[Member], decisions: Decisions, *, start: Start | None = None, as_json: bool
+    targets: Sequence[TargetHost], decisions: Decisions, *, start: Start | None = None, as_json: bool
 ) -> None:
     """What would be done with each host, where nothing is; ``start`` is the way that was asked for."""
     if as_json:
@@ -48,13 +48,13 @@ def show_decisions(
     announce(decisions)
     show_errors(decisions.errors)
     words = Counter(_word(decision) for decision in decisions.of.values())
-    told = [f"{number} {word}" for word, number in words.items()]
-    told += [f"{len(decisions.errors)} not diagnosed, see above"] if decisions.errors else []
+    parts = [f"{number} {word}" for word, number in words.items()]
+    parts += [f"{len(decisions.errors)} not diagnosed, see above"] if decisions.errors else []
     out, number = console.make_console(), len(decisions.of) + len(decisions.errors)
-    out.print(console.Listed(f"{count(number, 'host')}: {', '.join(told)}", style="bold"))
+    out.print(console.Listed(f"{count(number, 'host')}: {', '.join(parts)}", style="bold"))
     if due := [name for name, decision in decisions.of.items() if decision.way != "nothing"]:
         done = [name for name, decision in decisions.of.items() if decision.way == "nothing"]
-        show_next(out, "rebuild", due, members, sh(" --from %s", start) if start else "", done=done)
+        show_next(out, "rebuild", due, targets, sh(" --from %s", start) if start else "", done=done)
 
 
 def _word(decision: Decision) -> str:
@@ -71,7 +71,7 @@ def announce(decisions: Decisions) -> None:
         out.print(decisions_table(decisions.of, columns=out.width))
 
 
-def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, took_s: float = 0.0, as_json: bool) -> None:
+def show_rebuilt(targets: Sequence[TargetHost], rebuilt: Rebuilt, *, took_s: float = 0.0, as_json: bool) -> None:
     """What came of each host in ``took_s`` seconds."""
     results = rebuilt.results
     if as_json:
@@ -84,19 +84,19 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, took_s: float =
     show_errors(rebuilt.errors)
     if results.untouched:
         out.print(Text(f"{counted(results.untouched)}: not started, {results.stopped_because}", style="yellow"))
-    show_stand_ins(members, results, out)
+    show_stand_ins(targets, results, out)
     words = Counter(
         [each.outcome for each in results.values]
         + [result_of(error) for error in rebuilt.errors]
         + ["untouched"] * len(results.untouched)
     )
-    told = ", ".join(f"{number} {word}" for word, number in words.items())
+    text = ", ".join(f"{number} {word}" for word, number in words.items())
     style = style_of_ends(words, GOOD)
-    out.print(console.Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {told}", style=style))
+    out.print(console.Listed(f"{count(words.total(), 'host')} in {shown_seconds(took_s)}: {text}", style=style))
     if rebuilt.run:
         out.print(Text(f"every step: invoke runs.show --run {rebuilt.run} --details", style="dim"))
     bad = [record.host for record in results.values if ENDED[record.outcome] == "failed"]
-    show_next_of_errors(out, "rebuild", rebuilt.errors, members, bad)
+    show_next_of_errors(out, "rebuild", rebuilt.errors, targets, bad)
 
 
 def _document(rebuilt: Rebuilt) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.base.failures.trust.sources import parsed
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 KEYRINGS = Probe(DEARMOR + "\n" + sh_file(__file__, "keyrings.sh"), root=True, cap_bytes=1024 * 1024)
 PROXIES = Probe(sh_file(__file__, "proxies.sh"), root=True)
@@ -43,16 +43,16 @@ class Distrusted(NamedTuple):
     expired: bool
 
 
-def broken(look: Look) -> Iterator[Distrusted]:
+def broken(ctx: AuditContext) -> Iterator[Distrusted]:
     """The repositories whose keyring is missing, cannot be read by apt's user, or holds only expired keys."""
-    rows = [line.split("\t", 3) for line in look.text(KEYRINGS).split("\n")]
+    rows = [line.split("\t", 3) for line in ctx.text(KEYRINGS).split("\n")]
     states = {row[1]: row[2] for row in rows if row[0] == "ring" and len(row) == 3}
     lines = [row for row in rows if row[0] == "source" and len(row) == 4 and row[2].isdecimal() and len(row[2]) < 9]
-    ours = _ours(look)
+    ours = _ours(ctx)
     for file, numbered in groupby(lines, key=lambda row: row[1]):
         for source in parsed(file, [(int(row[2]), row[3]) for row in numbered]):
             paths = [path for path in source.signed_by if path.startswith("/")]
-            faults = [_fault(states.get(path, ""), look.now) for path in paths]
+            faults = [_fault(states.get(path, ""), ctx.now) for path in paths]
             if faults and all(faults) and len(paths) == len(source.signed_by):  # one good keyring is enough for apt
                 needed = file in ours or any(_OF_DISTRIBUTION.fullmatch(path) for path in paths)
                 named = ", ".join(f"{path} {fault}" for path, fault in zip(paths, faults, strict=True))
@@ -60,9 +60,9 @@ def broken(look: Look) -> Iterator[Distrusted]:
                 yield Distrusted(needed, file in ours, f"{source}: {named}", expired)
 
 
-def _ours(look: Look) -> set[str]:
+def _ours(ctx: AuditContext) -> set[str]:
     """The source lists that the stack's roles write."""
-    return {state.path for role in look.desired.roles for state in role.resources if isinstance(state, AptSource)}
+    return {state.path for role in ctx.desired.roles for state in role.resources if isinstance(state, AptSource)}
 
 
 def _fault(state: str, now: datetime) -> str:
@@ -78,27 +78,27 @@ def _fault(state: str, now: datetime) -> str:
     return f"holds only keys that expired, the last on {last.astimezone(UTC):%Y-%m-%d}" if last else ""
 
 
-def key_expired(look: Look) -> Iterator[str]:
+def key_expired(ctx: AuditContext) -> Iterator[str]:
     """All keys in the keyring of a repository that the stack or the distribution needs have expired."""
-    yield from (ring.line for ring in broken(look) if ring.needed and ring.expired)
+    yield from (ring.line for ring in broken(ctx) if ring.needed and ring.expired)
 
 
-def keyring_unreadable(look: Look) -> Iterator[str]:
+def keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
     """The distribution's own keyring is missing, or apt's user cannot read it; the stack's are states of their own."""
-    yield from (ring.line for ring in broken(look) if ring.needed and not ring.expired and not ring.ours)
+    yield from (ring.line for ring in broken(ctx) if ring.needed and not ring.expired and not ring.ours)
 
 
-def foreign_keyring(look: Look) -> Iterator[str]:
+def foreign_keyring(ctx: AuditContext) -> Iterator[str]:
     """The keyring of a repository of others is missing, cannot be read by apt's user, or holds only expired keys."""
-    yield from (ring.line for ring in broken(look) if not ring.needed)
+    yield from (ring.line for ring in broken(ctx) if not ring.needed)
 
 
-def without_release(look: Look) -> Iterator[str]:
+def without_release(ctx: AuditContext) -> Iterator[str]:
     """apt has no lists of a source, and at its address finds neither an InRelease nor a Release file (asked by apt
     itself, and only for such sources); or the directory that was a repository is gone.
     """
-    rows = [line.split("\t") for line in look.text(RELEASES).splitlines()]
-    ours, unread = _ours(look), _unread(look)
+    rows = [line.split("\t") for line in ctx.text(RELEASES).splitlines()]
+    ours, unread = _ours(ctx), _unread(ctx)
     for _, place, repository, message in sorted(row for row in rows if len(row) == 4 and row[0] == "missing"):
         # The stack's own directories are states of its roles, one that was dropped too, and so is what they turn off.
         file = place.rpartition(":")[0]
@@ -107,19 +107,19 @@ def without_release(look: Look) -> Iterator[str]:
             yield f"{place}: {repository}: {message}"
 
 
-def _unread(look: Look) -> list[tuple[str, str]]:
+def _unread(ctx: AuditContext) -> list[tuple[str, str]]:
     """What is in the addresses that the stack's roles keep apt from reading, each with the list that stays."""
-    states = (state for role in look.desired.roles for state in role.resources if isinstance(state, SourcesDisabled))
+    states = (state for role in ctx.desired.roles for state in role.resources if isinstance(state, SourcesDisabled))
     return [(text, state.keep) for state in states for text in state.texts]
 
 
-def proxy_refuses(look: Look) -> Iterator[str]:
+def proxy_refuses(ctx: AuditContext) -> Iterator[str]:
     """A proxy is configured for apt, and apt does not reach it, or it wants a login (one request of apt's, 8 s); or
     the program that names apt's proxy (Proxy-Auto-Detect) fails.
     """
     proxy = finder = ""
     named = set[str]()  # https takes what is set for http
-    for line in look.text(PROXIES).splitlines():
+    for line in ctx.text(PROXIES).splitlines():
         kind, _, rest = line.partition(" ")
         if kind in {"proxy", "finder"} and rest.startswith(("http ", "https ")):
             value = rest.partition(" ")[2]

@@ -10,7 +10,7 @@ from hostwright.resources import Probe
 from hostwright.roles import sh_file
 
 if TYPE_CHECKING:
-    from hostwright.failures import Look
+    from hostwright.failures import AuditContext
 
 #: Where root's programs are looked for, and single files that make it run or load something.
 PLACES = (
@@ -28,10 +28,10 @@ FOLDERS = (
 WRITABLE = Probe(sh_file(__file__, "writable.sh", places=PLACES, folders=FOLDERS), root=True)
 
 
-def writable(look: Look) -> Iterator[str]:
+def writable(ctx: AuditContext) -> Iterator[str]:
     """One of the files and directories that tell root what to run, load or trust belongs to somebody else, or others
     may write to it: apt's sources, keyrings, hooks and preferences, modprobe's, the loader's and systemd's."""
-    for line in look.text(WRITABLE).split("\n"):
+    for line in ctx.text(WRITABLE).split("\n"):
         if line.count("\t") == 3:
             user, group, mode, path = line.split("\t")
             yield f"{path} belongs to {user}:{group}, mode {mode}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures import FailureRule, ForPeople, Look, Sign
+from hostwright.failures import AuditContext, FailureRule, ForPeople, Sign
 from hostwright.roles import Gpu
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.thresholds import BRAKED, HOT
@@ -12,11 +12,11 @@ from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
 from hostwright.standard.roles.driver.gpus import smi
 
 
-def _hot(look: Look) -> Iterator[str]:
+def _hot(ctx: AuditContext) -> Iterator[str]:
     """A card is as warm as its own slowdown temperature, or heat is among the active reasons for its clocks
     (hw_thermal_slowdown, sw_thermal_slowdown).
     """
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         reasons, limit = _among(gpu, HOT), gpu.temperature_slowdown
         warm = gpu.temperature is not None and limit is not None and 0 < limit <= gpu.temperature
         if reasons or warm:
@@ -25,35 +25,35 @@ def _hot(look: Look) -> Iterator[str]:
             yield f"{card(gpu)}:{degrees}{bound}{_active(reasons)}".replace(":,", ":")
 
 
-def _braked(look: Look) -> Iterator[str]:
+def _braked(ctx: AuditContext) -> Iterator[str]:
     """The hardware brakes a card's clocks (hw_power_brake_slowdown, or hw_slowdown without heat)."""
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         reasons = _among(gpu, BRAKED)
         if "hw_power_brake_slowdown" in reasons or (reasons and not _among(gpu, HOT)):
             power = "" if gpu.power is None or gpu.power_limit is None else f" {gpu.power} of {gpu.power_limit} W"
             yield f"{card(gpu)}:{power}{_active(reasons)}".replace(":,", ":")
 
 
-def _persistence_off(look: Look) -> Iterator[str]:
+def _persistence_off(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports persistence mode as off, although nvidia-persistenced runs."""
-    if UNITS.unit(look, PERSISTENCED).active != "active":  # then the unit itself is the problem
+    if UNITS.unit(ctx, PERSISTENCED).active != "active":  # then the unit itself is the problem
         return
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         if gpu.persistence is False:
             yield f"{card(gpu)}: persistence mode is off"
 
 
-def _mig_empty(look: Look) -> Iterator[str]:
+def _mig_empty(ctx: AuditContext) -> Iterator[str]:
     """A card is in MIG mode and has no GPU instance."""
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         if gpu.mig and gpu.mig_instances == 0:
             yield f"{card(gpu)}: MIG is on with 0 instances"
 
 
-def _vbios_differs(look: Look) -> Iterator[str]:
+def _vbios_differs(ctx: AuditContext) -> Iterator[str]:
     """Cards of one model have different VBIOS versions on one host."""
     by_model: dict[str, dict[str, list[str]]] = {}
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         if gpu.model and gpu.vbios:
             by_model.setdefault(gpu.model, {}).setdefault(gpu.vbios, []).append(card(gpu))
     for model, versions in by_model.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from hostwright.failures import FailureRule, Hardware, Look, Sign, Unread
+from hostwright.failures import AuditContext, FailureRule, Hardware, Sign, Unread
 from hostwright.resources import PCI, Probe, pci_devices
 from hostwright.roles import Gpu, Pattern, sh_file
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
@@ -25,18 +25,18 @@ BRIDGED_LINKS = 12  #: of such a card
 _DEVICE = Pattern(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
-def _width(look: Look) -> Iterator[str]:
+def _width(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports fewer PCIe lanes in use than card and slot have."""
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         if gpu.pcie_width and gpu.pcie_width_max and gpu.pcie_width < gpu.pcie_width_max:
             yield f"{card(gpu)}: PCIe x{gpu.pcie_width} of x{gpu.pcie_width_max}{_replays(gpu)}"
 
 
-def _generation(look: Look) -> Iterator[str]:
+def _generation(ctx: AuditContext) -> Iterator[str]:
     """A card that computes (state P0, not idle, with a process) uses an older PCIe generation than card and slot have.
     Idle cards lower it to save power.
     """
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         low = gpu.pcie_generation and gpu.pcie_generation_max and gpu.pcie_generation < gpu.pcie_generation_max
         if low and _works(gpu):
             generations = f"{gpu.pcie_generation} of {gpu.pcie_generation_max}"
@@ -55,18 +55,18 @@ def _replays(gpu: Gpu) -> str:
     return f", {gpu.pcie_replays} replays" if gpu.pcie_replays else ""
 
 
-def _nvlink_down(look: Look) -> Iterator[str]:
+def _nvlink_down(ctx: AuditContext) -> Iterator[str]:
     """The host has NVSwitches, and an NVLink of a card that is not in MIG mode is inactive."""
-    if _count_of_switches(look):
-        yield from (_links(gpu) for gpu in smi(look).gpus if _inactive(gpu) and not gpu.mig)
+    if _count_of_switches(ctx):
+        yield from (_links(gpu) for gpu in smi(ctx).gpus if _inactive(gpu) and not gpu.mig)
 
 
-def _nvlink_partial(look: Look) -> Iterator[str]:
+def _nvlink_partial(ctx: AuditContext) -> Iterator[str]:
     """The host has no NVSwitches, and a card that is not in MIG mode has inactive NVLinks beside active ones. A card
     without any active link has no bridge, and an H100 PCIe or NVL with all its bridges has 12 of 18.
     """
-    gpus = smi(look).gpus
-    if any(gpu.links for gpu in gpus) and not _count_of_switches(look):
+    gpus = smi(ctx).gpus
+    if any(gpu.links for gpu in gpus) and not _count_of_switches(ctx):
         yield from (_links(gpu) for gpu in gpus if 0 < len(gpu.links) - len(_inactive(gpu)) < _usable(gpu))
 
 
@@ -88,91 +88,91 @@ def _links(gpu: Gpu) -> str:
     return f"{card(gpu)}: {len(dead)} of {len(gpu.links)} NVLinks inactive: {', '.join(dead)}"
 
 
-def _missing(look: Look) -> Iterator[str]:
+def _missing(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi lists fewer cards than the PCI bus has NVIDIA GPUs, without those that fell off the bus, that the
     driver could not start, or, where there is any, that it does not support.
     """
-    bus, cards = len(_gpus_on_bus(look)), smi(look).gpus
-    lost, failed = len(lost_gpus(look)), len(_told_by(init_failed, look))
-    if len(cards) + lost + failed < bus and not _told_by(gpu_unsupported, look):
+    bus, cards = len(_gpus_on_bus(ctx)), smi(ctx).gpus
+    lost, failed = len(lost_gpus(ctx)), len(_told_by(init_failed, ctx))
+    if len(cards) + lost + failed < bus and not _told_by(gpu_unsupported, ctx):
         off = f", {lost} fell off the bus" if lost else ""
         dead = f", {failed} could not be started" if failed else ""
         known = ", ".join(card(gpu) for gpu in cards) or "none"
         here = {slot(gpu.bus) for gpu in cards}
-        silent = [address for address in _told_by(_slots, look) if slot(address) not in here]
+        silent = [address for address in _told_by(_slots, ctx) if slot(address) not in here]
         without = f" without {', '.join(silent)}" if silent else ""
         yield f"{bus} NVIDIA GPUs on the PCI bus, {len(cards)} in nvidia-smi{without}{off}{dead}; it lists {known}"
         slots = set(map(slot, silent))
-        yield from (f"not in nvidia-smi: {one.name}" for one in look.known.missing(cards) if slot(one.bus) in slots)
+        yield from (f"not in nvidia-smi: {one.name}" for one in ctx.known.missing(cards) if slot(one.bus) in slots)
 
 
-def _slots(look: Look) -> Iterator[str]:
+def _slots(ctx: AuditContext) -> Iterator[str]:
     """The addresses of NVIDIA GPUs on the PCI bus."""
-    for line in look.text(ACS).split("\n"):
+    for line in ctx.text(ACS).split("\n"):
         kind, _, path = line.strip().partition(" ")
         if kind == "gpu" and (found := [match[0] for match in _DEVICE.finditer(path.lower())]):
             yield found[-1]
 
 
-def _told_by(other: Callable[[Look], Iterable[str]], look: Look) -> tuple[str, ...]:
+def _told_by(other: Callable[[AuditContext], Iterable[str]], ctx: AuditContext) -> tuple[str, ...]:
     """What another rule reports; empty if it cannot tell."""
     try:
-        return tuple(other(look))
+        return tuple(other(ctx))
     except Unread:
         return ()
 
 
-def _none(look: Look) -> Iterator[str]:
+def _none(ctx: AuditContext) -> Iterator[str]:
     """No NVIDIA GPU is on the PCI bus of a host that is to have the driver."""
-    if "driver" in look.changes and not _gpus_on_bus(look):
+    if "driver" in ctx.changes and not _gpus_on_bus(ctx):
         yield "0 NVIDIA GPUs on the PCI bus"
-        yield from _gone(look)
+        yield from _gone(ctx)
 
 
-def _fewer(look: Look) -> Iterator[str]:
+def _fewer(ctx: AuditContext) -> Iterator[str]:
     """The PCI bus has NVIDIA GPUs, but fewer than the inventory says (``hostwright_gpus``)."""
-    on_bus, declared = len(_gpus_on_bus(look)), look.known.gpus
+    on_bus, declared = len(_gpus_on_bus(ctx)), ctx.known.gpus
     if declared is not None and 0 < on_bus < declared:
         yield f"{on_bus} of the {declared} GPUs that the inventory says (hostwright_gpus) are on the PCI bus"
-        if slots := _told_by(_slots, look):
+        if slots := _told_by(_slots, ctx):
             yield f"on the bus: {', '.join(slots)}"
-        yield from _gone(look)
+        yield from _gone(ctx)
 
 
-def _fewer_than_before(look: Look) -> Iterator[str]:
+def _fewer_than_before(ctx: AuditContext) -> Iterator[str]:
     """The PCI bus has NVIDIA GPUs, but fewer than an audit of the last 30 days found, and the inventory does not say
     how many there should be.
     """
-    on_bus, most = len(_gpus_on_bus(look)), look.known.most_gpus
-    if look.known.gpus is None and 0 < on_bus < most:
+    on_bus, most = len(_gpus_on_bus(ctx)), ctx.known.most_gpus
+    if ctx.known.gpus is None and 0 < on_bus < most:
         yield f"{on_bus} NVIDIA GPUs on the PCI bus, {most} before"
-        yield from _gone(look)
+        yield from _gone(ctx)
 
 
-def _gone(look: Look) -> Iterator[str]:
+def _gone(ctx: AuditContext) -> Iterator[str]:
     """The cards that earlier audits found and that are gone; none where the cards that are left cannot be read."""
     try:
-        present = smi(look).gpus if _gpus_on_bus(look) else ()
+        present = smi(ctx).gpus if _gpus_on_bus(ctx) else ()
     except Unread:
         return
-    yield from (f"gone since an earlier audit: card at {one.name}" for one in look.known.missing(present))
+    yield from (f"gone since an earlier audit: card at {one.name}" for one in ctx.known.missing(present))
 
 
-def _less(look: Look) -> Iterator[str]:
+def _less(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports less memory, fewer active NVLinks, or a narrower or slower PCIe slot of a card than audits of
     the last 30 days found.
     """
-    for gpu in smi(look).gpus:
-        yield from (f"{card(gpu)}: {less}" for less in look.known.less(gpu))
+    for gpu in smi(ctx).gpus:
+        yield from (f"{card(gpu)}: {less}" for less in ctx.known.less(gpu))
 
 
-def _acs(look: Look) -> Iterator[str]:
+def _acs(ctx: AuditContext) -> Iterator[str]:
     """``lspci -vvv`` shows ACS source validation (``ACSCtl: SrcValid+``) switched on in a PCI bridge above a card, on a
     host that is no virtual machine and has two cards or more.
     """
     paths: list[str] = []
     checking: set[str] = set()
-    for line in look.text(ACS).split("\n"):
+    for line in ctx.text(ACS).split("\n"):
         kind, _, value = line.strip().partition(" ")
         if kind == "gpu":
             paths.append(value)
@@ -183,20 +183,20 @@ def _acs(look: Look) -> Iterator[str]:
         yield from (f"{address}: ACSCtl: SrcValid+, above an NVIDIA GPU" for address in sorted(above & checking))
 
 
-def _gpus_on_bus(look: Look) -> tuple[int, ...]:
-    _read_bus(look)
-    return gpu_ids(look.facts)
+def _gpus_on_bus(ctx: AuditContext) -> tuple[int, ...]:
+    _read_bus(ctx)
+    return gpu_ids(ctx.facts)
 
 
-def _count_of_switches(look: Look) -> int:
-    _read_bus(look)
-    return nvswitches(look.facts)
+def _count_of_switches(ctx: AuditContext) -> int:
+    _read_bus(ctx)
+    return nvswitches(ctx.facts)
 
 
-def _read_bus(look: Look) -> None:
+def _read_bus(ctx: AuditContext) -> None:
     """Whether every line of the PCI bus could be read: an overlooked card would count as lost."""
-    lines = [line for line in look.text(PCI).split("\n") if line]
-    if look.answer(PCI).truncated or len(pci_devices(look.facts)) != len(lines):
+    lines = [line for line in ctx.text(PCI).split("\n") if line]
+    if ctx.answer(PCI).truncated or len(pci_devices(ctx.facts)) != len(lines):
         raise Unread("the list of PCI devices cannot be read")
 
 

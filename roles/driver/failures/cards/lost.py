@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from hostwright.failures import Look, Sign, Unread
+from hostwright.failures import AuditContext, Sign, Unread
 from hostwright.roles import Pattern
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
@@ -23,36 +23,36 @@ _LOST = Pattern(
 _STATUS = Pattern(r"nvidia-smi ended with status ([0-9]{1,3})")
 
 
-def smi_status(look: Look) -> int:
+def smi_status(ctx: AuditContext) -> int:
     """nvidia-smi's exit status, with or without a complete report. Raises ``Unread`` if it was not run."""
-    status, report = look.answer(NVIDIA_SMI).status, _report(look)
+    status, report = ctx.answer(NVIDIA_SMI).status, _report(ctx)
     notices = [match for match in map(_STATUS.fullmatch, report.notices if report else ()) if match]
     return int(notices[-1][1]) if notices else status
 
 
-def lost_gpus(look: Look) -> Mapping[str, str]:
+def lost_gpus(ctx: AuditContext) -> Mapping[str, str]:
     """The cards that are gone: PCI slot (``0000:3b:00``, empty if unknown) → the line that says so.
 
     A card that nvidia-smi describes as usual is back, whatever the log says about the past; so is a card that was lost
     before the module was last loaded. Raises ``Unread`` if neither the log nor nvidia-smi can tell.
     """
-    log, report = _log(look), _report(look)
+    log, report = _log(ctx), _report(ctx)
     by_bus = _slots(line.text for line in _since_loaded(log or ()))
     if report:
         here = {slot(gpu.bus) for gpu in report.gpus if gpu.fault != LOST}
         by_bus = {bus: text for bus, text in by_bus.items() if bus and bus not in here}
-    by_smi = _told(look, report)
+    by_smi = _told(ctx, report)
     by_bus |= {bus: f"nvidia-smi: {text}" for bus, text in by_smi.items() if bus not in by_bus}
     if not by_bus and log is None and report is None:
         raise Unread("neither the kernel log nor nvidia-smi can be read")
     return {bus: text for bus, text in by_bus.items() if bus or len(by_bus) == 1}
 
 
-def gpu_lost(look: Look) -> Iterator[str]:
+def gpu_lost(ctx: AuditContext) -> Iterator[str]:
     """Since the module was loaded the kernel log has an Xid 79 or "fallen off the bus" of a card that nvidia-smi does
     not describe, or nvidia-smi says so itself (exit status 15, "GPU is lost").
     """
-    for bus, text in sorted(lost_gpus(look).items()):
+    for bus, text in sorted(lost_gpus(ctx).items()):
         yield f"card at {bus}: {text}" if bus else text
 
 
@@ -60,16 +60,16 @@ def gpu_lost(look: Look) -> Iterator[str]:
 GPU_LOST_SIGN = Sign("gpu", gpu_lost)
 
 
-def _log(look: Look) -> tuple[KernelLine, ...] | None:
+def _log(ctx: AuditContext) -> tuple[KernelLine, ...] | None:
     try:
-        return kernel_log(look)
+        return kernel_log(ctx)
     except Unread:
         return None
 
 
-def _report(look: Look) -> GpuReport | None:
+def _report(ctx: AuditContext) -> GpuReport | None:
     try:
-        return smi(look)
+        return smi(ctx)
     except Unread:
         return None
 
@@ -79,16 +79,16 @@ def _since_loaded(log: tuple[KernelLine, ...]) -> Iterator[KernelLine]:
     return (line for line in log if loaded is None or line.at is None or line.at >= loaded)
 
 
-def _told(look: Look, report: GpuReport | None) -> dict[str, str]:
+def _told(ctx: AuditContext, report: GpuReport | None) -> dict[str, str]:
     """nvidia-smi's messages about lost cards. Process names in a report are ignored: they can be anything."""
     if report:
         by_bus = {slot(gpu.bus): f"card {gpu.index}: {gpu.fault}" for gpu in report.gpus if gpu.fault == LOST}
         by_bus |= {bus: text for bus, text in _slots(report.notices).items() if bus not in by_bus}
-    elif NVIDIA_SMI in look.facts:
-        by_bus = _slots(look.facts[NVIDIA_SMI].text.split("\n"))
+    elif NVIDIA_SMI in ctx.facts:
+        by_bus = _slots(ctx.facts[NVIDIA_SMI].text.split("\n"))
     else:
         return {}
-    if not by_bus and NVIDIA_SMI in look.facts and smi_status(look) == EXIT_LOST:
+    if not by_bus and NVIDIA_SMI in ctx.facts and smi_status(ctx) == EXIT_LOST:
         return {"": f"ended with status {EXIT_LOST}"}
     return by_bus
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures import FailureRule, Hardware, Look, Sign
+from hostwright.failures import AuditContext, FailureRule, Hardware, Sign
 from hostwright.roles import EccCounts, Gpu, Pattern
 from hostwright.standard.roles.driver.failures.cards.thresholds import (
     CORRECTED,
@@ -25,23 +25,23 @@ def card(gpu: Gpu) -> str:
     return f"card {gpu.index} ({gpu.bus})"
 
 
-def _remap_pending(look: Look) -> Iterator[str]:
+def _remap_pending(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports a row remapping as pending."""
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         if gpu.remap_pending:
             yield f"{card(gpu)}: a row remapping is pending{_rows(gpu)}"
 
 
-def _remap_failed(look: Look) -> Iterator[str]:
+def _remap_failed(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports that a row remapping failed."""
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         if gpu.remap_failed:
             yield f"{card(gpu)}: a row remapping failed{_rows(gpu)}"
 
 
-def _remapped_many(look: Look) -> Iterator[str]:
+def _remapped_many(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports more than 512 rows as remapped for uncorrectable errors."""
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         if (gpu.remapped_uncorrected or 0) > REMAPPED_ROWS:
             yield (
                 f"{card(gpu)}: {gpu.remapped_uncorrected} rows are remapped for uncorrectable errors, "
@@ -49,9 +49,9 @@ def _remapped_many(look: Look) -> Iterator[str]:
             )
 
 
-def _uncorrected(look: Look) -> Iterator[str]:
+def _uncorrected(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi counts uncorrected ECC errors since the driver was loaded (volatile)."""
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         ecc = gpu.ecc_volatile
         counts = {"in all": ecc.uncorrected, "SRAM": ecc.sram_uncorrected, "DRAM": ecc.dram_uncorrected}
         seen = [f"{count} {where}" for where, count in counts.items() if count]
@@ -59,20 +59,20 @@ def _uncorrected(look: Look) -> Iterator[str]:
             yield f"{card(gpu)}: uncorrected ECC errors since the driver was loaded: {', '.join(seen)}"
 
 
-def _sram_threshold(look: Look) -> Iterator[str]:
+def _sram_threshold(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports that the threshold of uncorrectable SRAM errors is exceeded."""
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         if gpu.sram_threshold_exceeded:
             count = gpu.ecc_aggregate.sram_uncorrected
             seen = "" if count is None else f": {count} in its life"
             yield f"{card(gpu)}: more uncorrectable SRAM errors than its threshold{seen}"
 
 
-def _corrected(look: Look) -> Iterator[str]:
+def _corrected(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi counts more than 10 000 corrected ECC errors in SRAM, 20 000 000 in DRAM, or 50 000 000 in all, since
     the driver was loaded or in the card's life.
     """
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         for since, ecc in (("since the driver was loaded", gpu.ecc_volatile), ("in its life", gpu.ecc_aggregate)):
             for where, count, limit in _limits(ecc):
                 if (count or 0) > limit:
@@ -87,16 +87,16 @@ def _limits(ecc: EccCounts) -> tuple[tuple[str, int | None, int], ...]:
     )
 
 
-def _retirement_pending(look: Look) -> Iterator[str]:
+def _retirement_pending(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports the retirement of a memory page as pending."""
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         if gpu.retirement_pending:
             yield f"{card(gpu)}: the retirement of a page is pending ({_pages(gpu)} retired)"
 
 
-def _retired_many(look: Look) -> Iterator[str]:
+def _retired_many(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi counts more than 10 retired memory pages on a card."""
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         if _pages(gpu) > RETIRED_PAGES:
             yield (
                 f"{card(gpu)}: {_pages(gpu)} pages are retired, {gpu.retired_double_bit or 0} of them for double-bit "
@@ -104,11 +104,11 @@ def _retired_many(look: Look) -> Iterator[str]:
             )
 
 
-def _ecc_off(look: Look) -> Iterator[str]:
+def _ecc_off(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports ECC as switched off on a card that NVIDIA delivers with ECC on: one of a data centre, whose
     model has none of the words GeForce, Quadro, RTX and TITAN.
     """
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         if gpu.ecc is False and not _FOR_DESKS.search(gpu.model):
             later = ", and will be on after the next reset" if gpu.ecc_pending else ""
             yield f"{card(gpu)}: ECC is switched off ({gpu.model or 'model unknown'}){later}"

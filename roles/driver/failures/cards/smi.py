@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures import FailureRule, Hardware, Look, Sign, Unread
+from hostwright.failures import AuditContext, FailureRule, Hardware, Sign, Unread
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus, smi_status
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, REBOOT
@@ -25,54 +25,54 @@ LAST_LINES = 3  #: of its output, which are searched for its last message
 MANUAL = "nvidia-smi's manual, return values"
 
 
-def ended(look: Look, *statuses: int) -> Iterator[str]:
+def ended(ctx: AuditContext, *statuses: int) -> Iterator[str]:
     """nvidia-smi's exit status and last line, if the status is one of these."""
-    status, answer = smi_status(look), look.answer(NVIDIA_SMI)
+    status, answer = smi_status(ctx), ctx.answer(NVIDIA_SMI)
     if status in statuses:
         last = [] if answer.ok else [line.strip() for line in answer.text.split("\n")[-LAST_LINES:] if line.strip()]
         yield f"nvidia-smi ended with status {status}" + (f": {last[-1]}" if last else "")
 
 
-def _silent(look: Look) -> Iterator[str]:
+def _silent(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi does not end within its time limit (exit status 124 or 137 of timeout), and no card is known to be
     lost, which would be why.
     """
     try:
-        lost = lost_gpus(look)
+        lost = lost_gpus(ctx)
     except Unread:
         lost = {}
     if not lost:
-        yield from ended(look, *EXIT_TIMEOUT)
+        yield from ended(ctx, *EXIT_TIMEOUT)
 
 
-def _power_cable(look: Look) -> Iterator[str]:
+def _power_cable(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi ends with status 8, or the kernel log has an Xid 54 since the module was loaded."""
     try:
-        cables = sorted_xids(look).cables
+        cables = sorted_xids(ctx).cables
     except Unread:
         cables = ()
-    yield from ended(look, EXIT_POWER_CABLE)
-    yield from (told(look, event) for event in cables)
+    yield from ended(ctx, EXIT_POWER_CABLE)
+    yield from (told(ctx, event) for event in cables)
 
 
-def _interrupt(look: Look) -> Iterator[str]:
+def _interrupt(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi ends with status 10."""
-    yield from ended(look, EXIT_INTERRUPT)
+    yield from ended(ctx, EXIT_INTERRUPT)
 
 
-def _inforom(look: Look) -> Iterator[str]:
+def _inforom(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi ends with status 14, or warns beside its report that an infoROM is corrupted."""
     try:
-        notices = smi(look).notices
+        notices = smi(ctx).notices
     except Unread:
-        notices = tuple(look.answer(NVIDIA_SMI).text.split("\n"))
+        notices = tuple(ctx.answer(NVIDIA_SMI).text.split("\n"))
     warnings = [line.strip() for line in notices if "inforom is corrupted" in line.lower()]
-    yield from warnings or ended(look, EXIT_INFOROM)
+    yield from warnings or ended(ctx, EXIT_INFOROM)
 
 
-def _needs_reset(look: Look) -> Iterator[str]:
+def _needs_reset(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi says of a card that it requires a reset, asks for another recovery, or cannot read its memory."""
-    for gpu in smi(look).gpus:
+    for gpu in smi(ctx).gpus:
         words = [word for word in (gpu.fault, gpu.recovery and f"recovery action {gpu.recovery}") if word]
         if words and gpu.fault != LOST:
             yield f"{card(gpu)}: {', '.join(words)}"

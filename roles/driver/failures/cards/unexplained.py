@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hostwright.failures import FailureRule, Hardware, Look, Sign, Unread
+from hostwright.failures import AuditContext, FailureRule, Hardware, Sign, Unread
 from hostwright.standard.roles.driver.failures.cards.lost import smi_status
 from hostwright.standard.roles.driver.failures.cards.smi import MANUAL, ended
 from hostwright.standard.roles.driver.failures.state import driver_of
@@ -16,13 +16,13 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
     """The rule for what is left where none of these sees anything."""
     signs = [rule.sign for rule in rules if rule.sign]
 
-    def left(look: Look) -> Iterator[str]:
+    def left(ctx: AuditContext) -> Iterator[str]:
         """nvidia-smi ends with an error while the driver is as desired, and no other known problem explains it."""
-        driver_of(look)  # one that cannot be read may be the cause
-        status = smi_status(look)
-        if status in (0, NO_PROGRAM) or look.differs("driver") or any(_seen(sign, look) for sign in signs):
+        driver_of(ctx)  # one that cannot be read may be the cause
+        status = smi_status(ctx)
+        if status in (0, NO_PROGRAM) or ctx.differs("driver") or any(_seen(sign, ctx) for sign in signs):
             return
-        yield from ended(look, status)
+        yield from ended(ctx, status)
 
     return FailureRule(
         "nvidia-smi-failed",
@@ -40,9 +40,9 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
     )
 
 
-def _seen(sign: Sign, look: Look) -> bool:
+def _seen(sign: Sign, ctx: AuditContext) -> bool:
     """Whether a rule finds something; one that cannot tell explains nothing."""
     try:
-        return any(True for _ in sign.seen(look))
+        return any(True for _ in sign.seen(ctx))
     except Unread:
         return False

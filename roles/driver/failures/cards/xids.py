@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hostwright.failures import Case, FailureRule, Hardware, Look, Sign, Unread
+from hostwright.failures import AuditContext, Case, FailureRule, Hardware, Sign, Unread
 from hostwright.roles import GpuEvent, Pattern
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.thresholds import RECENT
@@ -32,22 +32,22 @@ class SortedXids:
     cables: tuple[GpuEvent, ...] = ()
 
 
-def sorted_xids(look: Look) -> SortedXids:
+def sorted_xids(ctx: AuditContext) -> SortedXids:
     """The Xids in the kernel log. Raises ``Unread`` if there is no log.
 
     Azure also fails a node for some Xids that, according to NVIDIA, need no action or only a restart of the program:
     these count for as long as Azure looks back.
     """
-    lost, loaded = lost_gpus(look), loaded_at(kernel_log(look))
+    lost, loaded = lost_gpus(ctx), loaded_at(kernel_log(ctx))
     by_kind: dict[str, list[GpuEvent]] = {"standing": [], "past": [], "program": [], "cables": []}
-    for event in xid_events(kernel_log(look)):
+    for event in xid_events(kernel_log(ctx)):
         xid, at = meaning_of(event.number), _time(event)
         mild = xid.action in {Action.IGNORE, Action.RESTART_APP}
         if xid.concern is Concern.NOBODY or event.bus in lost:
             continue
         if xid.concern is Concern.PROGRAM:
             by_kind["program"].append(event)
-        elif (at and loaded and at < loaded) or event.number == OFF_THE_BUS or (mild and _old(at, look.now)):
+        elif (at and loaded and at < loaded) or event.number == OFF_THE_BUS or (mild and _old(at, ctx.now)):
             by_kind["past"].append(event)
         else:
             by_kind["cables" if event.number == POWER_CABLE else "standing"].append(event)
@@ -71,44 +71,44 @@ def _near(event: GpuEvent, other: GpuEvent) -> bool:
     return bool(at and other_at and abs(at - other_at) <= ECHO)
 
 
-def told(look: Look, event: GpuEvent) -> str:
+def told(ctx: AuditContext, event: GpuEvent) -> str:
     """An Xid as evidence: card, number, how often and when, its meaning, NVIDIA's action, the line's own words."""
     xid = meaning_of(event.number)
     often = "once" if event.count == 1 else f"{event.count} times"
     when = f", last at {event.at}" if event.at else ""
     return (
-        f"Xid {event.number} on {_card(look, event.bus)}, {often}{when}: {xid.meaning}; "
+        f"Xid {event.number} on {_card(ctx, event.bus)}, {often}{when}: {xid.meaning}; "
         f"{xid.action.name}: {xid.action.value}; {event.text[:TEXT_CHARACTERS]}"
     )
 
 
-def _standing(look: Look) -> Iterator[str]:
+def _standing(ctx: AuditContext) -> Iterator[str]:
     """The kernel log has, since the module was loaded, an Xid on which Azure's node checks fail a node (those that ask
     for nothing but a program's restart: in the last two hours), or for which NVIDIA's catalog wants more than that.
     """
-    for event in sorted_xids(look).standing:
-        yield told(look, event)
+    for event in sorted_xids(ctx).standing:
+        yield told(ctx, event)
 
 
-def _past(look: Look) -> Iterator[str]:
+def _past(ctx: AuditContext) -> Iterator[str]:
     """The kernel log of the last seven days has such an Xid from before the module was last loaded, from which the card
     came back, or that asks for no more than a program's restart and is older than two hours.
     """
-    for event in sorted_xids(look).past:
-        yield told(look, event)
+    for event in sorted_xids(ctx).past:
+        yield told(ctx, event)
 
 
-def _program(look: Look) -> Iterator[str]:
+def _program(ctx: AuditContext) -> Iterator[str]:
     """The kernel log of the last seven days has any other Xid, but for test messages, comments on another, and what
     follows a fatal one within ten minutes and is only noted.
     """
-    for event in sorted_xids(look).program:
-        yield told(look, event)
+    for event in sorted_xids(ctx).program:
+        yield told(ctx, event)
 
 
-def _card(look: Look, bus: str) -> str:
+def _card(ctx: AuditContext, bus: str) -> str:
     try:
-        indexes = [gpu.index for gpu in smi(look).gpus if slot(gpu.bus) == bus]
+        indexes = [gpu.index for gpu in smi(ctx).gpus if slot(gpu.bus) == bus]
     except Unread:
         indexes = []
     return f"card {indexes[0]} ({bus})" if indexes else bus

@@ -43,7 +43,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def ran(*words: str, hosts: str = "gpu01", **how: object) -> RunResults[CommandResult]:
     fleet = Fleet.load()
-    return fleet.run(fleet.members(hosts), RemoteCommand(words, **how))  # type: ignore[arg-type]
+    return fleet.run(fleet.targets(hosts), RemoteCommand(words, **how))  # type: ignore[arg-type]
 
 
 def one(ended: RunResults[CommandResult]) -> CommandResult:
@@ -150,7 +150,7 @@ def test_what_is_kept_of_many_hosts_is_bounded_together(monkeypatch: pytest.Monk
 def test_it_is_stopped_on_every_host() -> None:
     """What Ctrl-C calls, in the midst of the command."""
     fleet = Fleet.load()
-    members = fleet.members("gpu01,gpu02")
+    targets = fleet.targets("gpu01,gpu02")
     ended: list[RunResults[CommandResult]] = []
     begun = threading.Semaphore(0)
     stops: list[object] = []
@@ -168,7 +168,7 @@ def test_it_is_stopped_on_every_host() -> None:
         patch.setattr(running, "_Commands", Noticed)
         command = RemoteCommand((f"echo begun; (trap '' TERM; sleep {MARK}; sleep {MARK}) & sleep {MARK}",))
         thread = threading.Thread(
-            target=lambda: ended.append(fleet.run(members, command, audience=Audience.of(note))), daemon=True
+            target=lambda: ended.append(fleet.run(targets, command, audience=Audience.of(note))), daemon=True
         )
         thread.start()
         assert begun.acquire(timeout=60) and begun.acquire(timeout=60)
@@ -186,8 +186,8 @@ def test_it_is_stopped_on_every_host() -> None:
 def test_the_command_ends_with_the_connection() -> None:
     """As with a controller that is killed, and a network that is gone."""
     fleet = Fleet.load()
-    (member,) = fleet.members("gpu01")
-    shell = member.connect()
+    (target,) = fleet.targets("gpu01")
+    shell = target.connect()
     errors: list[BaseException] = []
 
     def work() -> None:
@@ -255,14 +255,14 @@ def test_it_is_on_record_with_its_output_and_moves_no_selection() -> None:
     assert Runs(state_root()).find(ended.run).status == 1
     fleet = Fleet.load()
     with pytest.raises(Exception, match="no run on this inventory is recorded"):
-        fleet.members("@failed")
+        fleet.targets("@failed")
 
 
 @pytest.mark.usefixtures("site")
 def test_few_may_fail() -> None:
     fleet = Fleet.load()
     change = Request(canary="1")
-    ended = fleet.run(fleet.members("gpu01,gpu02"), RemoteCommand(("false", "now")), change)
+    ended = fleet.run(fleet.targets("gpu01,gpu02"), RemoteCommand(("false", "now")), change)
     assert ended.results.untouched == ("gpu02",)
     assert ended.status == 1
 
@@ -308,15 +308,15 @@ def test_as_root_a_host_that_somebody_locked_is_refused(monkeypatch: pytest.Monk
     (error,) = ended.results.errors
     assert isinstance(error, Locked)
     fleet = Fleet.load(request=Request(force=True))
-    assert fleet.run(fleet.members("gpu01"), RemoteCommand(("true", "now"), root=True)).status == 0
+    assert fleet.run(fleet.targets("gpu01"), RemoteCommand(("true", "now"), root=True)).status == 0
 
 
 @pytest.mark.usefixtures("root_site")
 @as_root
 def test_as_root_a_host_that_a_run_works_on_is_refused() -> None:
     fleet = Fleet.load()
-    (member,) = fleet.members("gpu01")
-    with member.connect() as shell:
+    (target,) = fleet.targets("gpu01")
+    with target.connect() as shell:
         shell.run(":", timeout_s=10, failure="no")
         with HostLock.acquire(shell, locks.holder("another-run", "gpu01", datetime.now(UTC))):
             (error,) = ran("true", "now", root=True).results.errors

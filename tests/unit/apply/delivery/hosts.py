@@ -19,8 +19,8 @@ import pytest
 from hostwright.apply import events
 from hostwright.apply.delivery import pulling
 from hostwright.apply.delivery.batch import WantedFile
-from hostwright.apply.delivery.bringing import DeliveryMeans
 from hostwright.apply.delivery.delivery import Delivery
+from hostwright.apply.delivery.fetch import DeliveryMeans
 from hostwright.apply.delivery.sources import servers
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.delivery.sources.settings import FileSettings

@@ -15,8 +15,8 @@ import pytest
 
 from hostwright.apply import events
 from hostwright.apply.delivery import batch, looking
-from hostwright.apply.delivery.bringing import SMALL_BYTES, DeliveryMeans
 from hostwright.apply.delivery.delivery import Delivery
+from hostwright.apply.delivery.fetch import SMALL_BYTES, DeliveryMeans
 from hostwright.apply.delivery.pulling import Grant
 from hostwright.apply.delivery.sources import servers
 from hostwright.apply.delivery.sources.handout import Handout

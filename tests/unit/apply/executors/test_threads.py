@@ -115,24 +115,24 @@ def named(host: str) -> str:
 
 
 class Threads(ThreadPoolExecutor):
-    places = 3
+    slots = 3
 
 
 class Processes(ProcessPoolExecutor):
-    places = 2
+    slots = 2
 
 
 @pytest.mark.parametrize("kind", [Threads, Processes])
 def test_a_rollout_runs_on_any_executor_of_concurrent_futures(kind):
-    with kind(kind.places) as crew:
+    with kind(kind.slots) as executor:
         results = roll_out(
             ["gpu00", "gpu01", "gpu02", "gpu03"],
             named,
             limits=Limits(1, 9, 9),
             emit=lambda _: None,
             stop=nothing,
-            gently=nothing,
-            crew=crew,
+            on_interrupt=nothing,
+            executor=executor,
         )
     assert results.values == ("GPU00", "GPU03")
     first, second = results.errors
@@ -145,13 +145,13 @@ def test_a_rollout_runs_on_any_executor_of_concurrent_futures(kind):
 class Shrinking:
     """An executor whose places come and go, as a cluster's do."""
 
-    def __init__(self, places: int) -> None:
-        self.now = places
+    def __init__(self, slots: int) -> None:
+        self.now = slots
         self._asked = threading.Semaphore(0)
         self._threads = DaemonThreads(len(NAMES))
 
     @property
-    def places(self) -> int:
+    def slots(self) -> int:
         self._asked.release()
         return self.now
 
@@ -167,23 +167,23 @@ class Shrinking:
 
 
 def test_no_more_hosts_are_in_work_than_the_executor_has_places_at_that_moment():
-    hosts, crew = Hosts(), Shrinking(3)
-    run = Aside(hosts, Limits(0, 9, 9), crew=crew)
+    hosts, executor = Hosts(), Shrinking(3)
+    run = Aside(hosts, Limits(0, 9, 9), executor=executor)
     assert hosts.next(3) == set(NAMES[:3])
-    crew.now = 1
+    executor.now = 1
     hosts.end("gpu00")
     hosts.end("gpu01")
     hosts.end("gpu02", HostError("gpu02", "no room"))
     assert hosts.next(1) == {"gpu03"}
     assert hosts.most == 3
     assert hosts.in_work == {"gpu03"}
-    crew.now = 0
+    executor.now = 0
     hosts.end("gpu03")
     while hosts.in_work:
-        crew.wait_until_asked_again()
-    crew.wait_until_asked_again()
+        executor.wait_until_asked_again()
+    executor.wait_until_asked_again()
     assert hosts.begun.empty()
-    crew.now = 12
+    executor.now = 12
     for name in NAMES[4:]:
         hosts.end(name)
     results = run.join()

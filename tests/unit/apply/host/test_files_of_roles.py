@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from hostwright.apply import events
-from hostwright.apply.delivery.bringing import DeliveryMeans
 from hostwright.apply.delivery.delivery import in_order
+from hostwright.apply.delivery.fetch import DeliveryMeans
 from hostwright.apply.delivery.sources.settings import PUSHED, FileSettings
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Settings

@@ -23,7 +23,7 @@ class Shell:
 
 
 class Host:
-    """A member whose host answers once it may."""
+    """A target whose host answers once it may."""
 
     def __init__(self, name: str, *, answers: bool = True):
         self.name = name
@@ -47,7 +47,7 @@ def test_a_first_connection_that_is_being_made_is_let_go() -> None:
     with ThreadPoolExecutor() as threads:
         made = threads.submit(connections.connect, slow)  # type: ignore[arg-type]
         assert slow.asked.wait(WAIT_S)
-        assert connections.leave_alone() == {"slow"}
+        assert connections.detach() == {"slow"}
         slow.may.set()
         with pytest.raises(Stopped, match=LEFT_ALONE):
             made.result()
@@ -59,22 +59,22 @@ def test_a_first_connection_that_is_being_made_is_let_go() -> None:
 
 
 def test_a_host_that_has_not_said_a_word_is_unheard_until_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(of_connections, "UNHEARD_S", 0.0)
+    monkeypatch.setattr(of_connections, "QUIET_S", 0.0)
     connections, up, slow, later = Connections(), Host("up"), Host("slow", answers=False), Host("later", answers=False)
     connections.connect(up)  # type: ignore[arg-type]
     with ThreadPoolExecutor() as threads:
         made = [threads.submit(connections.connect, host) for host in (slow, later)]  # type: ignore[arg-type]
         assert slow.asked.wait(WAIT_S)
         assert later.asked.wait(WAIT_S)
-        assert connections.unheard() == {"slow", "later"}
-        monkeypatch.setattr(of_connections, "UNHEARD_S", 1e-9)
+        assert connections.not_responding() == {"slow", "later"}
+        monkeypatch.setattr(of_connections, "QUIET_S", 1e-9)
         assert later.allowance
         later.allowance.take(100)
-        assert connections.unheard() == {"slow"}
+        assert connections.not_responding() == {"slow"}
         for host in (slow, later):
             host.may.set()
         assert all(one.result() for one in made)
-    assert connections.unheard() == frozenset()
+    assert connections.not_responding() == frozenset()
 
 
 def test_all_connections_are_cut() -> None:

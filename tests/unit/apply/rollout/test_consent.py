@@ -14,9 +14,9 @@ from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.rollout import Results
 from hostwright.common.errors import Unreachable
 from hostwright.common.request import Request
-from hostwright.plan.member import Members, Roster
 from hostwright.plan.model import Change, Plan, RolePlan, Step
 from hostwright.plan.planning import HostPlan
+from hostwright.plan.targets import Roster, Targets
 
 
 def planned(host: str, want: str = "470") -> Plan:
@@ -33,15 +33,15 @@ class Asked:
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}, gpu02: {}, gpu03: {}}}\n")
-        self.members = Roster.load(tmp_path).members("all", ["base"])
+        self.targets = Roster.load(tmp_path).targets("all", ["base"])
         self.looks: list[str] = []
         self.questions: list[tuple[tuple[str, ...], int]] = []
         monkeypatch.setattr(module, "plan_each", self.plan_each)
 
-    def plan_each(self, members: Members, _connections: Connections, _goal: Goal) -> Results[HostPlan]:
-        self.looks += [member.name for member in members]
-        names = [name for name in members.by_name if name != "gpu03"]
-        errors = (SILENT,) if "gpu03" in members.by_name else ()
+    def plan_each(self, targets: Targets, _connections: Connections, _goal: Goal) -> Results[HostPlan]:
+        self.looks += [target.name for target in targets]
+        names = [name for name in targets.by_name if name != "gpu03"]
+        errors = (SILENT,) if "gpu03" in targets.by_name else ()
         return Results(tuple(HostPlan(planned(name), losses=(GONE,)) for name in names), errors)
 
     def ask(self, consequences: Sequence[str], hosts: int) -> None:
@@ -49,7 +49,7 @@ class Asked:
 
     def consent(self, request: Request, *, asks: bool = True, **saved: Plan) -> Consent:
         ask = self.ask if asks else None
-        return consent(self.members, Connections(), request, AS_WANTED, saved=saved, removes=False, ask=ask)
+        return consent(self.targets, Connections(), request, AS_WANTED, saved=saved, removes=False, ask=ask)
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def test_the_first_ctrl_c_lets_those_in_work_finish_and_begins_nobody(number):
     asked, calls, seen = threading.Event(), [], []
     both = threading.Barrier(2, timeout=WAIT_S)
 
-    def gently() -> None:
+    def on_interrupt() -> None:
         calls.append("gently")
         asked.set()
 
@@ -57,7 +57,12 @@ def test_the_first_ctrl_c_lets_those_in_work_finish_and_begins_nobody(number):
         return name
 
     results = roll_out(
-        NAMES, work, limits=Limits(0, 2, 0), emit=seen.append, stop=lambda: calls.append("stop"), gently=gently
+        NAMES,
+        work,
+        limits=Limits(0, 2, 0),
+        emit=seen.append,
+        stop=lambda: calls.append("stop"),
+        on_interrupt=on_interrupt,
     )
     assert calls == ["gently"]
     assert results.values == ("gpu00",)
@@ -84,12 +89,12 @@ def test_the_first_ctrl_c_does_not_wait_for_a_host_that_is_left_alone():
             assert late.wait(WAIT_S)
         return name
 
-    def leave_alone() -> tuple[str, ...]:
+    def detach() -> tuple[str, ...]:
         alone.set()
         return ("gpu00", "gpu07")
 
     results = roll_out(
-        NAMES, work, limits=Limits(0, 2, 0), emit=seen.append, stop=nothing, gently=nothing, leave_alone=leave_alone
+        NAMES, work, limits=Limits(0, 2, 0), emit=seen.append, stop=nothing, on_interrupt=nothing, detach=detach
     )
     assert results.values == ("gpu01",)
     assert [str(error) for error in results.errors] == [f"gpu00: {LEFT_ALONE}"]
@@ -108,13 +113,13 @@ def test_a_host_that_was_left_alone_may_end_while_the_others_are_cut():
         assert cut.wait(WAIT_S)
         raise Stopped(name, LEFT_ALONE if name == "gpu00" else "the connection was cut")
 
-    def leave_alone() -> tuple[str, ...]:
+    def detach() -> tuple[str, ...]:
         interrupt()
         return ("gpu00",)
 
     with pytest.raises(Interrupted) as stopped:
         roll_out(
-            NAMES, work, limits=Limits(0, 2, 0), emit=seen.append, stop=cut.set, gently=nothing, leave_alone=leave_alone
+            NAMES, work, limits=Limits(0, 2, 0), emit=seen.append, stop=cut.set, on_interrupt=nothing, detach=detach
         )
     assert [str(error) for error in stopped.value.results.errors] == [f"gpu00: {LEFT_ALONE}", f"gpu01: {CUT_OFF}"]
     assert [event for event in seen if event.host == "gpu00"] == [HostEnded("gpu00", "stopped", LEFT_ALONE)]
@@ -125,7 +130,7 @@ def test_the_second_ctrl_c_cuts_and_tells_of_every_host():
     cut, calls, seen = threading.Event(), [], []
     both = threading.Barrier(2, timeout=WAIT_S)
 
-    def gently() -> None:
+    def on_interrupt() -> None:
         calls.append("gently")
         interrupt()
 
@@ -141,7 +146,7 @@ def test_the_second_ctrl_c_cuts_and_tells_of_every_host():
         raise (Unreachable(name, "the connection was lost") if name == "gpu00" else HostError(name, "no room"))
 
     with pytest.raises(Interrupted) as stopped:
-        roll_out(NAMES[:4], work, limits=Limits(0, 2, 4), emit=seen.append, stop=stop, gently=gently)
+        roll_out(NAMES[:4], work, limits=Limits(0, 2, 4), emit=seen.append, stop=stop, on_interrupt=on_interrupt)
     assert [str(error) for error in stopped.value.results.errors] == [f"gpu00: {CUT_OFF}", "gpu01: no room"]
     assert stopped.value.results.untouched == ("gpu02", "gpu03")
     assert calls == ["gently", "stop"]
@@ -198,10 +203,10 @@ def test_a_reading_verb_that_ends_with_its_last_host_has_all_of_them():
         return "changed"
 
     run = rollout._Run(
-        ["gpu01"], work, FREE, emit=nothing, stop=nothing, gently=None, silent=rollout._nobody, result=result
+        ["gpu01"], work, FREE, emit=nothing, stop=nothing, on_interrupt=None, silent=rollout._nobody, result=result
     )
     with pytest.raises(Interrupted) as stopped:
-        run.carry_out()
+        run.run()
     assert (stopped.value.results.values, stopped.value.results.errors) == (("gpu01",), ())
     assert stopped.value.results.stopped_because == STOPPED_BY_OPERATOR, "nothing is begun after it"
 
@@ -220,7 +225,7 @@ def test_a_third_ctrl_c_ends_even_the_wait_for_the_cut(monkeypatch):
         release.wait(WAIT_S)
 
     with pytest.raises(KeyboardInterrupt):
-        roll_out(["gpu01"], work, limits=FREE, emit=lambda _: None, stop=stop, gently=interrupt)
+        roll_out(["gpu01"], work, limits=FREE, emit=lambda _: None, stop=stop, on_interrupt=interrupt)
     release.set()
 
 
@@ -234,7 +239,9 @@ def test_an_interruption_after_the_last_end_is_not_lost():
     def work(name: str) -> None:
         raise HostError(name, "x")
 
-    results = roll_out(["gpu01"], work, limits=FREE, emit=emit, stop=nothing, gently=lambda: calls.append("gently"))
+    results = roll_out(
+        ["gpu01"], work, limits=FREE, emit=emit, stop=nothing, on_interrupt=lambda: calls.append("gently")
+    )
     assert calls == ["gently"]
     assert results.stopped_because == STOPPED_BY_OPERATOR
     assert results.untouched == ()
@@ -252,11 +259,11 @@ def test_no_interruption_is_lost_whenever_it_comes():
                 interrupt()
             return name
 
-        def gently(calls: list[str] = calls) -> None:
+        def on_interrupt(calls: list[str] = calls) -> None:
             calls.append("gently")
 
         limits = Limits(dice.randrange(3), dice.randrange(1, 5), 0)
-        results = roll_out(NAMES, work, limits=limits, emit=lambda _: None, stop=nothing, gently=gently)
+        results = roll_out(NAMES, work, limits=limits, emit=lambda _: None, stop=nothing, on_interrupt=on_interrupt)
         assert calls == ["gently"]
         assert results.stopped_because == STOPPED_BY_OPERATOR
         assert set(results.values) | set(results.untouched) == set(NAMES)
@@ -272,7 +279,7 @@ def test_a_signal_that_is_ignored_stays_ignored():
 
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        results = roll_out(["gpu01"], work, limits=FREE, emit=lambda _: None, stop=nothing, gently=nothing)
+        results = roll_out(["gpu01"], work, limits=FREE, emit=lambda _: None, stop=nothing, on_interrupt=nothing)
     finally:
         signal.signal(signal.SIGINT, before)
     assert (results.values, results.stopped_because) == (("gpu01",), "")
@@ -309,7 +316,7 @@ except KeyboardInterrupt:
 """
 ROLL_OUT = (
     'roll_out(["gpu01"], hang, limits=Limits(0, 1, 1), emit=silence, stop=stop, '
-    'gently=lambda: say("finishing"), silent=silence.hosts)'
+    'on_interrupt=lambda: say("finishing"), silent=silence.hosts)'
 )
 ON_EACH = 'on_each(["gpu01"], hang, stop=stop)'
 

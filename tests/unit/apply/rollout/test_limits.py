@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.apply.rollout.limits import MAX_PARALLEL, STOPPED_BY_OPERATOR, Course, Limits, read_limits, window
+from hostwright.apply.rollout.limits import MAX_PARALLEL, STOPPED_BY_OPERATOR, Limits, Scheduler, read_limits, window
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 
@@ -79,146 +79,146 @@ def test_limits_are_always_ones_that_a_run_can_keep(hosts, canary, batch, max_fa
 
 
 def test_the_window_slides_as_soon_as_one_host_ends():
-    course = Course(NAMES, Limits(0, 3, 20), 20)
-    assert course.begin(()) == NAMES[:3]
-    assert course.begin(()) == ()
-    course.end("gpu01", "changed")
-    assert course.begin(()) == ("gpu03",)
-    assert course.running == ("gpu00", "gpu02", "gpu03")
+    scheduler = Scheduler(NAMES, Limits(0, 3, 20), 20)
+    assert scheduler.begin(()) == NAMES[:3]
+    assert scheduler.begin(()) == ()
+    scheduler.end("gpu01", "changed")
+    assert scheduler.begin(()) == ("gpu03",)
+    assert scheduler.running == ("gpu00", "gpu02", "gpu03")
 
 
 def test_other_hosts_begin_only_after_all_canaries_succeeded():
-    course = Course(NAMES, Limits(2, 5, 20), 20)
-    assert course.begin(()) == NAMES[:2]
-    course.end("gpu01", "as desired")
-    assert course.begin(()) == ()
-    course.end("gpu00", "changed")
-    assert course.begin(()) == NAMES[2:7]
+    scheduler = Scheduler(NAMES, Limits(2, 5, 20), 20)
+    assert scheduler.begin(()) == NAMES[:2]
+    scheduler.end("gpu01", "as desired")
+    assert scheduler.begin(()) == ()
+    scheduler.end("gpu00", "changed")
+    assert scheduler.begin(()) == NAMES[2:7]
 
 
 def test_more_canaries_than_slots_take_turns():
-    course = Course(NAMES, Limits(3, 2, 20), 20)
-    assert course.begin(()) == NAMES[:2]
-    course.end("gpu00", "changed")
-    assert course.begin(()) == ("gpu02",)
+    scheduler = Scheduler(NAMES, Limits(3, 2, 20), 20)
+    assert scheduler.begin(()) == NAMES[:2]
+    scheduler.end("gpu00", "changed")
+    assert scheduler.begin(()) == ("gpu02",)
 
 
 def test_a_few_slots_of_hosts_that_have_not_said_a_word_are_lent_early():
-    course = Course(NAMES, Limits(0, 8, 20), 20)
-    course.begin(())
-    assert course.begin((), unheard=NAMES[:1]) == ("gpu08",)
-    assert course.begin((), unheard=NAMES[:1]) == ()
-    assert course.begin((), unheard=NAMES[:5]) == ("gpu09",)  # two of eight
-    assert course.begin(("gpu00",), unheard=NAMES[:1]) == ()  # named by now, and its slot is lent already
-    assert course.begin(("gpu00", "gpu01"), unheard=NAMES[:3]) == ("gpu10",)
+    scheduler = Scheduler(NAMES, Limits(0, 8, 20), 20)
+    scheduler.begin(())
+    assert scheduler.begin((), not_responding=NAMES[:1]) == ("gpu08",)
+    assert scheduler.begin((), not_responding=NAMES[:1]) == ()
+    assert scheduler.begin((), not_responding=NAMES[:5]) == ("gpu09",)  # two of eight
+    assert scheduler.begin(("gpu00",), not_responding=NAMES[:1]) == ()  # named by now, and its slot is lent already
+    assert scheduler.begin(("gpu00", "gpu01"), not_responding=NAMES[:3]) == ("gpu10",)
 
 
 def test_of_a_small_batch_and_beyond_the_budget_no_slot_is_lent_early():
     for limits in (Limits(0, 3, 20), Limits(0, 8, 0), Limits(2, 8, 20)):
-        course = Course(NAMES, limits, 20)
-        assert course.begin(())
-        assert course.begin((), unheard=NAMES) == ()
+        scheduler = Scheduler(NAMES, limits, 20)
+        assert scheduler.begin(())
+        assert scheduler.begin((), not_responding=NAMES) == ()
 
 
 @pytest.mark.parametrize("result", ["failed", "unreachable"])
 def test_a_canary_that_fails_stops_the_run_whatever_the_budget(result):
-    course = Course(NAMES, Limits(2, 20, 20), 20)
-    course.begin(())
-    course.end("gpu01", result)
-    assert course.begin(()) == ()
-    assert course.because == "a canary failed: gpu01"
-    assert not course.over
-    course.end("gpu00", "changed")
-    assert course.over
-    assert course.untouched == NAMES[2:]
+    scheduler = Scheduler(NAMES, Limits(2, 20, 20), 20)
+    scheduler.begin(())
+    scheduler.end("gpu01", result)
+    assert scheduler.begin(()) == ()
+    assert scheduler.because == "a canary failed: gpu01"
+    assert not scheduler.over
+    scheduler.end("gpu00", "changed")
+    assert scheduler.over
+    assert scheduler.untouched == NAMES[2:]
 
 
 def test_failures_over_the_budget_stop_the_run():
-    course = Course(NAMES, Limits(0, 4, 2), 20)
-    course.begin(())
-    course.end("gpu00", "failed")
-    course.end("gpu01", "unreachable")
-    assert course.because == ""
-    assert course.begin(()) == ("gpu04", "gpu05")
-    course.end("gpu02", "failed")
-    assert course.because == "the failure budget is spent: 3 hosts failed, at most 2 may"
-    course.end("gpu03", "failed")
-    course.end("gpu04", "changed")
-    course.end("gpu05", "changed")
-    assert course.over
-    assert course.because == "the failure budget is spent: 4 hosts failed, at most 2 may"
-    assert course.untouched == NAMES[6:]
+    scheduler = Scheduler(NAMES, Limits(0, 4, 2), 20)
+    scheduler.begin(())
+    scheduler.end("gpu00", "failed")
+    scheduler.end("gpu01", "unreachable")
+    assert scheduler.because == ""
+    assert scheduler.begin(()) == ("gpu04", "gpu05")
+    scheduler.end("gpu02", "failed")
+    assert scheduler.because == "the failure budget is spent: 3 hosts failed, at most 2 may"
+    scheduler.end("gpu03", "failed")
+    scheduler.end("gpu04", "changed")
+    scheduler.end("gpu05", "changed")
+    assert scheduler.over
+    assert scheduler.because == "the failure budget is spent: 4 hosts failed, at most 2 may"
+    assert scheduler.untouched == NAMES[6:]
 
 
 def test_with_no_budget_the_first_failure_stops_the_run():
-    course = Course(NAMES, Limits(0, 1, 0), 20)
-    course.begin(())
-    course.end("gpu00", "failed")
-    assert course.because == "the failure budget is spent: 1 host failed, at most 0 may"
-    assert course.over
+    scheduler = Scheduler(NAMES, Limits(0, 1, 0), 20)
+    scheduler.begin(())
+    scheduler.end("gpu00", "failed")
+    assert scheduler.because == "the failure budget is spent: 1 host failed, at most 0 may"
+    assert scheduler.over
 
 
 def test_a_host_that_was_stopped_costs_nothing_but_nobody_follows_it():
-    course = Course(NAMES, Limits(1, 1, 0), 20)
-    course.begin(())
-    course.end("gpu00", "stopped")
-    assert (course.failures, course.because, course.begin(())) == (0, STOPPED_BY_OPERATOR, ())
+    scheduler = Scheduler(NAMES, Limits(1, 1, 0), 20)
+    scheduler.begin(())
+    scheduler.end("gpu00", "stopped")
+    assert (scheduler.failures, scheduler.because, scheduler.begin(())) == (0, STOPPED_BY_OPERATOR, ())
 
 
 def test_the_first_reason_to_stop_stands():
-    course = Course(NAMES, Limits(0, 2, 0), 20)
-    course.begin(())
-    course.halt(STOPPED_BY_OPERATOR)
-    course.end("gpu00", "failed")
-    course.end("gpu01", "failed")
-    assert course.because == STOPPED_BY_OPERATOR
-    assert course.failures == 2
-    course = Course(NAMES, Limits(2, 2, 0), 20)
-    course.begin(())
-    course.end("gpu01", "failed")
-    course.end("gpu00", "stopped")
-    assert course.because == "a canary failed: gpu01"
+    scheduler = Scheduler(NAMES, Limits(0, 2, 0), 20)
+    scheduler.begin(())
+    scheduler.halt(STOPPED_BY_OPERATOR)
+    scheduler.end("gpu00", "failed")
+    scheduler.end("gpu01", "failed")
+    assert scheduler.because == STOPPED_BY_OPERATOR
+    assert scheduler.failures == 2
+    scheduler = Scheduler(NAMES, Limits(2, 2, 0), 20)
+    scheduler.begin(())
+    scheduler.end("gpu01", "failed")
+    scheduler.end("gpu00", "stopped")
+    assert scheduler.because == "a canary failed: gpu01"
 
 
 def test_the_slot_of_a_silent_host_is_lent_once():
-    course = Course(NAMES, Limits(0, 2, 20), 20)
-    course.begin(())
-    assert course.begin({"gpu00"}) == ("gpu02",)
-    assert course.begin({"gpu00"}) == ()
-    assert course.begin(()) == ()  # it lives again: one more in work than the window has slots
-    course.end("gpu01", "changed")
-    assert course.begin(()) == ()
-    assert course.begin({"gpu00"}) == ("gpu03",)
-    course.end("gpu00", "unreachable")
-    assert course.begin({"gpu00"}) == ()
+    scheduler = Scheduler(NAMES, Limits(0, 2, 20), 20)
+    scheduler.begin(())
+    assert scheduler.begin({"gpu00"}) == ("gpu02",)
+    assert scheduler.begin({"gpu00"}) == ()
+    assert scheduler.begin(()) == ()  # it lives again: one more in work than the window has slots
+    scheduler.end("gpu01", "changed")
+    assert scheduler.begin(()) == ()
+    assert scheduler.begin({"gpu00"}) == ("gpu03",)
+    scheduler.end("gpu00", "unreachable")
+    assert scheduler.begin({"gpu00"}) == ()
 
 
 def test_no_slot_is_lent_that_the_budget_could_not_pay_for():
-    course = Course(NAMES, Limits(0, 3, 1), 20)
-    course.begin(())
-    assert course.begin({"gpu00", "gpu01", "gpu02"}) == ("gpu03",)
-    course.end("gpu00", "unreachable")
-    assert course.begin({"gpu01", "gpu02"}) == ()
-    course.end("gpu03", "changed")
-    assert course.begin({"gpu01", "gpu02"}) == ("gpu04",)
+    scheduler = Scheduler(NAMES, Limits(0, 3, 1), 20)
+    scheduler.begin(())
+    assert scheduler.begin({"gpu00", "gpu01", "gpu02"}) == ("gpu03",)
+    scheduler.end("gpu00", "unreachable")
+    assert scheduler.begin({"gpu01", "gpu02"}) == ()
+    scheduler.end("gpu03", "changed")
+    assert scheduler.begin({"gpu01", "gpu02"}) == ("gpu04",)
 
 
 def test_a_silent_canary_is_waited_for():
-    course = Course(NAMES, Limits(2, 1, 20), 20)
-    assert course.begin(()) == ("gpu00",)
-    assert course.begin({"gpu00"}) == ()
+    scheduler = Scheduler(NAMES, Limits(2, 1, 20), 20)
+    assert scheduler.begin(()) == ("gpu00",)
+    assert scheduler.begin({"gpu00"}) == ()
 
 
 def test_lending_ends_at_the_ceiling():
-    course = Course(NAMES, Limits(0, 3, 20), 4)
-    course.begin(())
-    assert course.begin(set(NAMES)) == ("gpu03",)
-    assert course.begin(set(NAMES)) == ()
+    scheduler = Scheduler(NAMES, Limits(0, 3, 20), 4)
+    scheduler.begin(())
+    assert scheduler.begin(set(NAMES)) == ("gpu03",)
+    assert scheduler.begin(set(NAMES)) == ()
 
 
 def test_a_host_that_is_named_twice_is_worked_on_once():
-    course = Course(("gpu00", "gpu01", "gpu00"), Limits(0, 9, 9), 9)
-    assert course.begin(()) == ("gpu00", "gpu01")
+    scheduler = Scheduler(("gpu00", "gpu01", "gpu00"), Limits(0, 9, 9), 9)
+    assert scheduler.begin(()) == ("gpu00", "gpu01")
 
 
 RESULTS = st.sampled_from(["changed", "changed", "changed", "as desired", "failed", "unreachable", "stopped"])
@@ -234,72 +234,72 @@ RESULTS = st.sampled_from(["changed", "changed", "changed", "as desired", "faile
 def test_every_course_keeps_its_limits(data, hosts, limits, ceiling):
     """Any outcomes in any order, silent hosts that come and go, and an operator who may stop it."""
     names = NAMES[:hosts] + tuple(f"more{number}" for number in range(hosts - len(NAMES)))
-    course, batch = Course(names, limits, ceiling), min(limits.batch, ceiling)
+    scheduler, batch = Scheduler(names, limits, ceiling), min(limits.batch, ceiling)
     begun: list[str] = []
     ended: dict[str, str] = {}
     in_work_at_stop = 0
     for _ in range(4 * hosts + 1):
-        if course.over:
+        if scheduler.over:
             break
-        silent = data.draw(st.sets(st.sampled_from(course.running))) if course.running else set()
-        fresh = course.begin(silent)
+        silent = data.draw(st.sets(st.sampled_from(scheduler.running))) if scheduler.running else set()
+        fresh = scheduler.begin(silent)
         begun += fresh
-        lent = min(len(silent), limits.max_fail - course.failures) if not course.because else 0
+        lent = min(len(silent), limits.max_fail - scheduler.failures) if not scheduler.because else 0
         canaries_left = [name for name in names[: limits.canary] if ended.get(name) not in ("changed", "as desired")]
         if fresh:
-            assert len(course.running) <= ceiling
-            assert len(course.running) - (0 if canaries_left else lent) <= batch
-            assert course.failures <= limits.max_fail and not course.because
+            assert len(scheduler.running) <= ceiling
+            assert len(scheduler.running) - (0 if canaries_left else lent) <= batch
+            assert scheduler.failures <= limits.max_fail and not scheduler.because
             assert not canaries_left or set(fresh) <= set(canaries_left)
-        elif course.untouched and not course.because and not canaries_left:
-            assert len(course.running) - lent >= batch or len(course.running) == ceiling  # no slot is left idle
-        assert course.running or course.over
-        if not course.because:
-            in_work_at_stop = len(course.running)
+        elif scheduler.untouched and not scheduler.because and not canaries_left:
+            assert len(scheduler.running) - lent >= batch or len(scheduler.running) == ceiling  # no slot is left idle
+        assert scheduler.running or scheduler.over
+        if not scheduler.because:
+            in_work_at_stop = len(scheduler.running)
         if data.draw(st.integers(0, 40)) == 40:
-            course.halt(STOPPED_BY_OPERATOR)
-        if course.running and data.draw(st.booleans()):
-            host = data.draw(st.sampled_from(course.running))
+            scheduler.halt(STOPPED_BY_OPERATOR)
+        if scheduler.running and data.draw(st.booleans()):
+            host = data.draw(st.sampled_from(scheduler.running))
             ended[host] = data.draw(RESULTS)
-            course.end(host, ended[host])
-    for host in course.running:
+            scheduler.end(host, ended[host])
+    for host in scheduler.running:
         ended[host] = "changed"
-        course.end(host, "changed")
+        scheduler.end(host, "changed")
     assert begun == list(dict.fromkeys(begun)) and set(begun) == set(ended)
-    assert (*begun, *course.untouched) == names
+    assert (*begun, *scheduler.untouched) == names
     failures = sum(result in ("failed", "unreachable") for result in ended.values())
-    assert failures == course.failures
-    if course.because:
+    assert failures == scheduler.failures
+    if scheduler.because:
         assert failures <= limits.max_fail + in_work_at_stop, "only hosts that were in work may overspend"
     else:
         assert failures <= limits.max_fail
 
 
 def test_a_locked_canary_is_replaced_by_the_next_host():
-    course = Course(NAMES, Limits(2, 5, 0), 20)
-    assert course.begin(()) == NAMES[:2]
-    course.end("gpu00", "locked")
-    assert course.begin(()) == ("gpu02",), "and nobody else"
-    course.end("gpu01", "changed")
-    course.end("gpu02", "locked")
-    assert course.begin(()) == ("gpu03",)
-    course.end("gpu03", "changed")
-    assert course.begin(()) == NAMES[4:9]
-    assert (course.failures, course.because) == (0, "")
+    scheduler = Scheduler(NAMES, Limits(2, 5, 0), 20)
+    assert scheduler.begin(()) == NAMES[:2]
+    scheduler.end("gpu00", "locked")
+    assert scheduler.begin(()) == ("gpu02",), "and nobody else"
+    scheduler.end("gpu01", "changed")
+    scheduler.end("gpu02", "locked")
+    assert scheduler.begin(()) == ("gpu03",)
+    scheduler.end("gpu03", "changed")
+    assert scheduler.begin(()) == NAMES[4:9]
+    assert (scheduler.failures, scheduler.because) == (0, "")
 
 
 def test_the_host_that_replaces_a_locked_canary_stops_the_run_if_it_fails():
-    course = Course(NAMES, Limits(1, 5, 20), 20)
-    course.begin(())
-    course.end("gpu00", "locked")
-    course.begin(())
-    course.end("gpu01", "failed")
-    assert course.because == "a canary failed: gpu01"
+    scheduler = Scheduler(NAMES, Limits(1, 5, 20), 20)
+    scheduler.begin(())
+    scheduler.end("gpu00", "locked")
+    scheduler.begin(())
+    scheduler.end("gpu01", "failed")
+    assert scheduler.because == "a canary failed: gpu01"
 
 
 def test_locked_hosts_spend_no_budget_and_may_be_all_of_them():
-    course = Course(NAMES[:3], Limits(1, 1, 0), 20)
+    scheduler = Scheduler(NAMES[:3], Limits(1, 1, 0), 20)
     for name in NAMES[:3]:
-        assert course.begin(()) == (name,)
-        course.end(name, "locked")
-    assert (course.over, course.failures, course.because, course.untouched) == (True, 0, "", ())
+        assert scheduler.begin(()) == (name,)
+        scheduler.end(name, "locked")
+    assert (scheduler.over, scheduler.failures, scheduler.because, scheduler.untouched) == (True, 0, "", ())

@@ -77,7 +77,7 @@ def test_each_result_is_told_as_soon_as_it_is_there():
         said.append(str(result))
         done.get(result.host if isinstance(result, HostError) else result, threading.Event()).set()
 
-    assert on_each(["gpu01", "gpu02", "gpu03"], last, stop=nothing, told=told).values == ("gpu01", "gpu03")
+    assert on_each(["gpu01", "gpu02", "gpu03"], last, stop=nothing, on_result=told).values == ("gpu01", "gpu03")
     assert (sorted(said[:2]), said[2:]) == (["gpu01", "gpu02: no route"], ["gpu03"])
 
 
@@ -125,10 +125,10 @@ def test_what_is_no_error_of_a_host_ends_the_run_and_cuts_the_connections():
 
 
 def test_a_view_that_fails_in_a_hosts_thread_ends_the_run_and_is_no_error_of_the_host():
-    def unheard(event: events.Event) -> None:
+    def not_responding(event: events.Event) -> None:
         raise BrokenPipeError
 
-    with pytest.raises(BrokenPipeError), Audience.of(unheard).shown(()) as emit:
+    with pytest.raises(BrokenPipeError), Audience.of(not_responding).shown(()) as emit:
         on_each(["gpu01", "gpu02"], lambda name: emit(HostEnded(name, "changed")), stop=nothing)
 
 
@@ -287,7 +287,9 @@ def test_a_view_that_fails_ends_the_run_too():
 
     hosts.end("gpu00", HostError("gpu00", "x"))
     with pytest.raises(BrokenPipeError):
-        roll_out(NAMES, hosts.work, limits=Limits(0, 1, 0), emit=emit, stop=lambda: stops.append(1), gently=nothing)
+        roll_out(
+            NAMES, hosts.work, limits=Limits(0, 1, 0), emit=emit, stop=lambda: stops.append(1), on_interrupt=nothing
+        )
     assert stops == [1]
 
 
@@ -336,7 +338,7 @@ def test_hung_host_holds_up_no_other_and_fails_at_its_timeout():
             limits=Limits(0, 1, 12),
             emit=silence,
             stop=nothing,
-            gently=nothing,
+            on_interrupt=nothing,
             silent=silence.hosts,
         )
     assert results.values == NAMES[1:]
@@ -404,7 +406,7 @@ def test_a_failure_may_be_a_value():
     """A canary whose work says in its value that it failed stops the run like one that raises."""
     done = roll_out(
         ["gpu01", "gpu02"], lambda name: f"{name} is broken", limits=Limits(canary=1, batch=1, max_fail=2),
-        emit=lambda _: None, stop=lambda: None, gently=lambda: None, result=lambda _: "failed",
+        emit=lambda _: None, stop=lambda: None, on_interrupt=lambda: None, result=lambda _: "failed",
     )  # fmt: skip
     assert (done.values, done.errors, done.untouched) == (("gpu01 is broken",), (), ("gpu02",))
     assert "canary" in done.stopped_because

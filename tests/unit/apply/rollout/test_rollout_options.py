@@ -19,7 +19,7 @@ from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.plan.host.release import Run
-from hostwright.plan.member import Roster
+from hostwright.plan.targets import Roster
 
 
 @pytest.fixture
@@ -46,15 +46,15 @@ FULL = Request(
 
 
 def test_options_that_were_not_given_are_not_recorded(roster: Roster) -> None:
-    members = roster.members("gpu01,gpu02")
-    assert roster.request_of(members).recorded() == {"hosts": "gpu01,gpu02"}
-    assert roster.request_of(members).recorded(to="", boot="disk") == {"hosts": "gpu01,gpu02", "boot": "disk"}
+    targets = roster.targets("gpu01,gpu02")
+    assert roster.request_of(targets).recorded() == {"hosts": "gpu01,gpu02"}
+    assert roster.request_of(targets).recorded(to="", boot="disk") == {"hosts": "gpu01,gpu02", "boot": "disk"}
 
 
 def test_every_option_of_a_run_is_recorded(roster: Roster) -> None:
     whole = Roster.load(roster.path, Request(var=FULL.var, accept_new=True, force=True))
     change = Request(drain=True, no_reboot=True, canary="1", batch="10%", max_fail="2")
-    found = whole.request_of(whole.members("all", ["base", "cuda"]), change)
+    found = whole.request_of(whole.targets("all", ["base", "cuda"]), change)
     assert found == FULL
     assert json.loads(json.dumps(found.recorded()))["var"] == list(FULL.var)
 
@@ -105,7 +105,7 @@ def test_a_damaged_record_is_refused_in_a_sentence(roster: Roster, options: dict
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_work_comes_back_to_a_drained_host_unless_it_is_kept_drained(roster: Roster, kept: bool) -> None:
-    request, members = Request(drain=True, keep_drained=kept), roster.members("gpu01")
-    work = Work(roster, members.by_name, Connections(), Run("run"), lambda _: None, threading.Event(), request)
-    assert work.settings(members[0]).undrain is not kept
+    request, targets = Request(drain=True, keep_drained=kept), roster.targets("gpu01")
+    work = Work(roster, targets.by_name, Connections(), Run("run"), lambda _: None, threading.Event(), request)
+    assert work.settings(targets[0]).undrain is not kept
     assert ("keep_drained" in request.recorded()) is kept

@@ -19,16 +19,16 @@ from tests.unit.support.documents import anchors, text_of
 from tests.unit.support.known import KNOWN, RULES, SIGNED
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.look import Look
+    from hostwright.audit.judging.context import AuditContext
 
 
-def seen(look: Look) -> Iterator[str]:
+def seen(ctx: AuditContext) -> Iterator[str]:
     """The file ``/etc/x`` is
     there.
 
     More of it.
     """
-    yield look.host
+    yield ctx.host
 
 
 RULE = FailureRule(

@@ -18,7 +18,7 @@ from hostwright.cli.live.table import LiveTable
 from hostwright.cli.views.progress import run_audience
 from hostwright.common.durations import Clock
 from hostwright.common.request import Request
-from hostwright.fleet import Member
+from hostwright.fleet import TargetHost
 from tests.unit.cli.live.runs import story
 
 RUN = "20261124t001500-ab12"
@@ -144,8 +144,8 @@ def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, as_json: bool
     """The view of a run that two hosts take part in, after one event."""
     monkeypatch.setattr(sys, "stderr" if as_json else "stdout", stream)
     roles = (SimpleNamespace(name="storage", short="st"),)
-    members = cast(Sequence[Member], [SimpleNamespace(name=name, roles=roles) for name in ("gpu01", "gpu02")])
-    view = run_audience(Request(json=as_json)).view(members, RUN)
+    targets = cast(Sequence[TargetHost], [SimpleNamespace(name=name, roles=roles) for name in ("gpu01", "gpu02")])
+    view = run_audience(Request(json=as_json)).view(targets, RUN)
     with view as tell:
         tell(events.Note("gpu01", "hello"))
     return view

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Probe, Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.conditions import Script
 from hostwright.resources.files.files import File
 
@@ -39,7 +39,7 @@ class Hello:
 
 
 @role()
-def hello(v: Hello, host: Wanted) -> Iterator[Resource]:
+def hello(v: Hello, ctx: RoleContext) -> Iterator[Resource]:
     """Says hello."""
     yield File("{HELLO}", v.text + "\\n")
     if v.slowly:

@@ -103,7 +103,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import Wanted, role
+from hostwright.plan.roles.role import RoleContext, role
 from hostwright.resources.files.archives import Delivered
 
 from .section import HelloSection
@@ -115,9 +115,9 @@ class Hello:
 
 
 @role()
-def hello(v: Hello, host: Wanted) -> Iterator[Resource]:
+def hello(v: Hello, ctx: RoleContext) -> Iterator[Resource]:
     """Brings the file."""
-    yield Delivered("/mnt/hello", host.stack.artifact(host.section(HelloSection).tool))
+    yield Delivered("/mnt/hello", ctx.stack.artifact(ctx.section(HelloSection).tool))
 '''
 
 

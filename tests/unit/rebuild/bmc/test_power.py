@@ -20,7 +20,7 @@ from hostwright.common.errors import InputError, Locked, Refused, Unreachable
 from hostwright.common.operator import machine_id, operator
 from hostwright.common.places import state_root
 from hostwright.common.request import Request
-from hostwright.fleet import Member
+from hostwright.fleet import TargetHost
 from hostwright.plan.host.jobs import RUNNING
 from hostwright.plan.host.locks import LOCK, RUN_LOCK, Holder, OperatorLock
 from hostwright.plan.host.occupancy import standard_occupancies
@@ -152,7 +152,7 @@ def test_force_cuts_the_power_and_asks_nobody(site: Site, monkeypatch: pytest.Mo
     def connect(*_: object) -> Any:
         raise AssertionError("it was looked at")
 
-    monkeypatch.setattr(Member, "connect", connect)
+    monkeypatch.setattr(TargetHost, "connect", connect)
     assert site.power("off", force=True) == 0
     assert site.machines["gpu01"].orders == [{"ResetType": "ForceOff"}]
 
@@ -180,7 +180,7 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
     def connect(*_: object) -> Any:
         raise error
 
-    monkeypatch.setattr(Member, "connect", connect)
+    monkeypatch.setattr(TargetHost, "connect", connect)
     assert site.power(order, json=True) == 1
     (told,) = json.loads(capsys.readouterr().out)["errors"]
     assert told["kind"] == "Refused"
@@ -218,7 +218,7 @@ def test_work_and_locks_of_others_are_not_disturbed(changed: dict[str, str], err
 def test_a_container_that_docker_starts_again_is_noted_by_a_cycle_and_holds_up_what_stays_off(
     site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Member, "connect", lambda *_: nullcontext(SimpleNamespace(close=lambda: None)))
+    monkeypatch.setattr(TargetHost, "connect", lambda *_: nullcontext(SimpleNamespace(close=lambda: None)))
     monkeypatch.setattr(orders.usage, "probe_usage", lambda *_: answers(docker=PROXY))
     assert site.power("off") == 1
     capsys.readouterr()
@@ -236,7 +236,7 @@ def test_a_container_that_docker_starts_again_is_noted_by_a_cycle_and_holds_up_w
 def test_a_host_that_answers_is_looked_at_first(
     site: Site, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str], given: list[Any]
 ) -> None:
-    monkeypatch.setattr(Member, "connect", lambda *_: nullcontext(SimpleNamespace(close=lambda: None)))
+    monkeypatch.setattr(TargetHost, "connect", lambda *_: nullcontext(SimpleNamespace(close=lambda: None)))
     monkeypatch.setattr(orders.usage, "probe_usage", lambda *_: answers(**changed))
     assert site.power("cycle") == (0 if given else 1)
     assert site.machines["gpu01"].orders == given

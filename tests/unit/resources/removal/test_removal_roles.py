@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 
 from hostwright.plan.model import Answer, Facts, Probe, Resource
 from hostwright.plan.planning import make_plan, removal_of
-from hostwright.plan.roles.role import Wanted, discover
+from hostwright.plan.roles.role import RoleContext, discover
 from hostwright.plan.roles.wants import desire
 from hostwright.standard.roles.cuda import Cuda
 from tests.places import INVENTORY
 from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9-nccl-tensorrt", [INVENTORY / "stacks"])  # for all roles that there are
-DESIRED = desire("gpu01", Wanted(STACK), [(role, role.variables()) for role in discover()])
+DESIRED = desire("gpu01", RoleContext(STACK), [(role, role.variables()) for role in discover()])
 ODD = [
     one
     for role, variables in (("cuda", Cuda(keep_repository=False)),)
     for found in discover()
     if found.name == role
-    for one in found.resources(variables, Wanted(STACK))
+    for one in found.resources(variables, RoleContext(STACK))
 ]
 RESOURCES = [*(one for role in DESIRED.roles for one in role.resources), *ODD]
 REMOVED = [state for one in RESOURCES for state in one.removal()]
@@ -69,5 +69,5 @@ def test_a_host_that_has_nothing_of_ours_has_nothing_to_remove() -> None:
 def test_each_role_names_something_that_goes(role: str) -> None:
     said = {"registry": {"at": "reg01:5000", "serve": True}}  # without variables it wants nothing of a host
     roles = [(each, each.variables(**said.get(each.name, {}))) for each in discover()]
-    (found,) = (one for one in removal_of(desire("a", Wanted(STACK), roles)).roles if one.name == role)
+    (found,) = (one for one in removal_of(desire("a", RoleContext(STACK), roles)).roles if one.name == role)
     assert found.resources

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.plan.model import Answer, Change, Facts
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.originals import kept
 from hostwright.resources.python.python import Venv
 from hostwright.resources.python.users_files import HOMES
@@ -140,7 +140,7 @@ def test_a_program_that_runs_from_it_is_disturbed_and_named(host: Host) -> None:
 
 
 def test_every_venv_of_the_role_is_taken_away() -> None:
-    resources = tensorflow.resources(Tensorflow(), Wanted(load_stack("tensorflow-2.9")))
+    resources = tensorflow.resources(Tensorflow(), RoleContext(load_stack("tensorflow-2.9")))
     (venv,) = (one for one in resources if isinstance(one, Venv))
     assert venv.removal() == (VenvGone("/opt/tensorflow-2.9", HOMES, "tensorflow-2.9"),)
 

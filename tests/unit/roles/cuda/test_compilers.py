@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.plan.model import Answer, Facts
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.packages.packages import Debs
 from hostwright.standard.roles.cuda import Cuda, cuda
 from hostwright.standard.roles.cuda.compilers import REFUSED, HostCompiler, compile_script
@@ -179,10 +179,10 @@ def test_the_compiler_that_the_stack_names_is_installed() -> None:
     named = STACK.model_copy(
         update={"sections": {**STACK.sections, "cuda": section.model_copy(update={"compiler": "g++-10"})}}
     )
-    states = cuda.resources(Cuda(), Wanted(named))
+    states = cuda.resources(Cuda(), RoleContext(named))
     assert Debs(("g++-10",)) in states
     assert HostCompiler("11.2.2", 10, "g++-10") in states
-    assert HostCompiler("11.2.2", 10) in cuda.resources(Cuda(), Wanted(STACK))
+    assert HostCompiler("11.2.2", 10) in cuda.resources(Cuda(), RoleContext(STACK))
 
 
 def test_every_toolkit_of_the_table_of_drivers_has_its_newest_compiler() -> None:

@@ -8,7 +8,7 @@ from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.cudnn.failures import FAILURES
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
-from tests.unit.support.library_looks import (  # fmt: skip
+from tests.unit.support.library_contexts import (  # fmt: skip
     CUDNN,
     LIB,
     LINK,
@@ -36,8 +36,8 @@ def found(name: str, differs: Differs | None = None) -> list[str]:
 
 def fired(differs: Differs) -> list[str]:
     """The names of all rules that see something."""
-    look = look_at(differs)
-    return [rule.name for rule in RULES if seen(rule, look)]
+    ctx = look_at(differs)
+    return [rule.name for rule in RULES if seen(rule, ctx)]
 
 
 def flattened(*names: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.jupyterhub import LIMITS, LOCATIONS, Jupyterhub, jupyterhub
 from hostwright.standard.roles.proxy import Proxy, proxy
@@ -23,8 +23,8 @@ from tests.unit.roles.proxy.nginxes import ADDRESS, Nginx, configuration, reques
 
 
 def files(v: Jupyterhub, declared: Workspaces) -> dict[str, str]:
-    host = Wanted(stack=None, roles=((workspaces, declared), (proxy, Proxy()), (jupyterhub, v)))  # type: ignore[arg-type]
-    states = [getattr(state, "resource", state) for state in jupyterhub.resources(v, host)]
+    ctx = RoleContext(stack=None, roles=((workspaces, declared), (proxy, Proxy()), (jupyterhub, v)))  # type: ignore[arg-type]
+    states = [getattr(state, "resource", state) for state in jupyterhub.resources(v, ctx)]
     return {state.path: state.content for state in states if isinstance(state, File)}
 
 

@@ -15,7 +15,7 @@ from hostwright.common.errors import InputError
 from hostwright.plan.host.occupancy import Occupancies
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Plan, Planned, Refusal, RolePlan
 from hostwright.plan.model import users_of as users_of_state
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.plan.testing import facts_for
 from hostwright.resources.files.files import File
 from hostwright.resources.python.hashes import wheel_hashes
@@ -51,16 +51,16 @@ def read(kind: type[Any], values: Any) -> Any:
     return TypeAdapter(kind).validate_python(values)
 
 
-def wanted(v: Jupyterhub, containers: Any = None, users: Any = None) -> Wanted:
+def role_context(v: Jupyterhub, containers: Any = None, users: Any = None) -> RoleContext:
     people = read(Workspaces, {"users": users or PEOPLE, "containers": containers or {}})
     roles = ((workspaces, people), (proxy, Proxy()), (jupyterhub, v))
-    return Wanted(stack=None, roles=roles)  # type: ignore[arg-type]  # no section of it is read
+    return RoleContext(stack=None, roles=roles)  # type: ignore[arg-type]  # no section of it is read
 
 
 def texts(v: Jupyterhub | None = None, users: Any = None) -> dict[str, str]:
     """The files, by the last part of their path."""
     v = v or Jupyterhub()
-    states = jupyterhub.resources(v, wanted(v, users=users))
+    states = jupyterhub.resources(v, role_context(v, users=users))
     files = [getattr(state, "resource", state) for state in states]
     return {file.path: file.content for file in files if isinstance(file, File)}
 
@@ -98,27 +98,27 @@ class TestVariables:
 
 class TestPeople:
     def test_who_left_is_in_no_file(self) -> None:
-        assert [user.name for user in users_of(Jupyterhub(), wanted(Jupyterhub()))] == ["alice", "bob"]
+        assert [user.name for user in users_of(Jupyterhub(), role_context(Jupyterhub()))] == ["alice", "bob"]
         assert not [path for path, text in texts().items() if re.search(r"\beve\b", text)]
 
     def test_a_port_stays_when_others_come_and_is_no_workspaces(self) -> None:
         v = Jupyterhub(ports="30000-30003")
-        before = {user.name: user.port for user in users_of(v, wanted(v, users={"bob": None, "carl": None}))}
+        before = {user.name: user.port for user in users_of(v, role_context(v, users={"bob": None, "carl": None}))}
         assert len(set(before.values())) == 2
         entry = {**SPACE, "port": before["bob"], "gpus": []}
-        moved = users_of(v, wanted(v, {"bob-lab": entry}, {"bob": None, "carl": None}))
+        moved = users_of(v, role_context(v, {"bob-lab": entry}, {"bob": None, "carl": None}))
         assert before["bob"] not in {user.port for user in moved}
 
     def test_the_port_of_somebody_who_left_is_nobody_elses_while_there_is_room(self) -> None:
         v = Jupyterhub(ports="30000-30003")
         names = ("bob", "carl", "dora", "emil")
-        before = {user.name: user.port for user in users_of(v, wanted(v, users=dict.fromkeys(names)))}
+        before = {user.name: user.port for user in users_of(v, role_context(v, users=dict.fromkeys(names)))}
         for gone in names:  # with four ports for four people every port is next to another's
             people = {**dict.fromkeys(names), gone: {"left": True}}
-            after = {user.name: user.port for user in users_of(v, wanted(v, users=people))}
+            after = {user.name: user.port for user in users_of(v, role_context(v, users=people))}
             assert after == {name: port for name, port in before.items() if name != gone}
         many = {**dict.fromkeys(names), "aaron": {"left": True}}  # five people: who left makes no room scarce
-        assert len({user.port for user in users_of(v, wanted(v, users=many))}) == 4
+        assert len({user.port for user in users_of(v, role_context(v, users=many))}) == 4
 
     def test_nginx_has_a_path_for_each_and_the_hub_has_the_same_port(self) -> None:
         files = texts()
@@ -131,7 +131,9 @@ class TestPeople:
     def test_a_workspace_whose_page_would_be_among_the_hubs_is_refused(self) -> None:
         space = {"user": "jupyterhub", "kind": "jupyter", "image": "lab/jupyter:1"}
         with pytest.raises(InputError, match="/jupyterhub/hub/ would be among JupyterHub's own pages"):
-            jupyterhub.resources(Jupyterhub(), wanted(Jupyterhub(), {"hub": space}, {"jupyterhub": {"uid": 2009}}))
+            jupyterhub.resources(
+                Jupyterhub(), role_context(Jupyterhub(), {"hub": space}, {"jupyterhub": {"uid": 2009}})
+            )
 
 
 class TestCards:
@@ -153,7 +155,7 @@ class TestCards:
 
     def test_a_workspace_is_refused_the_hubs_card_by_number_and_uuid(self) -> None:
         for gpus in ([0], [CARD]):
-            host = wanted(read(Jupyterhub, {"gpus": gpus}), {"bob-lab": {**SPACE, "user": "alice"}})
+            host = role_context(read(Jupyterhub, {"gpus": gpus}), {"bob-lab": {**SPACE, "user": "alice"}})
             v = next(v for role, v in host.roles if role is workspaces)
             (state,) = [each for each in workspaces.resources(v, host) if getattr(each, "name", "") == "bob-lab"]
             answers = {
@@ -166,7 +168,7 @@ class TestCards:
 
     def test_a_workspace_is_refused_a_part_of_the_hubs_card(self) -> None:
         part = f"MIG-{CARD}/1/0"
-        host = wanted(read(Jupyterhub, {"gpus": [0]}), {"bob-lab": {**SPACE, "user": "alice", "gpus": [part]}})
+        host = role_context(read(Jupyterhub, {"gpus": [0]}), {"bob-lab": {**SPACE, "user": "alice", "gpus": [part]}})
         v = next(v for role, v in host.roles if role is workspaces)
         (state,) = [each for each in workspaces.resources(v, host) if getattr(each, "name", "") == "bob-lab"]
         listed = f"GPU 0: A100 (UUID: {CARD})\n  MIG 3g.20gb     Device  0: (UUID: {part})\n"
@@ -216,7 +218,7 @@ class TestServers:
     def test_work_of_somebody_who_left_refuses_their_own_server_alone(self) -> None:
         rows = server("eve", 30009, children=2) + EMPTY
         v = Jupyterhub()
-        states = [s for s in jupyterhub.resources(v, wanted(v)) if isinstance(s, HubServers | HubUserLeft)]
+        states = [s for s in jupyterhub.resources(v, role_context(v)) if isinstance(s, HubServers | HubUserLeft)]
         plans = [plan for state in states if (plan := planned(state, rows)) is not None]
         (refused,) = plans
         assert isinstance(refused, Refusal)
@@ -261,7 +263,7 @@ class TestServers:
     @pytest.mark.parametrize(("memory", "told"), [("512m", True), ("1g", False), (None, False)])
     def test_shared_memory_that_is_larger_than_the_memory_is_said(self, memory: str | None, told: bool) -> None:
         v = Jupyterhub(memory=memory)
-        (servers,) = (state for state in jupyterhub.resources(v, wanted(v)) if isinstance(state, HubServers))
+        (servers,) = (state for state in jupyterhub.resources(v, role_context(v)) if isinstance(state, HubServers))
         notes = servers.notes(facts_for(servers, {}))
         assert [note.startswith("each server of JupyterHub has 1g of shared memory") for note in notes] == [True] * told
 
@@ -277,7 +279,7 @@ class TestServers:
     def test_what_disturbs_nobody_names_nobody(self) -> None:
         """``users`` is a method of some states: a field of that name ended a run."""
         v = read(Jupyterhub, {"gpus": [1]})
-        for state in jupyterhub.resources(v, wanted(v)):
+        for state in jupyterhub.resources(v, role_context(v)):
             assert users_of_state(state, facts_for(state, {})) == ()
 
     def test_people_are_named_before_a_reboot(self) -> None:
@@ -310,7 +312,7 @@ class TestNetwork:
 class TestImage:
     def image(self, **values: Any) -> HubImage:
         v = read(Jupyterhub, values)
-        (found,) = [state for state in jupyterhub.resources(v, wanted(v)) if isinstance(state, HubImage)]
+        (found,) = [state for state in jupyterhub.resources(v, role_context(v)) if isinstance(state, HubImage)]
         return found
 
     def test_another_base_or_pin_is_another_image(self) -> None:

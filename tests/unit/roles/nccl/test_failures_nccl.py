@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hostwright.audit.judging.look import Look, Unread
+from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.model import Facts, Probe
 from hostwright.resources.packages.packages import DPKG
@@ -30,8 +30,8 @@ def fired(**differs: str) -> dict[str, list[str]]:
         {probe: answer(text) for probe, text in (HEALTHY | {probes[k]: v for k, v in differs.items()}).items()}
     )
     desired = Desired("gpu01", STACK, (DesiredRole("nccl", ("cuda",), RESOURCES),), rules=stacks.RULES)
-    look = Look(desired, {"nccl": Nccl()}, facts, {"nccl": ()}, datetime(2026, 11, 23, tzinfo=UTC))
-    return {name: lines for name, sign in SIGNS.items() if (lines := list(sign.seen(look)))}
+    ctx = AuditContext(desired, {"nccl": Nccl()}, facts, {"nccl": ()}, datetime(2026, 11, 23, tzinfo=UTC))
+    return {name: lines for name, sign in SIGNS.items() if (lines := list(sign.seen(ctx)))}
 
 
 def test_a_host_that_is_as_desired_shows_none() -> None:
@@ -62,11 +62,11 @@ def test_one_that_the_role_sets_aside_is_the_plans_to_tell() -> None:
 
 def test_an_unreadable_cache_is_no_empty_one() -> None:
     desired = Desired("gpu01", STACK, (DesiredRole("nccl", ("cuda",), RESOURCES),), rules=stacks.RULES)
-    look = Look(desired, {}, Facts({STRAYS: answer("")}), {"nccl": ()}, datetime(2026, 11, 23, tzinfo=UTC))
+    ctx = AuditContext(desired, {}, Facts({STRAYS: answer("")}), {"nccl": ()}, datetime(2026, 11, 23, tzinfo=UTC))
     sign = SIGNS["nccl-in-loader"]
     assert sign is not None
     with pytest.raises(Unread):
-        list(sign.seen(look))
+        list(sign.seen(ctx))
 
 
 def test_the_question_is_one_that_this_machines_shell_understands() -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.proxy import CONF, Proxy, proxy
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
@@ -44,14 +44,14 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def wanted(declared: Workspaces) -> Wanted:
+def role_context(declared: Workspaces) -> RoleContext:
     """What the role gets of a host with these workspaces."""
-    return Wanted(stack=None, roles=((workspaces, declared),))  # type: ignore[arg-type]  # no section of it is read
+    return RoleContext(stack=None, roles=((workspaces, declared),))  # type: ignore[arg-type]  # no section of it is read
 
 
 def configuration(v: Proxy, declared: Workspaces) -> str:
     """What the role writes for nginx."""
-    states = proxy.resources(v, wanted(declared))
+    states = proxy.resources(v, role_context(declared))
     return next(state.content for state in states if isinstance(state, File) and state.path == CONF)
 
 

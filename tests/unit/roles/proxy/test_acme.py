@@ -17,7 +17,7 @@ from cryptography import x509
 from pydantic import TypeAdapter, ValidationError
 
 from hostwright.plan.model import Change
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.plan.testing import changes_of
 from hostwright.resources.files.files import Absent, File
 from hostwright.resources.system.services import Service
@@ -40,7 +40,7 @@ READ = TypeAdapter(Proxy)
 
 
 def states(v: Proxy = V) -> tuple[Any, ...]:
-    return proxy.resources(v, Wanted(stack=None, roles=((workspaces, Workspaces()),)))  # type: ignore[arg-type]
+    return proxy.resources(v, RoleContext(stack=None, roles=((workspaces, Workspaces()),)))  # type: ignore[arg-type]
 
 
 def text_of(path: str, v: Proxy = V) -> str:

@@ -18,7 +18,7 @@ from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from tests.lab.sshd import free_port
 from tests.unit.roles.base.states.certificates import made
 from tests.unit.roles.proxy import nginxes
-from tests.unit.roles.proxy.nginxes import ADDRESS, Nginx, configuration, request, running, upstream, wanted
+from tests.unit.roles.proxy.nginxes import ADDRESS, Nginx, configuration, request, role_context, running, upstream
 
 TOKEN = "3f1c9a" * 8
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
@@ -218,7 +218,7 @@ def test_a_page_is_at_its_persons_name_alone(tmp_path_factory: pytest.TempPathFa
             },
         )
         v = Proxy(listen=(f"{ADDRESS}:{port}",), names=("gpu01.example.org",), people_domain="gpu01.example.org")
-        own = made(tls, (*v.names, *names_of_people(v, served(wanted(declared)))))
+        own = made(tls, (*v.names, *names_of_people(v, served(role_context(declared)))))
         text = configuration(v, declared).replace("/var/lib/hostwright/proxy/host.pem", own.file)
         with running(binary, folder, text, port, Path(own.directory) / "authority.crt") as nginx:
             hosts = ("gpu01.example.org", "alice.gpu01.example.org", "bob.gpu01.example.org")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from hostwright.audit.failures import FailureRule
-from hostwright.audit.judging.look import Unread
+from hostwright.audit.judging.context import Unread
 from hostwright.plan.model import Answer
 from hostwright.standard.roles.proxy import CONF, Proxy
 from hostwright.standard.roles.proxy.failures import FAILURES
@@ -23,7 +23,7 @@ from hostwright.standard.roles.workspaces import Workspaces
 from tests.unit.roles.base.states.certificates import ended as ends
 from tests.unit.roles.base.states.certificates import made
 from tests.unit.roles.proxy.nginxes import configuration
-from tests.unit.support.hostlooks import evidence, look_at, show
+from tests.unit.support.auditcontexts import evidence, look_at, show
 
 SIGNED = [rule for rule in FAILURES if rule.sign]
 PAGES = {"alice-lab": {"user": "alice", "kind": "jupyter"}, "bob-lab": {"user": "bob", "kind": "jupyter"}}

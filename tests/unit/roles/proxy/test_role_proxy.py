@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.errors import InputError
 from hostwright.plan.model import Change, Facts, HasNotes
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.plan.testing import changes_of, facts_for
 from hostwright.resources.files.files import Absent, File
 from hostwright.standard.roles.base.states.certificate import OwnCertificate
@@ -44,7 +44,7 @@ def locations(text: str) -> dict[str, str]:
 
 
 def states(v: Proxy, many: Workspaces) -> tuple[Any, ...]:
-    return proxy.resources(v, Wanted(stack=None, roles=((workspaces, many),)))  # type: ignore[arg-type]
+    return proxy.resources(v, RoleContext(stack=None, roles=((workspaces, many),)))  # type: ignore[arg-type]
 
 
 def test_a_path_for_each_page_and_a_token_before_those_that_ask_for_none() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
-from hostwright.plan.member import Members
 from hostwright.plan.model import Answer, Facts
+from hostwright.plan.targets import Targets
 from hostwright.standard.roles.container.images import pushing
 from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, PushedImage
 from tests.unit.roles.container.images.test_throughregistry import AT, ID, NAME, PUSHED, REFERENCE, look
@@ -23,30 +23,30 @@ all:
 """
 
 
-def members(folder: Path, text: str) -> Members:
+def targets(folder: Path, text: str) -> Targets:
     from hostwright.fleet import Fleet
 
     (folder / "hosts.yml").write_text(text)
-    return Fleet.load(folder).members("all")
+    return Fleet.load(folder).targets("all")
 
 
 def test_the_registry_of_hosts_is_the_one_that_all_of_them_name(tmp_path: Path) -> None:
-    assert pushing.registry_of(members(tmp_path, INVENTORY)) == AT
+    assert pushing.registry_of(targets(tmp_path, INVENTORY)) == AT
     other = INVENTORY.replace("gpu02: ", "gpu02: {registry_at: 'reg02:5000'}")
     with pytest.raises(InputError, match="several registries"):
-        pushing.registry_of(members(tmp_path, other))
+        pushing.registry_of(targets(tmp_path, other))
     without = INVENTORY.replace("gpu02: ", "gpu02: {hostwright_roles: [base]}")
     with pytest.raises(InputError, match=r"gpu02 has no registry: add the role registry"):
-        pushing.registry_of(members(tmp_path, without))
+        pushing.registry_of(targets(tmp_path, without))
 
 
 def test_the_archive_goes_to_the_registrys_own_host_where_that_has_docker(tmp_path: Path) -> None:
-    many = members(tmp_path, INVENTORY)
+    many = targets(tmp_path, INVENTORY)
     assert pushing.pusher_of(many).name == "gpu01"
     container = next(role for role in many.by_name["reg01"].roles)
     named = replace(container, name="container")
     with_docker = [
-        replace(member, of_host=(*member.of_host, named)) if member.name == "reg01" else member for member in many
+        replace(target, of_host=(*target.of_host, named)) if target.name == "reg01" else target for target in many
     ]
     assert pushing.pusher_of(replace(many, chosen=tuple(with_docker))).name == "reg01"
 
@@ -63,11 +63,11 @@ def test_each_stage_through_a_registry_is_known_from_what_docker_reported_before
 
     def reach(_verb: str, goal: Any, _fleet: Any, chosen: Any, request: Request, **_: Any) -> int:
         (state,) = goal.states
-        reached.append(([member.name for member in chosen], state, request.own["registry"]))
+        reached.append(([target.name for target in chosen], state, request.own["registry"]))
         print(f"document {len(reached)}")
         return ends[len(reached) - 1]
 
-    def answers(_one: Any, _member: Any, probes: tuple[Any, ...]) -> Facts:
+    def answers(_one: Any, _target: Any, probes: tuple[Any, ...]) -> Facts:
         texts = [look((ID, NAME)), f"{ID} {NAME}\n" if "cat --" in probes[1].script else f"{ID} {NAME} {REFERENCE}\n"]
         return Facts({probe: Answer(0, text) for probe, text in zip(probes, texts, strict=True)})
 

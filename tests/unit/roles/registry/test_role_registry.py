@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.inventory import bind, load
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
 from hostwright.resources.packages.packages import Debs
 from hostwright.resources.system.services import Disturbing
@@ -28,7 +28,7 @@ READ = TypeAdapter(Registry)
 
 
 def states(**variables: Any) -> tuple[Any, ...]:
-    return registry.resources(READ.validate_python(variables), Wanted(stack=None))  # type: ignore[arg-type]
+    return registry.resources(READ.validate_python(variables), RoleContext(stack=None))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_other_hosts_get_the_authority_where_docker_reads_it(certificates: dict[
     (state,) = states(at="10.0.0.9:5000", authority=certificates["authority"])
     assert (state.path, state.content) == ("/etc/docker/certs.d/10.0.0.9:5000/ca.crt", certificates["authority"])
     assert states() == ()
-    assert list(audit_values(READ.validate_python({"at": "a:1"}), Wanted(stack=None))) == []  # type: ignore[arg-type]
+    assert list(audit_values(READ.validate_python({"at": "a:1"}), RoleContext(stack=None))) == []  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ class Shell:
 def site(tmp_path: Path, certificates: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "hosts.yml").write_text(INVENTORY)
     given = {"text": certificates["authority"]}
-    monkeypatch.setattr(trusting.Connections, "connect", lambda _self, _member: Shell(given["text"]))
+    monkeypatch.setattr(trusting.Connections, "connect", lambda _self, _target: Shell(given["text"]))
     return tmp_path
 
 

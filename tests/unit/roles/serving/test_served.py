@@ -148,8 +148,8 @@ def test_audits_compare_versions_files_and_which_one_is_live(tmp_path: Path) -> 
     host = {"hostwright_roles": ["base", "driver", "container", "workspaces", "serving"], "ansible_host": "127.0.0.1"}
     document = {"all": {"hosts": {"gpu01": {**host, "workspaces_containers": {"half": model}}}}}
     (tmp_path / "hosts.yml").write_text(json.dumps(document))
-    (member,) = Fleet.load([tmp_path / "hosts.yml"]).members("gpu01")
-    wanted = {value.name: value.want for value in member.audit_values if value.layer == "serving"}
+    (target,) = Fleet.load([tmp_path / "hosts.yml"]).targets("gpu01")
+    wanted = {value.name: value.want for value in target.audit_values if value.layer == "serving"}
     assert wanted == {"half versions": "1,2", "half live": "2", "half version 1": A, "half version 2": B}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from hostwright.audit.judging.look import Look
+from hostwright.audit.judging.context import AuditContext
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.model import Facts
 from hostwright.standard.roles.tensorrt import Tensorrt
@@ -25,8 +25,8 @@ def fired(loaded: str) -> dict[str, list[str]]:
     """What each sign sees, of those that see something."""
     desired = Desired("gpu01", STACK, (DesiredRole("tensorrt", ("cuda", "cudnn"), RESOURCES),), rules=stacks.RULES)
     facts, now = Facts({LOADED: answer(loaded)}), datetime(2026, 11, 23, tzinfo=UTC)
-    look = Look(desired, {"tensorrt": Tensorrt()}, facts, {"tensorrt": ()}, now)
-    return {name: lines for name, sign in SIGNS.items() if (lines := list(sign.seen(look)))}
+    ctx = AuditContext(desired, {"tensorrt": Tensorrt()}, facts, {"tensorrt": ()}, now)
+    return {name: lines for name, sign in SIGNS.items() if (lines := list(sign.seen(ctx)))}
 
 
 def test_a_host_that_is_as_desired_shows_none() -> None:

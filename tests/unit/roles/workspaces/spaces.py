@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hostwright.plan.model import Answer, Facts, Planned, Resource
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
@@ -52,9 +52,9 @@ def variables(**changed: WorkspaceEntry | None) -> Workspaces:
 
 def states(v: Workspaces = DECLARED, *, force: bool = False) -> list[Resource]:
     """Those that ask Docker."""
-    wanted = Wanted(stack=None, force=force)  # type: ignore[arg-type]  # no section of it is read
+    ctx = RoleContext(stack=None, force=force)  # type: ignore[arg-type]  # no section of it is read
     asking = AccessWithdrawn | ImageBuilt | Undeclared | WorkspaceRuns
-    return [state for state in workspaces.resources(v, wanted) if isinstance(state, asking)]
+    return [state for state in workspaces.resources(v, ctx) if isinstance(state, asking)]
 
 
 def _with_todays_image(look: str) -> str:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hostwright.audit import readings
 from hostwright.plan.host.jobs import ERROR
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Plan, Planned, Refusal, RolePlan
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.plan.testing import facts_for
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.workspaces import workspaces
@@ -379,8 +379,8 @@ class Firewall:
 
     def close(self, plan: Change) -> subprocess.CompletedProcess[str]:
         """Run the step, with the program that the role puts onto the host."""
-        wanted = Wanted(stack=None)  # type: ignore[arg-type]  # no section of it is read
-        files = [state for state in workspaces.resources(DECLARED, wanted) if isinstance(state, File)]
+        ctx = RoleContext(stack=None)  # type: ignore[arg-type]  # no section of it is read
+        files = [state for state in workspaces.resources(DECLARED, ctx) if isinstance(state, File)]
         program = self.folder / "closed"
         program.write_text(next(file.content for file in files if file.path == CLOSED))
         program.chmod(0o755)
@@ -449,5 +449,5 @@ def test_an_audit_says_whether_they_are(tmp_path: Path, rules: Collection[str], 
     prelude = (Path(readings.__file__).parent / "prelude.sh").read_text()
     done = firewall.run(prelude + NETWORKS.text)
     assert done.stdout == f"other hosts={shown}\n"
-    *_, value = audit_values(DECLARED, Wanted(stack=None))  # type: ignore[arg-type]
+    *_, value = audit_values(DECLARED, RoleContext(stack=None))  # type: ignore[arg-type]
     assert (value.name, value.where, value.want) == ("other hosts", NETWORKS.line("other hosts"), "kept out")

@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 
 from hostwright.audit.failures import FailureRule
 from hostwright.audit.judging.audited import audit_probes
+from hostwright.audit.judging.context import Unread
 from hostwright.audit.judging.judging import judge
-from hostwright.audit.judging.look import Unread
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.workspaces.failures import FAILURES
 from hostwright.standard.roles.workspaces.failures.spaces import CARDS_INSIDE
 from hostwright.standard.roles.workspaces.states.look import LOOK
 from tests.unit.roles.workspaces.made_up import MADE_UP, MadeUp
 from tests.unit.roles.workspaces.spaces import recorded
-from tests.unit.support.hostlooks import evidence
+from tests.unit.support.auditcontexts import evidence
 from tests.unit.support.known import KNOWN
 from tests.unit.support.stubs import stub
 
@@ -34,15 +34,15 @@ CASES = json.loads((Path(__file__).parents[3] / "fixtures" / "workspaces" / "fai
 
 
 @pytest.fixture(scope="module")
-def member(tmp_path_factory: pytest.TempPathFactory) -> Member:
+def target(tmp_path_factory: pytest.TempPathFactory) -> TargetHost:
     folder = tmp_path_factory.mktemp("inventory")
     (folder / "hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.1}}}")
-    return Fleet.load(folder).members("gpu01")[0]
+    return Fleet.load(folder).targets("gpu01")[0]
 
 
 @pytest.mark.parametrize("case", MADE_UP, ids=lambda case: case.name)
-def test_exactly_what_is_wrong_is_found(case: MadeUp, member: Member) -> None:
-    host = case.member(member)
+def test_exactly_what_is_wrong_is_found(case: MadeUp, target: TargetHost) -> None:
+    host = case.target(target)
     silent = Facts(dict.fromkeys(audit_probes(host), Answer(1, "")))
     findings = judge(host, Facts({**silent, **case.change(silent)}), datetime(2026, 11, 23, tzinfo=UTC)).findings
     assert {finding.rule for finding in findings if finding.layer in case.roles} == case.rules

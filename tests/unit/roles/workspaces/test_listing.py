@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hostwright.common.request import Request
-from hostwright.fleet import Member
+from hostwright.fleet import TargetHost
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.standard.roles.serving.verbs import looking as models
 from hostwright.standard.roles.workspaces.verbs import listing
@@ -41,8 +41,8 @@ def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Show, dic
         def __init__(self, _: Any) -> None:
             pass
 
-        def connect(self, member: Member) -> AbstractContextManager[str]:
-            return nullcontext(member.name)
+        def connect(self, target: TargetHost) -> AbstractContextManager[str]:
+            return nullcontext(target.name)
 
         def close(self) -> None:
             pass

@@ -63,8 +63,8 @@ class Calls(list[tuple[str, Any]]):
 def calls(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
     seen = Calls()
 
-    def looked(members: list[Any], _password: object) -> dict[str, BoxImages]:
-        seen.append(("look", [member.name for member in members]))
+    def looked(targets: list[Any], _password: object) -> dict[str, BoxImages]:
+        seen.append(("look", [target.name for target in targets]))
         return {}
 
     def provision(request: Request) -> int:

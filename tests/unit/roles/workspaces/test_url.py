@@ -15,7 +15,7 @@ import pytest
 from hostwright.cli.asking import Declined
 from hostwright.common.errors import AS_DESIRED, HostError, InputError, Unreachable
 from hostwright.common.request import Request
-from hostwright.fleet import Fleet, Member
+from hostwright.fleet import Fleet, TargetHost
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.verbs import changing, hostkeys, looking
@@ -46,14 +46,14 @@ all:
 """
 
 
-def member_with(folder: Path, more: str = "", roles: str = "workspaces, proxy") -> Member:
+def target_with(folder: Path, more: str = "", roles: str = "workspaces, proxy") -> TargetHost:
     (folder / "hosts.yml").write_text(HOSTS.format(more=more, roles=roles))
-    return Fleet.load(folder).members("gpu01", ["workspaces"])[0]
+    return Fleet.load(folder).targets("gpu01", ["workspaces"])[0]
 
 
-def lines(member: Member, name: str, token: str = "0a1b") -> list[str]:  # noqa: S107 - a made-up one
-    space: Workspace = next(space for space in declared_of(member) if space.name == name)
-    return [*url_lines(member, space, token), *browser_lines(member, space, token)]
+def lines(target: TargetHost, name: str, token: str = "0a1b") -> list[str]:  # noqa: S107 - a made-up one
+    space: Workspace = next(space for space in declared_of(target) if space.name == name)
+    return [*url_lines(target, space, token), *browser_lines(target, space, token)]
 
 
 @pytest.mark.parametrize(
@@ -66,25 +66,25 @@ def lines(member: Member, name: str, token: str = "0a1b") -> list[str]:  # noqa:
     ],
 )
 def test_behind_the_proxy_a_page_has_an_address_of_its_own(tmp_path: Path, more: str, place: str) -> None:
-    tunnel, through, address = lines(member_with(tmp_path, more), "alice-lab")
+    tunnel, through, address = lines(target_with(tmp_path, more), "alice-lab")
     assert tunnel.startswith("ssh -N -L 21001:127.0.0.1:21001 ")
     assert through == "http://127.0.0.1:21001/alice/alice-lab/?token=0a1b"
     assert address == f"https://{place}/alice/alice-lab/?token=0a1b"
 
 
 def test_tensorboards_token_is_the_proxys_and_not_the_tunnels(tmp_path: Path) -> None:
-    _, through, address = lines(member_with(tmp_path), "alice-board")
+    _, through, address = lines(target_with(tmp_path), "alice-board")
     assert through == "http://127.0.0.1:21002/alice/alice-board/"
     assert address == "https://192.0.2.1/alice/alice-board/?token=0a1b"
 
 
 def test_an_unasked_token_is_not_shown(tmp_path: Path) -> None:
-    assert not any("token" in line for line in lines(member_with(tmp_path), "alice-lab", ""))
+    assert not any("token" in line for line in lines(target_with(tmp_path), "alice-lab", ""))
 
 
 def test_without_a_proxy_or_a_page_there_is_no_such_address(tmp_path: Path) -> None:
-    assert len(lines(member_with(tmp_path, roles="workspaces"), "alice-lab")) == 2
-    assert len(lines(member_with(tmp_path), "alice-run")) == 1
+    assert len(lines(target_with(tmp_path, roles="workspaces"), "alice-lab")) == 2
+    assert len(lines(target_with(tmp_path), "alice-run")) == 1
 
 
 @pytest.mark.parametrize("text", ["", "a" * 47, "\x1b]52;c;cm0gLXJm\x07" + "a" * 40, "a" * 48 + "\nhttps://elsewhere"])
@@ -105,9 +105,9 @@ class Hosts:
     def __call__(self, _password: object = None) -> Hosts:
         return self
 
-    def connect(self, member: Member) -> Hosts:
+    def connect(self, target: TargetHost) -> Hosts:
         if self.files is None:
-            raise Unreachable(member.name, "connection refused")
+            raise Unreachable(target.name, "connection refused")
         return self
 
     def __enter__(self) -> Hosts:

@@ -51,12 +51,12 @@ def inventory(tmp_path: Path) -> Path:
 def test_a_file_that_cannot_be_read_takes_nobodys_workspace_away(inventory: Path) -> None:
     roles = "hostwright_roles: [base, driver, container, workspaces]"
     (inventory / "hosts.yml").write_text(f"all: {{hosts: {{gpu01: {{{roles}}}}}}}\n")
-    assert Fleet.load(inventory).members("gpu01")
+    assert Fleet.load(inventory).targets("gpu01")
     (inventory / "workspaces.yml").write_text(OURS + "  : [\n")
     with pytest.raises(InputErrors, match=r"workspaces\.yml:\d+:\d+: .*hosts with its role wait until it can be read"):
-        Fleet.load(inventory).members("gpu01")
+        Fleet.load(inventory).targets("gpu01")
     (inventory / "hosts.yml").write_text("all: {hosts: {gpu01: {hostwright_roles: [base]}}}\n")
-    assert Fleet.load(inventory).members("gpu01")  # a host without the role has nothing to do with it
+    assert Fleet.load(inventory).targets("gpu01")  # a host without the role has nothing to do with it
 
 
 def test_many_that_write_the_file_at_once_lose_none(inventory: Path) -> None:

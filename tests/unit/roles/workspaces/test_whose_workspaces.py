@@ -11,7 +11,7 @@ from hostwright.plan.desired import Desired
 from hostwright.plan.host.occupancy import standard_occupancies
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import at_work
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.standard.roles.container.running import CHILDREN, CONTAINERS, ended_by_reboot
 from hostwright.standard.roles.driver.states.gpu_use import GPU_CONTAINERS, HOLDERS
 from hostwright.standard.roles.workspaces.audit import CONTAINERS as SNIPPET
@@ -80,7 +80,7 @@ def test_the_definitions_of_a_host_are_read_where_it_has_them(tmp_path: Path) ->
 
 
 def test_audits_compare_what_is_declared_with_what_runs(tmp_path: Path) -> None:
-    values = audit_values(DECLARED, Wanted(stack=None))  # type: ignore[arg-type]
+    values = audit_values(DECLARED, RoleContext(stack=None))  # type: ignore[arg-type]
     wanted = {value.name: value.want for value in values if value.where.line.startswith("workspaces ")}
     assert wanted["bob-lab"] == "running"
     assert "a-run" not in wanted  # it runs to its end

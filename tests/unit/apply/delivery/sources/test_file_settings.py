@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.apply.delivery.sources.settings import FileSettings, Ports, read_file_settings
-from hostwright.cli.door.reference.variables import OWN
+from hostwright.cli.shell.reference.variables import OWN
 from hostwright.common.errors import InputErrors
 from tests.unit.inventory.test_inventory_connection import host_of
 

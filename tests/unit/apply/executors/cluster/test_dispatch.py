@@ -11,6 +11,7 @@ import pytest
 from hostwright.apply.events import (
     Attached,
     Event,
+    EventOrigin,
     HostEnded,
     Note,
     Observed,
@@ -18,13 +19,12 @@ from hostwright.apply.events import (
     RoleFinished,
     RoleStarted,
     Waiting,
-    Witness,
 )
-from hostwright.apply.executors.cluster.dispatch import AGAIN, Dispatch, Trip
-from hostwright.apply.executors.cluster.errand import Done, Go, Knock, Message, Reported
+from hostwright.apply.executors.cluster.dispatch import AGAIN, Dispatch, HostAssignment
+from hostwright.apply.executors.cluster.messages import Claim, Done, Go, Message, Reported
 from hostwright.apply.executors.cluster.sealing import Mailbox
 from hostwright.apply.host.outcome import Outcome
-from hostwright.common.errors import CrewLost, HostError, Stopped
+from hostwright.common.errors import ExecutorLost, HostError, Stopped
 from hostwright.plan.model import Change, Plan, RolePlan, RoleResult, Step
 
 CHANGE = Change("file /etc/motd", "absent", "there", (Step("true"),))
@@ -55,7 +55,7 @@ class Office:
 
     def give(self, host: str = "gpu01", texts: tuple[str, ...] = (), keep: Any = lambda: "") -> Future[Outcome]:
         future: Future[Outcome] = Future()
-        self.dispatch.add(Trip(host, future, lambda: self.send(host), texts, keep))
+        self.dispatch.add(HostAssignment(host, future, lambda: self.send(host), texts, keep))
         self.send(host)
         return future
 
@@ -64,12 +64,12 @@ class Office:
         self.dispatch.sent(host, workers)
 
     def say(self, body: Any, *, attempt: str = "a1", worker: str = W1, number: int = 0, host: str = "gpu01") -> None:
-        message = body if isinstance(body, (Knock, Done)) else Reported(body)
+        message = body if isinstance(body, (Claim, Done)) else Reported(body)
         self.dispatch.take(Message(host, attempt, worker, number, "2027-01-01T00:00:00+00:00", message))
 
     def ask(self, attempt: str = "a1", worker: str = W1, host: str = "gpu01") -> None:
         name = "w1" if worker == W1 else "w2"
-        self.say(Knock(name, self.mailbox.address), attempt=attempt, worker=worker, number=1, host=host)
+        self.say(Claim(name, self.mailbox.address), attempt=attempt, worker=worker, number=1, host=host)
 
     def told(self) -> list[str]:
         return [event.text for event in self.seen if isinstance(event, Note)]
@@ -82,16 +82,16 @@ def outcome(*results: RoleResult, reboots: int = 0, plan: Plan = EMPTY) -> Done:
 def test_a_worker_that_asks_may_begin_with_its_secrets_until_it_has_said_something():
     office = Office()
     office.give(texts=("hunter22",))
-    assert office.dispatch.word(W1).going == {}
+    assert office.dispatch.heartbeat(W1).going == {}
     office.ask()
     assert office.spoken == [W1]
-    word = office.dispatch.word(W1)
-    assert list(word.going) == ["a1"]
-    assert office.mailbox.read(word.going["a1"].letter) == ("hunter22",)
-    assert word.going["a1"].ended is None
-    assert office.dispatch.word(W2).going == {}
+    heartbeat = office.dispatch.heartbeat(W1)
+    assert list(heartbeat.going) == ["a1"]
+    assert office.mailbox.read(heartbeat.going["a1"].encrypted) == ("hunter22",)
+    assert heartbeat.going["a1"].ended is None
+    assert office.dispatch.heartbeat(W2).going == {}
     office.say(Observed("gpu01", FIRST), number=2)
-    assert office.dispatch.word(W1).going == {"a1": Go()}
+    assert office.dispatch.heartbeat(W1).going == {"a1": Go()}
 
 
 def test_events_are_passed_on_with_who_saw_them():
@@ -101,8 +101,8 @@ def test_events_are_passed_on_with_who_saw_them():
     office.say(Waiting("gpu01", "its answers"))
     office.say(Observed("gpu01", FIRST), number=2)
     assert office.seen == [
-        Waiting("gpu01", "its answers", witness=Witness(W1, "a1", 0)),
-        Observed("gpu01", FIRST, witness=Witness(W1, "a1", 2)),
+        Waiting("gpu01", "its answers", origin=EventOrigin(W1, "a1", 0)),
+        Observed("gpu01", FIRST, origin=EventOrigin(W1, "a1", 2)),
     ]
 
 
@@ -112,8 +112,8 @@ def test_a_host_ends_as_its_worker_says():
     office.ask()
     office.say(outcome(HELLO), number=2)
     assert future.result(0).word == "changed"
-    assert office.seen == [HostEnded("gpu01", "changed", witness=Witness(W1, "a1", 2))]
-    assert office.dispatch.word(W1).going == {}
+    assert office.seen == [HostEnded("gpu01", "changed", origin=EventOrigin(W1, "a1", 2))]
+    assert office.dispatch.heartbeat(W1).going == {}
 
 
 def test_an_error_of_the_host_is_the_futures_and_ends_it():
@@ -157,9 +157,9 @@ def test_a_host_whose_worker_was_lost_is_the_next_ones_and_the_first_is_heard_no
     office.say(Rebooted("gpu01", "kernel", 9.0), number=4)
     office.ask("a2", W2)
     assert office.told() == ["its worker w1 was lost; w2 goes on with it"]
-    assert office.dispatch.word(W1).going == {}
-    assert office.dispatch.word(W1).leave == {"a1"}
-    assert list(office.dispatch.word(W2).going) == ["a2"]
+    assert office.dispatch.heartbeat(W1).going == {}
+    assert office.dispatch.heartbeat(W1).leave == {"a1"}
+    assert list(office.dispatch.heartbeat(W2).going) == ["a2"]
     office.say(Note("gpu01", "I live"), number=5)
     office.say(outcome(HELLO), number=6)
     assert not future.done()
@@ -183,11 +183,11 @@ def test_a_successor_knows_which_jobs_ended_and_looks_after_all_others():
     ):
         office.say(event, number=number)
     office.ask("a2", W2)
-    assert office.dispatch.word(W2).going["a2"].ended == {"job-base"}
+    assert office.dispatch.heartbeat(W2).going["a2"].ended == {"job-base"}
     office.say(Attached("gpu01", "hello", 1, "job-hello"), attempt="a2", worker=W2, number=2)
     office.say(RoleFinished("gpu01", "hello", HELLO), attempt="a2", worker=W2, number=3)
     office.ask("a3", W1)
-    assert office.dispatch.word(W1).going["a3"].ended == {"job-base", "job-hello"}
+    assert office.dispatch.heartbeat(W1).going["a3"].ended == {"job-base", "job-hello"}
 
 
 def test_a_host_that_a_lost_worker_had_finished_counts_as_changed():
@@ -214,7 +214,7 @@ def test_what_a_lost_worker_could_not_tell_any_more_is_told_before_its_successor
     office.ask("a2", W2)
     kinds = [type(event).__name__ for event in office.seen]
     assert kinds == ["Observed", "RoleFinished", "Note"]
-    assert office.seen[-1].witness == Witness(W1, "a1", 0)  # also where nothing of this attempt was heard
+    assert office.seen[-1].origin == EventOrigin(W1, "a1", 0)  # also where nothing of this attempt was heard
     office.say(outcome(), attempt="a2", worker=W2, number=2)
     assert future.result(0).results == (HELLO,)
 
@@ -225,8 +225,8 @@ def test_a_host_that_has_ended_is_touched_by_nobody_again():
     office.ask()
     office.say(outcome(HELLO), number=2)
     office.ask("a2", W2)
-    assert office.dispatch.word(W2).going == {}
-    assert office.dispatch.word(W2).leave == {"a2"}
+    assert office.dispatch.heartbeat(W2).going == {}
+    assert office.dispatch.heartbeat(W2).leave == {"a2"}
     office.say(outcome(), attempt="a2", worker=W2, number=2)
     assert future.result(0).results == (HELLO,)
     assert len(office.seen) == 1
@@ -237,15 +237,15 @@ def test_a_host_that_has_ended_is_touched_by_nobody_again():
 def test_a_host_that_nobody_gave_away_is_let_go_of():
     office = Office()
     office.ask(host="gpu99")
-    assert office.dispatch.word(W1).leave == {"a1"}
+    assert office.dispatch.heartbeat(W1).leave == {"a1"}
 
 
 def test_a_worker_that_has_heard_is_not_told_again():
     office = Office()
     office.ask(host="gpu99")
-    word = office.dispatch.word(W1)
-    office.dispatch.heard(W1, word)
-    assert office.dispatch.word(W1).leave == frozenset()
+    heartbeat = office.dispatch.heartbeat(W1)
+    office.dispatch.heard(W1, heartbeat)
+    assert office.dispatch.heartbeat(W1).leave == frozenset()
 
 
 def test_a_worker_that_let_go_of_a_host_gives_it_to_another():
@@ -273,7 +273,7 @@ def test_when_nobody_is_left_every_host_ends_with_the_reason():
     office.dispatch.lose("the scheduler was lost", "run again")
     for future in futures:
         error = future.exception(0)
-        assert isinstance(error, CrewLost)
+        assert isinstance(error, ExecutorLost)
         assert isinstance(error, Stopped)
         assert (error.because, error.sentence) == ("the scheduler was lost", "the scheduler was lost; run again")
 
@@ -283,7 +283,7 @@ def test_a_cut_has_every_worker_leave_and_every_host_end():
     one, two = office.give("gpu01"), office.give("gpu02")
     office.ask()
     office.dispatch.cut()
-    assert office.dispatch.word(W1).leave == {"a1"}
+    assert office.dispatch.heartbeat(W1).leave == {"a1"}
     assert isinstance(one.exception(0), Stopped)
     assert isinstance(two.exception(0), Stopped)
     office.say(outcome(HELLO), number=2)
@@ -295,20 +295,20 @@ def test_a_password_goes_to_no_worker_without_tls():
     future = office.give(texts=("hunter22",))
     office.ask(worker="tcp://192.0.2.1:4000")
     assert "is not connected by TLS" in str(future.exception(0))
-    assert office.dispatch.word("tcp://192.0.2.1:4000").going == {}
+    assert office.dispatch.heartbeat("tcp://192.0.2.1:4000").going == {}
     plain = Office()
     plain.give()
     plain.ask(worker="tcp://192.0.2.1:4000")
-    assert list(plain.dispatch.word("tcp://192.0.2.1:4000").going) == ["a1"]
+    assert list(plain.dispatch.heartbeat("tcp://192.0.2.1:4000").going) == ["a1"]
 
 
 def test_workers_hear_that_the_run_stops():
     office = Office()
     office.give()
     office.ask()
-    assert office.dispatch.word(W1).stopping is False
+    assert office.dispatch.heartbeat(W1).stopping is False
     office.stopping = True
-    assert office.dispatch.word(W1).stopping is True
+    assert office.dispatch.heartbeat(W1).stopping is True
 
 
 def test_hosts_whose_workers_are_all_gone_are_given_to_others():
@@ -372,4 +372,4 @@ def test_an_error_of_this_machine_ends_all():
 
 
 def test_a_secret_is_not_shown():
-    assert "hunter22" not in repr(Trip("gpu01", Future(), lambda: None, ("hunter22",)))
+    assert "hunter22" not in repr(HostAssignment("gpu01", Future(), lambda: None, ("hunter22",)))

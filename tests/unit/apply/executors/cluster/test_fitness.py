@@ -112,14 +112,14 @@ def test_hosts_that_mean_another_machine_on_a_worker_are_refused(tmp_path: Path)
         "localhost": {},
         "gpu05": {"ansible_connection": "local"},
     }
-    members = fleet_of(tmp_path, hosts).members("all")
+    targets = fleet_of(tmp_path, hosts).targets("all")
     there = {TCP: replace(OURS, machine="there")}
-    found = [str(mistake) for mistake in elsewhere(members, OURS, there)]
+    found = [str(mistake) for mistake in elsewhere(targets, OURS, there)]
     assert [sentence.partition(":")[0].partition(" is")[0] for sentence in found] == [
         "gpu02", "gpu03", "localhost", "gpu05",
     ]  # fmt: skip
     assert found[0].startswith(f"gpu02: the address 127.0.0.1 means {TCP} itself there")
-    same = [str(mistake) for mistake in elsewhere(members, OURS, {TCP: OURS})]
+    same = [str(mistake) for mistake in elsewhere(targets, OURS, {TCP: OURS})]
     assert len(same) == 1
     assert same[0].startswith("gpu05 is this machine (ansible_connection: local)")
 
@@ -128,7 +128,7 @@ def test_files_that_hosts_fetch_themselves_need_not_be_at_hand(tmp_path: Path):
     web = Artifact(name="web", file="web.deb", urls=("https://example.org/web.deb",), sha256="a" * 64)
     own = Artifact(name="own", file="own.deb", sha256="b" * 64)
     fleets = (fleet_of(tmp_path / "one"), fleet_of(tmp_path / "two", artifacts="direct"))
-    pushed, direct = (SimpleNamespace(host=one.members("all")[0].host, artifacts=(web, own)) for one in fleets)
+    pushed, direct = (SimpleNamespace(host=one.targets("all")[0].host, artifacts=(web, own)) for one in fleets)
     assert files_of([pushed, direct]) == (web, own)
     assert files_of([direct]) == (own,)
 
@@ -137,42 +137,42 @@ def test_files_that_hosts_fetch_themselves_need_not_be_at_hand(tmp_path: Path):
 
 
 def test_secrets_are_refused_without_tls_and_the_cure_is_named(tmp_path: Path):
-    members = fleet_of(tmp_path, ansible_become_password="hunter22").members("all")
+    targets = fleet_of(tmp_path, ansible_become_password="hunter22").targets("all")
     with pytest.raises(InputError) as refused:
-        refuse_secrets("tcp://192.0.2.9:8786", members, None)
+        refuse_secrets("tcp://192.0.2.9:8786", targets, None)
     sentence = str(refused.value)
     assert sentence.startswith("--scheduler: gpu01 needs its password for sudo (ansible_become_password)")
     assert "tls://" in sentence
     assert "sudo without a password" in sentence
     assert "hunter22" not in sentence
     assert refused.value.exit_status == 2
-    assert refuse_secrets("tls://192.0.2.9:8786", members, None) is True
+    assert refuse_secrets("tls://192.0.2.9:8786", targets, None) is True
 
 
 def test_a_typed_password_is_refused_too_and_no_secret_is_no_trouble(tmp_path: Path):
-    members = fleet_of(tmp_path, hostwright_bmc_password="not-for-this").members("all")
+    targets = fleet_of(tmp_path, hostwright_bmc_password="not-for-this").targets("all")
     with pytest.raises(InputError, match="gpu01 needs the sudo password"):
-        refuse_secrets("tcp://192.0.2.9:8786", members, Secret("hunter22"))
-    assert refuse_secrets("tcp://192.0.2.9:8786", members, None) is False
-    assert refuse_secrets("tls://192.0.2.9:8786", members, None) is False
+        refuse_secrets("tcp://192.0.2.9:8786", targets, Secret("hunter22"))
+    assert refuse_secrets("tcp://192.0.2.9:8786", targets, None) is False
+    assert refuse_secrets("tls://192.0.2.9:8786", targets, None) is False
 
 
 def test_a_command_is_not_run_to_find_out(tmp_path: Path):
     command = f"touch {tmp_path}/ran; echo x"
-    members = fleet_of(tmp_path / "site", ansible_become_password_command=command).members("all")
+    targets = fleet_of(tmp_path / "site", ansible_become_password_command=command).targets("all")
     with pytest.raises(InputError, match="over TLS only"):
-        refuse_secrets("tcp://192.0.2.9:8786", members, None)
+        refuse_secrets("tcp://192.0.2.9:8786", targets, None)
     assert not (tmp_path / "ran").exists()
 
 
 def test_a_password_among_the_sites_files_is_refused_without_tls(tmp_path: Path):
     fleet = fleet_of(tmp_path, hostwright_bmc_password="hunter22", other_password="abc")
     (tmp_path / "templates/x.j2").write_text("abc\n")
-    refuse_holding("tcp://192.0.2.9:8786", pack(fleet), fleet, fleet.members("all"))  # three letters stand anywhere
+    refuse_holding("tcp://192.0.2.9:8786", pack(fleet), fleet, fleet.targets("all"))  # three letters stand anywhere
     (tmp_path / "templates/y.j2").write_text("key = hunter22\n")
     with pytest.raises(InputError, match=r"templates/y.j2 holds a password of the inventory"):
-        refuse_holding("tcp://192.0.2.9:8786", pack(fleet), fleet, fleet.members("all"))
-    refuse_holding("tls://192.0.2.9:8786", pack(fleet), fleet, fleet.members("all"))
+        refuse_holding("tcp://192.0.2.9:8786", pack(fleet), fleet, fleet.targets("all"))
+    refuse_holding("tls://192.0.2.9:8786", pack(fleet), fleet, fleet.targets("all"))
 
 
 def test_the_package_knows_its_own_version_of_dask():

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from hostwright.apply.executors.cluster.errand import Go, Word
 from hostwright.apply.executors.cluster.heartbeats import Heartbeats
+from hostwright.apply.executors.cluster.messages import Go, Heartbeat
 from tests.unit.support.gated import WAIT_S
 
 W1, W2 = "tls://192.0.2.1:4000", "tls://192.0.2.2:4000"
@@ -20,7 +20,7 @@ class Client:
     """In the place of a cluster's client: ``hanging`` workers take nothing, ``lost`` ones raise."""
 
     def __init__(self) -> None:
-        self.sent: SimpleQueue[tuple[str, Word]] = SimpleQueue()
+        self.sent: SimpleQueue[tuple[str, Heartbeat]] = SimpleQueue()
         self.hanging: set[str] = set()
         self.lost: set[str] = set()
         self.go_on = threading.Event()
@@ -47,7 +47,7 @@ def received() -> SimpleQueue[str]:
 
 @pytest.fixture
 def heartbeats(client: Client, received: SimpleQueue[str]) -> Iterator[Heartbeats]:
-    made = Heartbeats(cast("Any", client), "desk", lambda _: Word(), lambda worker, _: received.put(worker))
+    made = Heartbeats(cast("Any", client), "session", lambda _: Heartbeat(), lambda worker, _: received.put(worker))
     yield made
     client.go_on.set()
     made.end()
@@ -59,7 +59,7 @@ def test_a_worker_that_hangs_holds_up_no_other(
     client.hanging = {W1}
     heartbeats.know([W1, W2])
     heartbeats.poke()
-    assert client.sent.get(timeout=WAIT_S) == (W2, Word())
+    assert client.sent.get(timeout=WAIT_S) == (W2, Heartbeat())
     assert received.get(timeout=WAIT_S) == W2
     assert not heartbeats.wait_until_sent(0.0)
     client.go_on.set()
@@ -80,9 +80,9 @@ def test_a_lost_worker_is_waited_for_no_longer_than_its_answer(heartbeats: Heart
 def test_without_a_change_only_workers_with_hosts_get_one(
     client: Client, received: SimpleQueue[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hostwright.apply.executors.cluster.heartbeats.WORD_S", 0.01)
-    words = {W1: Word(going={"a1": Go()}), W2: Word()}
-    made = Heartbeats(cast("Any", client), "desk", words.__getitem__, lambda worker, _: received.put(worker))
+    monkeypatch.setattr("hostwright.apply.executors.cluster.heartbeats.HEARTBEAT_S", 0.01)
+    words = {W1: Heartbeat(going={"a1": Go()}), W2: Heartbeat()}
+    made = Heartbeats(cast("Any", client), "session", words.__getitem__, lambda worker, _: received.put(worker))
     made.know([W1, W2])
     assert {received.get(timeout=WAIT_S) for _ in range(5)} == {W1}
     made.end()

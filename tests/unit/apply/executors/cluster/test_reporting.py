@@ -9,7 +9,7 @@ import pytest
 
 from hostwright.apply import events
 from hostwright.apply.events import Delivering, HostEnded, Note, Observed, RoleFinished, RoleProgress, Waiting
-from hostwright.apply.executors.cluster.errand import Done, Knock, Message, Reported
+from hostwright.apply.executors.cluster.messages import Claim, Done, Message, Reported
 from hostwright.apply.executors.cluster.reporting import (
     SHOWN_S,
     AttemptRecord,
@@ -74,7 +74,7 @@ def test_what_is_told_is_numbered_sent_and_kept_in_one_order(tmp_path: Path):
     voice.end(Outcome("gpu01", PLAN), None)
     assert [message.number for message in sent] == [1, 0, 2, 3, 4]
     assert kept(RUN, {}, tmp_path) == [message for message in sent if message.number]
-    assert isinstance(sent[0].body, Knock)
+    assert isinstance(sent[0].body, Claim)
     assert isinstance(sent[-1].body, Done)
     assert {(message.host, message.attempt, message.worker) for message in sent} == {("gpu01", "a1", "tls://a:1")}
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.apply.executors.cluster.sealing import Mailbox, Sealed, Withheld, letter, opened, seal
+from hostwright.apply.executors.cluster.sealing import Mailbox, Sealed, Withheld, encrypted_for, opened, seal
 from hostwright.common.errors import HostError
 from hostwright.common.input.passwordcommand import PrintedSecret
 from hostwright.common.secret import Secret
@@ -99,9 +99,9 @@ def test_sealed_bytes_are_not_shown():
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 def test_only_the_mailbox_that_a_letter_was_written_for_can_read_it(texts):
     ours, other = Mailbox(), Mailbox()
-    sent = letter(texts, ours.address)
+    sent = encrypted_for(texts, ours.address)
     assert ours.read(sent) == tuple(texts)
-    with pytest.raises(ValueError, match="not written for this mailbox"):
+    with pytest.raises(ValueError, match="not encrypted for this mailbox"):
         other.read(sent)
     for text in texts:
         assert len(text) < 6 or text.encode() not in sent
@@ -110,20 +110,20 @@ def test_only_the_mailbox_that_a_letter_was_written_for_can_read_it(texts):
 @given(st.data())
 def test_a_letter_that_was_changed_is_refused(data):
     ours = Mailbox()
-    sent = bytearray(letter(["hunter22"], ours.address))
+    sent = bytearray(encrypted_for(["hunter22"], ours.address))
     place = data.draw(st.integers(0, len(sent) - 1))
     sent[place] ^= 1 << data.draw(st.integers(0, 7 if place != 31 else 6))  # X25519 ignores the last bit of a key
-    with pytest.raises(ValueError, match=r"not written|shared key"):
+    with pytest.raises(ValueError, match=r"not encrypted|shared key"):
         ours.read(bytes(sent))
 
 
 def test_two_letters_with_the_same_text_differ():
     ours = Mailbox()
-    assert letter(["hunter22"], ours.address) != letter(["hunter22"], ours.address)
+    assert encrypted_for(["hunter22"], ours.address) != encrypted_for(["hunter22"], ours.address)
 
 
 def test_nothing_to_send_is_no_letter():
-    assert letter([], Mailbox().address) == b""
+    assert encrypted_for([], Mailbox().address) == b""
     assert Mailbox().read(b"") == ()
 
 

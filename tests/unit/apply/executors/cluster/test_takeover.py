@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.apply.events import HostEnded, Note, Observed, RoleFinished, RoleStarted, Witness
-from hostwright.apply.executors.cluster.errand import Done, Knock, Message, Reported
+from hostwright.apply.events import EventOrigin, HostEnded, Note, Observed, RoleFinished, RoleStarted
+from hostwright.apply.executors.choosing import is_left
+from hostwright.apply.executors.cluster.messages import Claim, Done, Message, Reported
 from hostwright.apply.executors.cluster.takeover import Recorded, in_order, recorded, take_over
-from hostwright.apply.executors.hiring import is_left
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.reading import Runs, summary_of
@@ -34,7 +34,7 @@ def at(second: int) -> str:
 
 
 def message(body: Any, number: int, *, host: str = "gpu01", attempt: str = "a1", second: int = 0) -> Message:
-    told = body if isinstance(body, (Knock, Done)) else Reported(body)
+    told = body if isinstance(body, (Claim, Done)) else Reported(body)
     return Message(host, attempt, W1, number, at(second or number), told)
 
 
@@ -52,14 +52,14 @@ def records(root: Path) -> list[dict[str, Any]]:
 def left(root: Path) -> None:
     """A run that died after a worker had told two things of one host."""
     dying = journal(root)
-    dying(Observed("gpu01", EMPTY, witness=Witness(W1, "a1", 2)))
-    dying(RoleStarted("gpu01", "hello", 1, "job-1", witness=Witness(W1, "a1", 3)))
+    dying(Observed("gpu01", EMPTY, origin=EventOrigin(W1, "a1", 2)))
+    dying(RoleStarted("gpu01", "hello", 1, "job-1", origin=EventOrigin(W1, "a1", 3)))
     dying.close()
 
 
 FINISHED = RoleFinished("gpu01", "hello", RoleResult("hello", 0, 2.0))
 KEPT = [
-    message(Knock("w1", b""), 1),
+    message(Claim("w1", b""), 1),
     message(Observed("gpu01", EMPTY), 2),
     message(RoleStarted("gpu01", "hello", 1, "job-1"), 3),
     message(FINISHED, 4, second=40),
@@ -169,8 +169,8 @@ def test_two_who_take_over_at_once_record_nothing_twice(tmp_path: Path):
     ],
 )
 def test_how_a_host_failed_is_recorded(error, result, sentence):
-    ((_, event),) = in_order([message(Knock("w1", b""), 1), message(Done(error=error), 2)], {}, ())
-    assert event == HostEnded("gpu01", result, sentence, witness=Witness(W1, "a1", 2))
+    ((_, event),) = in_order([message(Claim("w1", b""), 1), message(Done(error=error), 2)], {}, ())
+    assert event == HostEnded("gpu01", result, sentence, origin=EventOrigin(W1, "a1", 2))
 
 
 def test_hosts_that_have_ended_in_the_journal_get_nothing_more():
@@ -182,7 +182,7 @@ def test_hosts_that_have_ended_in_the_journal_get_nothing_more():
 
 def attempt_of(name: str, *bodies: Any, began: int) -> list[Message]:
     """An attempt that asked in this second, and what it told then, a second each."""
-    told = (Knock("w1", b""), *bodies)
+    told = (Claim("w1", b""), *bodies)
     return [message(body, number, attempt=name, second=began + number - 1) for number, body in enumerate(told, 1)]
 
 
@@ -260,8 +260,8 @@ def test_whatever_is_known_and_in_whatever_order_it_comes_nothing_is_missing_or_
         written = missing[: data.draw(st.integers(1, len(missing)))]
         done += texts(written)
         for _, event in written:
-            known.pop(event.witness.attempt, None)
-            known[event.witness.attempt] = Recorded("gpu01", event.witness.number)
+            known.pop(event.origin.attempt, None)
+            known[event.origin.attempt] = Recorded("gpu01", event.origin.number)
 
 
 def test_what_a_journal_has_is_read_from_lines_of_any_kind(tmp_path: Path):

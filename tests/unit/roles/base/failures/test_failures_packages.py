@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hostwright.apply.jobs import jobs
 from hostwright.audit.failures import logs
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.judging.look import Unread
+from hostwright.audit.judging.context import Unread
 from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Answer, Probe, RolePlan
@@ -27,8 +27,8 @@ from hostwright.resources.packages.packages import DPKG, DpkgInOrder
 from hostwright.standard.roles.base.failures import apt, disks, host
 from hostwright.standard.roles.base.failures.packages import DISK, PACKAGES
 from tests.unit.roles import test_role_base, test_role_container
+from tests.unit.support.auditcontexts import NOW, df, evidence, look_at
 from tests.unit.support.facts import Reply
-from tests.unit.support.hostlooks import NOW, df, evidence, look_at
 from tests.unit.support.known import KNOWN
 from tests.unit.support.shell import ask, program, run
 
@@ -328,8 +328,8 @@ def test_dockers_own_directory_is_looked_at(tmp_path: Path) -> None:
 def test_this_machines_own_df_is_understood() -> None:
     status, text = ask(disks.FREE.script)
     assert status == 0
-    look = look_at({disks.FREE: text})
-    for found in (disks.full(look), disks.nearly_full(look), disks.no_inodes(look)):
+    ctx = look_at({disks.FREE: text})
+    for found in (disks.full(ctx), disks.nearly_full(ctx), disks.no_inodes(ctx)):
         assert all("/" in line for line in found)
 
 

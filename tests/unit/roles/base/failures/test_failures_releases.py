@@ -16,7 +16,7 @@ import pytest
 
 from hostwright.standard.roles.base.failures.trust import PROXIES, RELEASES
 from tests.unit.support.aptroot import AptRoot, Server, deb, environment, repository, served
-from tests.unit.support.hostlooks import evidence
+from tests.unit.support.auditcontexts import evidence
 
 pytestmark = pytest.mark.skipif(shutil.which("apt-get") is None, reason="this machine has no apt")
 RULE = "repository-without-release"

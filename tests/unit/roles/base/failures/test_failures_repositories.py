@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from hostwright.plan.model import Answer
 from hostwright.resources.packages.openpgp import expired_on
 from hostwright.standard.roles.base.failures.trust import KEYRINGS, PROXIES
-from tests.unit.support.hostlooks import NOW, evidence
+from tests.unit.support.auditcontexts import NOW, evidence
 
 OURS = "/etc/apt/sources.list.d/nvidia-container-toolkit.list"
 LIST = "/etc/apt/sources.list.d/theirs.list"

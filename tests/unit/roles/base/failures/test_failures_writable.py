@@ -10,7 +10,7 @@ import pytest
 
 from hostwright.common.quoting import words
 from hostwright.standard.roles.base.failures.trust.writable import FOLDERS, PLACES, WRITABLE, writable
-from tests.unit.support.hostlooks import look_at
+from tests.unit.support.auditcontexts import look_at
 from tests.unit.support.shell import ask
 
 NOBODY = 65534

@@ -8,7 +8,7 @@ import pytest
 
 from hostwright.standard.roles.container.failures.cdi import CDI, MOST
 from tests.unit.support.known import KNOWN
-from tests.unit.support.library_looks import asked, write
+from tests.unit.support.library_contexts import asked, write
 
 MOUNT = "  - containerPath: /x/%s\n    hostPath: %s/lib/%s\n    options: [ro]\n"
 HEAD = "---\ncdiVersion: 0.5.0\nkind: nvidia.com/gpu\ncontainerEdits:\n  mounts:\n"

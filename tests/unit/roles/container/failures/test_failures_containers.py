@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.judging.look import Unread
+from hostwright.audit.judging.context import Unread
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.resources.packages.packages import DPKG
@@ -29,7 +29,7 @@ from hostwright.standard.roles.container.failures.toolkit import FORMER_SOURCES,
 from hostwright.standard.roles.container.section import ContainerSection
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from tests.unit.roles import test_role_base, test_role_container
-from tests.unit.support.hostlooks import DESIRED, EXEC, STACK, evidence, look_at, show, shown
+from tests.unit.support.auditcontexts import DESIRED, EXEC, STACK, evidence, look_at, show, shown
 from tests.unit.support.shell import program, run
 
 STATES = units.UNITS.states
@@ -114,9 +114,9 @@ def test_a_daemon_json_that_is_no_object_is_seen(text: str) -> None:
 
 
 def test_a_daemon_json_without_end_is_no_object() -> None:
-    look = look_at()
+    ctx = look_at()
     with pytest.raises(NotJson):
-        settings(replace(look, facts=Facts({**look.facts, JSON: Answer(0, "[" * 100_000)})))
+        settings(replace(ctx, facts=Facts({**ctx.facts, JSON: Answer(0, "[" * 100_000)})))
 
 
 @pytest.mark.parametrize("differs", [{JSON: "  \n"}, {SETTINGS[0]: Answer(1, ""), JSON: Answer(1, "")}])
@@ -244,9 +244,9 @@ def test_a_toolkit_without_its_driver_is_seen() -> None:
 
 
 def test_a_driver_that_differs_speaks_for_itself() -> None:
-    look = look_at({REACHES_DRIVER: Answer(1, NO_DRIVER)})
+    ctx = look_at({REACHES_DRIVER: Answer(1, NO_DRIVER)})
     change = next(iter(look_at({DPKG: BASE}).changes["container"]))
-    differing = replace(look, changes={**look.changes, "driver": (change,)})
+    differing = replace(ctx, changes={**ctx.changes, "driver": (change,)})
     rule = next(rule for rule in CONTAINERS if rule.name == "container-without-driver")
     assert rule.sign is not None
     assert list(rule.sign.seen(differing)) == []

@@ -10,7 +10,7 @@ import pytest
 from hostwright.plan.model import Answer
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.container.failures.names import NAME_SERVERS
-from tests.unit.support.hostlooks import evidence
+from tests.unit.support.auditcontexts import evidence
 from tests.unit.support.stubs import stub
 
 STUB, LOCAL = "nameserver 127.0.0.53\noptions edns0 trust-ad\nsearch lab.example\n", "nameserver 127.0.0.1\n"

@@ -11,7 +11,7 @@ from hostwright.plan.model import Probe
 from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures import units
 from hostwright.standard.roles.container.failures.state import COMMAND, SETTINGS
-from tests.unit.support.hostlooks import evidence, show, shown
+from tests.unit.support.auditcontexts import evidence, show, shown
 from tests.unit.support.shell import program, run
 
 STATES = units.UNITS.states

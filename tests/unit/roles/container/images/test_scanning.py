@@ -80,7 +80,7 @@ def test_a_scan_that_failed_is_in_the_status(
 ) -> None:
     image = FoundImage("sha256:a", ("house/tool:1",), (), "", None, 1, {"gpu01": ()})
     monkeypatch.setattr(verbs, "open_fleet", lambda *_: None)
-    monkeypatch.setattr(verbs, "members_of", lambda *_: [])
+    monkeypatch.setattr(verbs, "targets_of", lambda *_: [])
     monkeypatch.setattr(verbs, "found_images", lambda *_: [image])
     monkeypatch.setattr(verbs, "scan_images", lambda *_: {image.id: scan})
     for as_json in (False, True):
@@ -106,7 +106,7 @@ def test_what_is_known_when_ctrl_c_ends_it_is_shown(
         raise stop
 
     monkeypatch.setattr(verbs, "open_fleet", lambda *_: None)
-    monkeypatch.setattr(verbs, "members_of", lambda *_: [])
+    monkeypatch.setattr(verbs, "targets_of", lambda *_: [])
     monkeypatch.setattr(verbs, "on_each", looked)
     monkeypatch.setattr(verbs, "found_images", lambda *_: [image])
     monkeypatch.setattr(verbs, "scan_images", scanned)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.judging.look import Unread
+from hostwright.audit.judging.context import Unread
 from hostwright.plan.model import Answer
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.cuda.failures.apt_sources import SOURCES
@@ -18,7 +18,7 @@ from hostwright.standard.roles.cuda.failures.installed import CUDA as INSTALLED
 from hostwright.standard.roles.cuda.failures.sources import SOURCE_RULES
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS, toolkits
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
-from tests.unit.support.library_looks import (
+from tests.unit.support.library_contexts import (
     ALL,
     LINK,
     NVCC,
@@ -47,8 +47,8 @@ def found(name: str, differs: Differs | None = None) -> list[str]:
 
 def fired(differs: Differs) -> list[str]:
     """The names of all rules that see something."""
-    look = look_at(differs)
-    return [rule.name for rule in CUDA if seen(rule, look)]
+    ctx = look_at(differs)
+    return [rule.name for rule in CUDA if seen(rule, ctx)]
 
 
 @pytest.mark.parametrize("rule", CUDA, ids=lambda rule: rule.name)
@@ -59,9 +59,9 @@ def test_nothing_is_seen_on_a_host_that_is_as_desired(rule: FailureRule) -> None
 
 @pytest.mark.parametrize("rule", CUDA, ids=lambda rule: rule.name)
 def test_nothing_is_said_of_a_host_that_was_not_asked(rule: FailureRule) -> None:
-    look = look_at(dict.fromkeys((*look_at().facts, TREE), None))
+    ctx = look_at(dict.fromkeys((*look_at().facts, TREE), None))
     with pytest.raises(Unread):
-        seen(rule, look)
+        seen(rule, ctx)
 
 
 @pytest.mark.parametrize("rule", CUDA, ids=lambda rule: rule.name)

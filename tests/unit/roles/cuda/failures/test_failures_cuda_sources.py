@@ -17,7 +17,7 @@ from hostwright.standard.roles.cuda.failures.apt_sources import NEW_KEY, OLD_KEY
 from hostwright.standard.roles.cuda.failures.installed import CUDA as INSTALLED
 from hostwright.standard.roles.cuda.failures.sources import SOURCE_RULES
 from hostwright.standard.roles.cuda.section import CudaSection
-from tests.unit.support.library_looks import SOURCE_LINE, STACK, Differs, asked, look_at, resource, seen, write
+from tests.unit.support.library_contexts import SOURCE_LINE, STACK, Differs, asked, look_at, resource, seen, write
 
 CUDA = (*INSTALLED, *SOURCE_RULES)
 RULES = {rule.name: rule for rule in CUDA}
@@ -32,8 +32,8 @@ def found(name: str, differs: Differs | None = None, variables: Cuda | None = No
 
 def fired(differs: Differs) -> list[str]:
     """The names of all rules that see something."""
-    look = look_at(differs)
-    return [rule.name for rule in CUDA if seen(rule, look)]
+    ctx = look_at(differs)
+    return [rule.name for rule in CUDA if seen(rule, ctx)]
 
 
 def source(line: str, file: str = "/etc/apt/sources.list.d/cuda.list", number: int = 1) -> str:
@@ -195,11 +195,11 @@ def test_keys_are_found_in_keyrings_and_sources(tmp_path: Path) -> None:
     write(tmp_path / "etc/apt/trusted.gpg.d/other.gpg", b"\x99nothing")
     write(tmp_path / "etc/apt/sources.list", "deb http://mirror.example/debian bullseye main\n")
     write(tmp_path / "etc/apt/sources.list.d/c.list", f"# cuda\ndeb [arch=amd64 signed-by={ring}] {NETWORK}\t/\n")
-    look = look_at({SOURCES: asked(SOURCES, tmp_path, "/etc/apt")})
-    assert keys(look) == {
+    ctx = look_at({SOURCES: asked(SOURCES, tmp_path, "/etc/apt")})
+    assert keys(ctx) == {
         TRUSTED: {OLD_KEY, OTHER_KEY}, f"{TRUSTED}.d/cuda.asc": {NEW_KEY}, "/keys/a.gpg": {NEW_KEY},
     }  # fmt: skip
-    (one,) = sources(look)
+    (one,) = sources(ctx)
     assert (one.file, one.line, one.uri) == ("/etc/apt/sources.list.d/c.list", 2, NETWORK)
     assert one.signed_by == ("/keys/a.gpg",)
 

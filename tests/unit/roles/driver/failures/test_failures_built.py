@@ -10,7 +10,7 @@ import pytest
 from hostwright.standard.roles.driver.failures.state import DKMS_TREE
 from tests.places import PROJECT
 from tests.unit.roles.test_role_driver import V, state
-from tests.unit.support.driver_looks import KERNEL, STATE, evidence, findings
+from tests.unit.support.driver_contexts import KERNEL, STATE, evidence, findings
 from tests.unit.support.known import KNOWN
 from tests.unit.support.shell import ask
 

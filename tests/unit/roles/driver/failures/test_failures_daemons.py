@@ -5,7 +5,7 @@ from __future__ import annotations
 from hostwright.plan.host.hostfacts import PCI
 from hostwright.standard.roles.driver.failures import units as daemons
 from hostwright.standard.roles.driver.failures.units import UNITS as DAEMONS
-from tests.unit.support.hostlooks import evidence, show, shown
+from tests.unit.support.auditcontexts import evidence, show, shown
 
 EXITED = {"active": "failed", "sub": "failed", "result": "exit-code"}
 

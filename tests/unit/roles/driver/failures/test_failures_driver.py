@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.judging.look import Unread
+from hostwright.audit.judging.context import Unread
 from hostwright.plan.host import jobs
 from hostwright.plan.host.hostfacts import PCI, UNAME
 from hostwright.plan.model import Answer, Probe
@@ -29,7 +29,8 @@ from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 from tests.unit.roles.test_role_driver import BARE, FM, NVSWITCH, OTHER, T4, V, state
-from tests.unit.support.driver_looks import (
+from tests.unit.support.auditcontexts import show, shown
+from tests.unit.support.driver_contexts import (
     ADDED,
     BOOT,
     COMPILER,
@@ -58,7 +59,6 @@ from tests.unit.support.driver_looks import (
     other,
     tree,
 )
-from tests.unit.support.hostlooks import show, shown
 
 STATES = units.UNITS.states
 JOURNALS = units.UNITS.journals

@@ -11,7 +11,7 @@ from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 from tests.unit.roles.test_role_driver import BARE, OTHER, T4, V, state
-from tests.unit.support.driver_looks import (
+from tests.unit.support.driver_contexts import (
     BOOT,
     H100,
     INIT,

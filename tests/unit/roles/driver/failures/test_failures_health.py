@@ -15,7 +15,7 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.driver.failures.cards.health import HEALTH
 from hostwright.standard.roles.driver.failures.cards.memory import MEMORY
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
-from tests.unit.support.gpu_looks import A100, ALL, SILENT, T4, all_seen, cards, look, only, seen, unread
+from tests.unit.support.gpu_contexts import A100, ALL, SILENT, T4, all_seen, audit_context, cards, only, seen, unread
 
 CARD = "card 1 (0000:3c:00.0)"
 
@@ -23,14 +23,14 @@ CARD = "card 1 (0000:3c:00.0)"
 def one_bad(card: Gpu, **differs: Any) -> str:
     """What is found of a host with a healthy card and one that differs so."""
     good, bad = cards(card)
-    (name,) = all_seen(look(good, replace(bad, **differs))) or ("nothing",)
-    return f"{name}: {only(look(good, replace(bad, **differs)), name)}"
+    (name,) = all_seen(audit_context(good, replace(bad, **differs))) or ("nothing",)
+    return f"{name}: {only(audit_context(good, replace(bad, **differs)), name)}"
 
 
 @pytest.mark.parametrize("card", [T4, A100, SILENT], ids=["T4", "A100", "N/A"])
 @pytest.mark.parametrize("count", [1, 2, 8])
 def test_a_healthy_host_has_no_findings(card: Gpu, count: int) -> None:
-    healthy = look(*cards(card, count))
+    healthy = audit_context(*cards(card, count))
     assert all_seen(healthy) == {}
     assert [rule.name for rule in ALL if unread(rule.name, healthy)] == []
 
@@ -100,17 +100,21 @@ def test_one_bad_card_is_one_finding_that_names_it(differs: dict[str, Any], told
 )
 def test_at_its_limit_a_card_is_still_well(differs: dict[str, Any]) -> None:
     good, odd = cards(A100)
-    assert all_seen(look(good, replace(odd, **differs))) == {}
+    assert all_seen(audit_context(good, replace(odd, **differs))) == {}
 
 
 def test_counts_and_rows_stand_in_the_evidence() -> None:
     bad = replace(A100, ecc_volatile=EccCounts(3, 5, 1, 2, 2, 3), remap_pending=True, remapped_uncorrected=4)
-    assert seen("ecc-uncorrected", look(bad))[0].endswith(": 5 in all, 2 SRAM, 3 DRAM")
-    assert seen("row-remap-pending", look(bad))[0].endswith("0 for corrected errors, 4 for uncorrectable errors")
+    assert seen("ecc-uncorrected", audit_context(bad))[0].endswith(": 5 in all, 2 SRAM, 3 DRAM")
+    assert seen("row-remap-pending", audit_context(bad))[0].endswith(
+        "0 for corrected errors, 4 for uncorrectable errors"
+    )
 
 
 def test_ecc_that_comes_on_with_the_next_reset_is_told() -> None:
-    assert seen("ecc-off", look(replace(T4, ecc=False, ecc_pending=True)))[0].endswith("on after the next reset")
+    assert seen("ecc-off", audit_context(replace(T4, ecc=False, ecc_pending=True)))[0].endswith(
+        "on after the next reset"
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,33 +122,33 @@ def test_ecc_that_comes_on_with_the_next_reset_is_told() -> None:
     ["NVIDIA GeForce RTX 4090", "NVIDIA RTX A6000", "Quadro GV100", "NVIDIA TITAN V", "NVIDIA RTX 6000 Ada Generation"],
 )
 def test_cards_for_desks_are_delivered_with_ecc_off(model: str) -> None:
-    assert all_seen(look(replace(T4, model=model, ecc=False))) == {}
+    assert all_seen(audit_context(replace(T4, model=model, ecc=False))) == {}
 
 
 @pytest.mark.parametrize("model", ["", "NVIDIA A40", "NVIDIA L40S", "Tesla V100-SXM2-32GB", "NVIDIA H100 PCIe"])
 def test_cards_for_data_centres_are_not(model: str) -> None:
-    assert only(look(replace(T4, model=model, ecc=False)), "ecc-off")
+    assert only(audit_context(replace(T4, model=model, ecc=False)), "ecc-off")
 
 
 def test_each_bad_card_is_a_line_of_its_own() -> None:
-    found = seen("row-remap-pending", look(*cards(replace(A100, remap_pending=True), 3)))
+    found = seen("row-remap-pending", audit_context(*cards(replace(A100, remap_pending=True), 3)))
     assert [line.split(":00.0)")[0] for line in found] == ["card 0 (0000:3b", "card 1 (0000:3c", "card 2 (0000:3d"]
 
 
 def test_different_models_may_have_different_vbios() -> None:
     one, two = cards(T4)
-    assert all_seen(look(one, replace(two, model="Tesla V100", vbios="88.00"))) == {}
-    assert all_seen(look(one, replace(two, vbios=""))) == {}
+    assert all_seen(audit_context(one, replace(two, model="Tesla V100", vbios="88.00"))) == {}
+    assert all_seen(audit_context(one, replace(two, vbios=""))) == {}
 
 
 @pytest.mark.parametrize("rule", [*MEMORY, *HEALTH], ids=lambda rule: rule.name)
 @pytest.mark.parametrize("smi", [Answer(124, ""), Answer(9, "NVIDIA-SMI has failed"), Answer(0, "nonsense")], ids=str)
 def test_a_silent_nvidia_smi_is_no_finding(rule: FailureRule, smi: Answer) -> None:
-    assert unread(rule.name, look(smi=smi))
+    assert unread(rule.name, audit_context(smi=smi))
 
 
 def test_without_any_answer_no_rule_finds_anything() -> None:
-    blind = replace(look(log=None, smi=Answer(1, "")), facts=Facts({}))
+    blind = replace(audit_context(log=None, smi=Answer(1, "")), facts=Facts({}))
     assert all_seen(blind) == {}
     assert {rule.name for rule in ALL if not unread(rule.name, blind)} == set()
 
@@ -181,12 +185,12 @@ ANY_GPU = st.builds(
 
 @given(st.lists(ANY_GPU, max_size=4), st.integers(0, 5))
 def test_no_report_upsets_a_rule(gpus: list[Gpu], on_bus: int) -> None:
-    for evidence in all_seen(look(*gpus, on_bus=on_bus)).values():
+    for evidence in all_seen(audit_context(*gpus, on_bus=on_bus)).values():
         assert all(isinstance(one, str) and one for one in evidence)
 
 
 def test_a_daemon_that_does_not_run_is_no_failure_of_the_card() -> None:
     stopped = Answer(0, f"Id={PERSISTENCED}\nLoadState=loaded\nActiveState=inactive\nSubState=dead\nResult=success\n")
     off = replace(T4, persistence=False)
-    assert seen("persistence-off", look(off))
-    assert seen("persistence-off", look(off, answers={UNITS.states: stopped})) == []
+    assert seen("persistence-off", audit_context(off))
+    assert seen("persistence-off", audit_context(off, answers={UNITS.states: stopped})) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.audit.judging.look import Unread
+from hostwright.audit.judging.context import Unread
 from hostwright.plan.model import Probe
 from hostwright.resources.files.files import File
 from hostwright.resources.files.paths import content_probe, stat_probe
@@ -21,7 +21,17 @@ from hostwright.standard.roles.driver.states.modprobe import MODPROBE
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 from tests.unit.roles import test_role_base
 from tests.unit.roles.test_role_driver import BARE, OTHER, V, state
-from tests.unit.support.driver_looks import COMPILER, FENCE, KERNEL, PACKAGES, PERIODIC, STATE, evidence, findings, grub
+from tests.unit.support.driver_contexts import (
+    COMPILER,
+    FENCE,
+    KERNEL,
+    PACKAGES,
+    PERIODIC,
+    STATE,
+    evidence,
+    findings,
+    grub,
+)
 from tests.unit.support.facts import NOTHING, Reply
 from tests.unit.support.shell import ask, program
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.audit.failures.logs import LAST_JOBS
-from hostwright.audit.judging.look import Unread
+from hostwright.audit.judging.context import Unread
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Answer
 from hostwright.resources.packages.packages import DPKG
@@ -17,7 +17,7 @@ from hostwright.standard.roles.driver.failures.logs import INSTALLER_LOG
 from hostwright.standard.roles.driver.failures.state import DKMS_TREE
 from hostwright.standard.roles.driver.states.steps import LOG
 from tests.unit.roles.test_role_driver import BARE, V, state
-from tests.unit.support.driver_looks import STATE, evidence, failed_job, findings, tree
+from tests.unit.support.driver_contexts import STATE, evidence, failed_job, findings, tree
 from tests.unit.support.shell import ask
 
 IN_USE = "ERROR: An NVIDIA kernel module 'nvidia-drm' appears to already be loaded in your kernel."

@@ -14,7 +14,7 @@ import pytest
 from hostwright.audit.hardware.gpu import Gpu, GpuLink
 from hostwright.plan.model import Answer
 from hostwright.standard.roles.driver.nvsmi.report import read_report
-from tests.unit.support.gpu_looks import A100, all_seen, cards, line, look, seen
+from tests.unit.support.gpu_contexts import A100, all_seen, audit_context, cards, line, seen
 
 MIB = 2**20
 
@@ -185,7 +185,7 @@ FERMI = report(
 def test_a_report_is_read_and_judged(xml: str, values: dict[str, Any], findings: list[str]) -> None:
     (gpu,) = read_report(xml).gpus
     assert {name: getattr(gpu, name) for name in values} == values
-    assert list(all_seen(look(gpu))) == findings
+    assert list(all_seen(audit_context(gpu))) == findings
 
 
 @pytest.mark.parametrize(
@@ -216,14 +216,14 @@ def test_a_report_is_read_and_judged(xml: str, values: dict[str, Any], findings:
     ],
 )
 def test_nvidia_smi_names_the_card_that_is_lost(text: str, evidence: str) -> None:
-    assert seen("gpu-lost", look(smi=Answer(15, f"{text}\n"))) == [evidence]
+    assert seen("gpu-lost", audit_context(smi=Answer(15, f"{text}\n"))) == [evidence]
 
 
 def test_a_card_that_log_and_nvidia_smi_call_lost_is_one() -> None:
     """NVIDIA/nvidia-container-toolkit#846: the newer message, beside the kernel's Xid of the same card."""
     text = "Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error\n"
     said = "NVRM: Xid (PCI:0000:3b:00): 79, pid=7, name=python3, GPU has fallen off the bus."
-    (evidence,) = seen("gpu-lost", look(smi=Answer(15, text), log=[line(said)]))
+    (evidence,) = seen("gpu-lost", audit_context(smi=Answer(15, text), log=[line(said)]))
     assert evidence == f"card at 0000:3b:00: {said}"
 
 
@@ -271,10 +271,10 @@ UP, DOWN, NONE = "25.781 GB/s", "<inactive>", "NVML: Unable to retrieve NVLink i
     ],
 )  # fmt: skip
 def test_links_that_are_down_are_told(text: str, switches: int, rule: str, evidence: list[str]) -> None:
-    assert seen(rule, look(*linked(2, text), switches=switches)) == evidence
+    assert seen(rule, audit_context(*linked(2, text), switches=switches)) == evidence
 
 
 def test_a_card_in_mig_mode_uses_no_links() -> None:
     one, other = (replace(card, mig=mig) for card, mig in zip(cards(A100), (True, False), strict=True))
     dead = replace(one, links=tuple(GpuLink(number, False) for number in range(12)))
-    assert seen("nvlink-down", look(dead, other, switches=6)) == []
+    assert seen("nvlink-down", audit_context(dead, other, switches=6)) == []

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.judging.look import Unread
+from hostwright.audit.judging.context import Unread
 from hostwright.plan.model import Answer, Probe
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
@@ -20,7 +20,7 @@ from hostwright.standard.roles.environment import COMMAND
 from hostwright.standard.roles.environment.failures import FAILURES
 from hostwright.standard.roles.environment.failures.sonames import NAMES, SONAME_RULES
 from hostwright.standard.roles.environment.failures.variables import VARIABLES
-from tests.unit.support.library_looks import (
+from tests.unit.support.library_contexts import (
     CUDNN,
     LIB,
     LINK,
@@ -51,8 +51,8 @@ def found(name: str, differs: Differs | None = None) -> list[str]:
 
 def fired(differs: Differs) -> list[str]:
     """The names of all rules that see something."""
-    look = look_at(differs)
-    return [rule.name for rule in RULES if seen(rule, look)]
+    ctx = look_at(differs)
+    return [rule.name for rule in RULES if seen(rule, ctx)]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -62,9 +62,9 @@ def test_nothing_is_seen_on_a_host_that_is_as_desired(rule: FailureRule) -> None
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_nothing_is_said_of_a_host_that_was_not_asked(rule: FailureRule) -> None:
-    look = look_at(dict.fromkeys(look_at().facts, None))
+    ctx = look_at(dict.fromkeys(look_at().facts, None))
     with pytest.raises(Unread):
-        seen(rule, look)
+        seen(rule, ctx)
 
 
 @given(text=st.text(st.characters(codec="utf-8") | st.sampled_from("\t\n :/=\"'\\\x1b"), max_size=300))
@@ -72,10 +72,10 @@ def test_nothing_is_said_of_a_host_that_was_not_asked(rule: FailureRule) -> None
     "start", ["", "found ", "entry\tlibcuda.so.1\t/", "link\t/usr/lib/libcuda.so\t", "/a:1:PATH=/cuda"]
 )
 def test_no_answer_breaks_a_rule(start: str, text: str) -> None:
-    look = look_at(dict.fromkeys((TREE, LOADER, NAMES, TOOLKITS, VARIABLES, STRAYS, DPKG), start + text))
+    ctx = look_at(dict.fromkeys((TREE, LOADER, NAMES, TOOLKITS, VARIABLES, STRAYS, DPKG), start + text))
     for rule in RULES:
         with suppress(Unread):
-            assert all(isinstance(line, str) for line in seen(rule, look))
+            assert all(isinstance(line, str) for line in seen(rule, ctx))
 
 
 def test_nothing_fires_on_a_bare_host() -> None:

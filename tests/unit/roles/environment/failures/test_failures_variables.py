@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.audit.judging.look import Unread
+from hostwright.audit.judging.context import Unread
 from hostwright.plan.model import Answer
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.environment.failures.variables import VARIABLES, VARIABLES_RULES, assignments
 from hostwright.standard.roles.environment.winning import LOGIN, setter, settings
-from tests.unit.support.library_looks import LINK, OWN, Differs, asked, look_at, seen, toolkit, write
+from tests.unit.support.library_contexts import LINK, OWN, Differs, asked, look_at, seen, toolkit, write
 
 RULES = {rule.name: rule for rule in VARIABLES_RULES}
 
@@ -25,8 +25,8 @@ def found(name: str, differs: Differs | None = None) -> list[str]:
 
 def fired(differs: Differs) -> list[str]:
     """The names of all rules that see something."""
-    look = look_at(differs)
-    return [rule.name for rule in VARIABLES_RULES if seen(rule, look)]
+    ctx = look_at(differs)
+    return [rule.name for rule in VARIABLES_RULES if seen(rule, ctx)]
 
 
 def line(text: str, file: str = "/home/ann/.bashrc", number: int = 118) -> Differs:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.prove.model import Expected, Proof
 from hostwright.prove.reading import Printed, read
 from hostwright.standard.roles.cuda import Cuda, cuda
@@ -29,7 +29,7 @@ Run = Callable[..., Printed]
 def allreduce() -> Proof:
     part = nccl.part("proofs")
     assert part is not None
-    (proof,) = part.proofs(Nccl(), Wanted(STACK, roles=((cuda, Cuda()), (nccl, Nccl()))))
+    (proof,) = part.proofs(Nccl(), RoleContext(STACK, roles=((cuda, Cuda()), (nccl, Nccl()))))
     assert isinstance(proof, Proof)
     return proof
 

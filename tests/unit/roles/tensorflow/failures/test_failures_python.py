@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.judging.look import Look, Unread
+from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.hostfacts import AVX, PYTHONS
 from hostwright.plan.model import Answer
@@ -22,7 +22,7 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from tests.unit.roles.test_role_tensorflow import LINK, recipe
 from tests.unit.roles.test_role_tensorflow import found as audited
 from tests.unit.support.known import with_message
-from tests.unit.support.library_looks import DESIRED, STACK, VENV, Differs, asked, look_at, resource, seen
+from tests.unit.support.library_contexts import DESIRED, STACK, VENV, Differs, asked, look_at, resource, seen
 from tests.unit.support.stacks import with_values
 
 RULES = [*PYTHON, *with_message("tensorflow")]
@@ -35,8 +35,8 @@ def found(name: str, differs: Differs | None = None) -> list[str]:
 
 def fired(differs: Differs) -> list[str]:
     """The names of all rules that see something."""
-    look = look_at(differs)
-    return [rule.name for rule in RULES if seen(rule, look)]
+    ctx = look_at(differs)
+    return [rule.name for rule in RULES if seen(rule, ctx)]
 
 
 def added(*dists: str) -> str:
@@ -51,18 +51,18 @@ def test_nothing_is_seen_on_a_host_that_is_as_desired(rule: FailureRule) -> None
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_nothing_is_said_of_a_host_that_was_not_asked(rule: FailureRule) -> None:
-    look = look_at(dict.fromkeys(look_at().facts, None))
+    ctx = look_at(dict.fromkeys(look_at().facts, None))
     with pytest.raises(Unread):
-        seen(rule, look)
+        seen(rule, ctx)
 
 
 @given(text=st.text(st.characters(codec="utf-8") | st.sampled_from("\t\n -./\x1b"), max_size=300))
 @pytest.mark.parametrize("start", ["", f"{LINK}\t3.9\tnumpy-", f"link\t{HOME}\nhome\t{HOME}\ndist\tnumpy-"])
 def test_no_answer_breaks_a_rule(start: str, text: str) -> None:
-    look = look_at(dict.fromkeys((VENV, VENVS, OUTSIDE, PYTHONS), start + text))
+    ctx = look_at(dict.fromkeys((VENV, VENVS, OUTSIDE, PYTHONS), start + text))
     for rule in RULES:
         with suppress(Unread):
-            assert all(isinstance(line, str) for line in seen(rule, look))
+            assert all(isinstance(line, str) for line in seen(rule, ctx))
 
 
 def test_nothing_fires_on_a_bare_host() -> None:
@@ -165,17 +165,17 @@ def test_one_that_lies_elsewhere_is_somebodys_own() -> None:
 
 def test_a_path_outside_opt_is_not_guessed_about() -> None:
     roles = tuple(DesiredRole(role.name, role.needs, (Venv("/srv/tf", (recipe(),)),)) for role in DESIRED.roles)
-    look = replace(look_at(), desired=Desired("gpu01", STACK, roles))
-    facts = {**look.facts, roles[-1].resources[0].probes()[1]: Answer(0, "link\t\n")}
+    ctx = replace(look_at(), desired=Desired("gpu01", STACK, roles))
+    facts = {**ctx.facts, roles[-1].resources[0].probes()[1]: Answer(0, "link\t\n")}
     with pytest.raises(Unread, match="/srv/tf"):
-        used(Look(look.desired, {}, type(look.facts)(facts), {}, look.now))
+        used(AuditContext(ctx.desired, {}, type(ctx.facts)(facts), {}, ctx.now))
 
 
 def test_a_stack_that_pins_the_newer_ones_wants_them() -> None:
     constraints = dict.fromkeys(STACK.section(TensorflowSection).pythons, "numpy==2.0.2\nprotobuf==4.25.8\n")
     stack = with_values(STACK, tensorflow={"constraints": constraints})
-    look = look_at(by_hand("numpy-2.0.2", "protobuf-4.25.8"))
-    newer = replace(look, desired=replace(DESIRED, stack=stack))
+    ctx = look_at(by_hand("numpy-2.0.2", "protobuf-4.25.8"))
+    newer = replace(ctx, desired=replace(DESIRED, stack=stack))
     assert not any(seen(rule, newer) for rule in RULES)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.standard.roles.cuda import Cuda, cuda
 from hostwright.standard.roles.cudnn import Cudnn, cudnn
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
@@ -16,8 +16,8 @@ STACK = load_stack("tensorflow-2.9")
 def of(*roles):
     part = tensorflow.part("proofs")
     assert part is not None
-    host = Wanted(STACK, roles=((tensorflow, Tensorflow()), *roles))
-    return {proof.name: proof for proof in part.proofs(Tensorflow(path="/opt/tf"), host)}
+    ctx = RoleContext(STACK, roles=((tensorflow, Tensorflow()), *roles))
+    return {proof.name: proof for proof in part.proofs(Tensorflow(path="/opt/tf"), ctx)}
 
 
 def test_each_runs_with_the_environments_python_and_also_without_a_gpu() -> None:

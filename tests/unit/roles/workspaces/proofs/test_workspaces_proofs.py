@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import RoleContext
 from hostwright.prove.job import ProgramEnd
 from hostwright.prove.model import Program, Proof
 from hostwright.prove.reading import read
@@ -33,8 +33,8 @@ SITES = "registry.example:5000/ml/tensorflow:2.9.0-gpu"
 def of(v: Workspaces = Workspaces()) -> dict[str, Proof]:  # noqa: B008 - frozen
     part = workspaces.part("proofs")
     assert part is not None
-    host = Wanted(STACK, roles=((workspaces, v), (cuda, Cuda()), (tensorflow, Tensorflow())))
-    return {proof.name: proof for proof in part.proofs(v, host)}
+    ctx = RoleContext(STACK, roles=((workspaces, v), (cuda, Cuda()), (tensorflow, Tensorflow())))
+    return {proof.name: proof for proof in part.proofs(v, ctx)}
 
 
 def with_images(*images: str, kind: str = "jupyter") -> Workspaces:

@@ -1,0 +1,297 @@
+"""Brings one file to one host: from another host or this machine by HTTP, over SSH, or from its vendor.
+
+A part that has arrived stays on the host, and the next source continues it. Only its sum decides that a file is right.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from hostwright.apply import events
+from hostwright.apply.delivery.fetching import fetch_script
+from hostwright.apply.delivery.looking import Found, look
+from hostwright.apply.delivery.pulling import Grant, HeldInput, Pulled, pull
+from hostwright.apply.delivery.pushing import damaged, push
+from hostwright.apply.delivery.sources.settings import PUSHED, FileSettings
+from hostwright.apply.delivery.sources.sources import CONTROLLER, Ticket
+from hostwright.common.errors import Stopped, Unreachable
+from hostwright.stack.store.hostcache import CACHE
+
+if TYPE_CHECKING:
+    from hostwright.apply.delivery.sources.handout import Handout
+    from hostwright.apply.events import Emit
+    from hostwright.apply.host.connection import HostConnection
+    from hostwright.stack.stack import Artifact
+    from hostwright.transport.root.rootshell import RootShell
+
+SMALL_BYTES = 1_000_000  #: our choice: a smaller file is pushed, which is quicker than to choose a source
+SERVED_TRIES = 3  #: how often a host fetches from this machine before the file is pushed
+WRONG_TRIES = 3  #: how often a file may arrive with another sum if only this machine sent it
+FETCH_TIMEOUT_S = 2 * 3600.0  #: from a vendor: a 2.5 GB file at 3 Mbit/s
+STOPPED = "stopped before all of its files had arrived"
+_UNTRIED = ("perl", "gone")  #: reasons of a failure that do not show whether the source could be reached
+TOLD = 20  #: how often a transfer reports its progress, at most
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryMeans:
+    """``locate`` gives an artifact's file on this machine or raises ``ArtifactError``; ``private`` are the names of
+    artifacts that no stack pins; without ``handout``, nothing is fetched by HTTP."""
+
+    locate: Callable[[Artifact], Path]
+    settings: FileSettings = PUSHED
+    private: Collection[str] = ()
+    handout: Handout | None = None
+    cache: str = CACHE  #: the folder of the files on the host
+
+    def served(self, host: str, artifact: Artifact) -> bool:
+        """Whether the host may get this file by HTTP from this machine and from others."""
+        if self.settings.way != "pull" or self.handout is None or not self.handout.takes(host):
+            return False
+        return not artifact.private and artifact.name not in self.private
+
+
+@dataclass
+class Fetcher:
+    """Brings files to one host, one at a time."""
+
+    connection: HostConnection
+    emit: Emit
+    means: DeliveryMeans
+    seen: str = ""  #: the address of our connection's origin, as the host reports it
+    stopped: threading.Event = field(default_factory=threading.Event)
+    _input: HeldInput | None = None
+    _ticket: Ticket | None = None
+
+    @property
+    def host(self) -> str:
+        """The host's inventory name."""
+        return self.connection.host
+
+    def stop(self) -> None:
+        """Stop the transfer that is under way, and begin nothing more."""
+        self.stopped.set()
+        held, ticket, handout = self._input, self._ticket, self.means.handout
+        if held:
+            held.end()
+        if ticket and handout:
+            handout.sources.cancel(ticket)
+
+    def fetch(self, artifact: Artifact, role: str) -> None:
+        """Let the host fetch a file from its vendor. Raises ``HostError``, and ``Stopped``."""
+        self.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
+        failure, began_s = f"{role}: it cannot fetch {artifact.file}", time.monotonic()
+        script = fetch_script(artifact, self.means.cache)
+        self.use(lambda shell: shell.run(script, timeout_s=FETCH_TIMEOUT_S, failure=failure))
+        size, took_s = artifact.size or 0, round(time.monotonic() - began_s, 3)
+        sent = {events.VENDOR: size}
+        self.emit(events.Delivering(self.host, role, artifact.file, size, size, events.VENDOR, sent, took_s))
+
+    def deliver(self, found: Found, role: str, *, served: bool) -> None:
+        """Bring a file that the host does not have. Raises ``HostError``, ``ArtifactError`` and ``Stopped``."""
+        transfer = _Transfer(self, found, role)
+        if served and found.item.size >= SMALL_BYTES:
+            transfer.from_sources()
+        else:
+            transfer.over_ssh()
+        transfer.report_end()
+
+    def use(self, work: Callable[[RootShell], T]) -> T:
+        """``HostConnection.use``, which raises ``Stopped`` and opens no further connection after ``stop``."""
+
+        def unless_stopped(shell: RootShell) -> T:
+            self.check()
+            try:
+                return work(shell)
+            except Unreachable as error:
+                self.check(error)
+                raise
+
+        return self.connection.use(unless_stopped, steady=True)
+
+    def check(self, error: Exception | None = None) -> None:
+        """Raise ``Stopped`` after ``stop``."""
+        if self.stopped.is_set():
+            raise Stopped(self.host, STOPPED) from error
+
+
+class _Transfer:
+    """The transfer of one file to one host, from one or more sources."""
+
+    def __init__(self, fetcher: Fetcher, found: Found, role: str):
+        self._fetcher, self._item, self._role = fetcher, found.item, role
+        self._at, self._began_s = found.start, time.monotonic()
+        self._sent: dict[str, int] = {}  #: bytes by source
+        self._parts: list[str] = []  #: the peers that sent some of the part
+        self._shown_step, self._wrong = -1, 0
+        self._cache = fetcher.means.cache
+
+    def from_sources(self) -> None:
+        """Fetch it from the sources that the handout names, until it is there."""
+        there = False
+        while not there:
+            try:
+                there = self._from_one(self._await())
+            finally:
+                self._handout.tidy()
+
+    def over_ssh(self) -> None:
+        """Send it over the SSH connection; after a lost connection, continue where it ended."""
+        before, found = self._at, [Found(self._item, there=False, start=self._at)]
+
+        def send(shell: RootShell) -> None:
+            if not found:
+                look(shell, [self._item], begun=lambda *_: None, found=found.append, cache=self._cache)
+            one = found.pop()
+            if not one.there:
+                push(shell, one, progress=self._progress(events.OVER_SSH), cache=self._cache)
+
+        self._fetcher.use(send)
+        self._count(events.OVER_SSH, before, self._item.size)
+
+    def report_end(self) -> None:
+        """Report that the file is there, where it came from, and how long that took."""
+        took_s = round(time.monotonic() - self._began_s, 3)
+        self._emit(next(reversed(self._sent), ""), self._item.size, dict(self._sent), took_s)
+
+    @property
+    def _handout(self) -> Handout:
+        if self._fetcher.means.handout is None:
+            raise ValueError("without a handout nothing is fetched by HTTP")
+        return self._fetcher.means.handout
+
+    def _await(self) -> Ticket:
+        fetcher, handout = self._fetcher, self._handout
+        fetcher.check()
+        ticket = fetcher._ticket = handout.sources.ask(fetcher.host, self._item.sha256)
+        if fetcher.stopped.is_set():
+            handout.sources.cancel(ticket)
+        if not ticket.settled.is_set():
+            fetcher.emit(events.Waiting(fetcher.host, f"another host that has {self._item.file}"))
+        handout.await_source(ticket)
+        fetcher._ticket = None
+        if ticket.source is None:
+            raise Stopped(fetcher.host, f"stopped before {self._item.file} had arrived")
+        return ticket
+
+    def _from_one(self, ticket: Ticket) -> bool:
+        """Fetch from the source of a ticket, as far as possible; whether the file is there."""
+        try:
+            if ticket.source == CONTROLLER:
+                self._from_here()
+                pulled = Pulled("done")
+            else:
+                pulled = self._from_peer(str(ticket.source))
+        except BaseException:
+            self._handout.sources.ended(ticket)
+            raise
+        if pulled.verdict == "done":
+            self._handout.sources.done(ticket)
+            return True
+        self._blame(ticket, pulled)
+        return False
+
+    def _blame(self, ticket: Ticket, pulled: Pulled) -> None:
+        handout = self._handout
+        if pulled.verdict != "wrong" and handout.peer_grant(str(ticket.source)) is None:
+            handout.sources.ended(ticket)  # it serves no longer, which is not a fault
+            return
+        handout.sources.failed(ticket, connect=pulled.word == "connect")
+        if pulled.verdict == "wrong":
+            self._begin_anew(pulled)
+
+    def _begin_anew(self, pulled: Pulled) -> None:
+        """The file has another sum, and the host has removed it. Only if no other host sent a part of it, it is this
+        machine's or the host's fault."""
+        self._handout.sources.blame(self._fetcher.host, self._parts)
+        self._wrong += not self._parts
+        self._parts, self._at = [], 0
+        if self._wrong >= WRONG_TRIES:
+            how = f"arrived damaged {WRONG_TRIES} times (sha256 {pulled.why} instead of {self._item.sha256})"
+            raise damaged(self._fetcher.host, self._item, how)
+
+    def _from_peer(self, peer: str) -> Pulled:
+        before, handout = self._at, self._handout
+        pulled = self._fetcher.use(lambda shell: self._pull(shell, handout.peer_grant(peer), events.PEER + peer))
+        if self._at > before or pulled.verdict == "wrong":
+            self._parts.append(peer)
+        return pulled
+
+    def _from_here(self) -> None:
+        """Fetch it from this machine: by HTTP if the host can reach it, else over SSH."""
+        for _ in range(SERVED_TRIES):
+            pulled = self._fetcher.use(self._served)
+            if pulled.verdict == "done":
+                return
+            if pulled.verdict == "wrong":
+                self._begin_anew(pulled)
+            if pulled.word in ("connect", "perl", "gone"):
+                break
+        self.over_ssh()
+
+    def _served(self, shell: RootShell) -> Pulled:
+        host, handout = self._fetcher.host, self._handout
+        grant = handout.grant(host, self._item, shell.session.ends, self._fetcher.seen)
+        try:
+            pulled = self._pull(shell, grant, events.FROM_HERE)
+        finally:
+            if grant:
+                handout.server.withdraw(grant)
+        if grant and pulled.word not in _UNTRIED:
+            handout.reached(host, grant, well=pulled.word != "connect")
+        return pulled
+
+    def _pull(self, shell: RootShell, grant: Grant | None, source: str) -> Pulled:
+        """Let the host fetch it; count the bytes, and report it if they are not all."""
+        fetcher, before = self._fetcher, self._at
+        if grant is None:
+            return Pulled("failed", "gone", done_bytes=before)
+        held = fetcher._input = HeldInput(grant.token)
+        self._shown_step = -1
+        try:
+            fetcher.check()
+            progress = self._progress(source)
+            pulled = pull(shell, self._item, grant, held, start=before, progress=progress, cache=self._cache)
+        finally:
+            fetcher._input = None
+        self._at = max(before, pulled.done_bytes)
+        self._count(source, before, self._at)
+        if pulled.verdict == "called off":
+            sentence = f"the program that fetches {self._item.file} was ended on it"
+            raise Unreachable(fetcher.host, sentence, passing=True)
+        if pulled.word == "perl":
+            self._handout.sources.alone(fetcher.host)
+        if pulled.verdict != "done":
+            self._report_failure(source, pulled)
+        return pulled
+
+    def _report_failure(self, source: str, pulled: Pulled) -> None:
+        why = pulled.why or pulled.word if pulled.verdict == "failed" else "the file had another sum"
+        place = "this machine" if source == events.FROM_HERE else source.removeprefix(events.PEER)
+        text = f"{self._role}: {self._item.file} did not come from {place} ({why}); it comes from elsewhere"
+        self._fetcher.emit(events.Note(self._fetcher.host, text))
+
+    def _progress(self, source: str) -> Callable[[int], None]:
+        def tell(done: int) -> None:
+            self._fetcher.check()
+            step = done * TOLD // max(self._item.size, 1)
+            if step != self._shown_step and done < self._item.size:
+                self._shown_step = step
+                self._emit(source, done)
+
+        return tell
+
+    def _emit(self, source: str, done: int, sent: dict[str, int] | None = None, seconds: float = 0.0) -> None:
+        host, item = self._fetcher.host, self._item
+        self._fetcher.emit(events.Delivering(host, self._role, item.file, done, item.size, source, sent or {}, seconds))
+
+    def _count(self, source: str, before: int, after: int) -> None:
+        if after > before:
+            self._sent[source] = self._sent.pop(source, 0) + after - before

@@ -1,0 +1,282 @@
+"""Everything known about one host at one moment, from which readings and failure rules are computed. Pure.
+
+What is computed from an ``AuditContext`` is computed once for all hosts of a run that look alike to it
+(``plan.facts.memory``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from functools import wraps
+from typing import Any, TypeVar
+
+from hostwright.audit.hardware.gpu import Gpu, GpuEvent
+from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
+from hostwright.common.canonical import Same
+from hostwright.common.errors import NotAnswered
+from hostwright.plan.desired import Desired
+from hostwright.plan.facts.memory import MOST_RESULTS, Memory
+from hostwright.plan.facts.noted import NotedFacts, Notes
+from hostwright.plan.model import Answer, Facts, Planned, Probe
+from hostwright.resources.packages.packages import DPKG, Installed, dpkg_rows, dpkg_table
+from hostwright.stack.stack import Section, Stack
+
+T = TypeVar("T")
+S = TypeVar("S", bound=Section)
+
+NOT_PROBED = "not probed (no sudo, or older facts)"
+
+
+class Unread(Exception):
+    """A check cannot be made, for lack of an answer. It is reported as not checked, never as a fault of the host."""
+
+
+@dataclass(frozen=True)
+class AuditContext:
+    """The facts of one host with its desired states. ``now`` is when the facts were read (UTC).
+
+    ``changes`` is what differs, by role, as ``invoke plan`` would show it. ``variables`` are the roles' bound
+    variables. Facts may be incomplete (an audit without sudo, or an old one): read them with ``answer``. ``cards`` are
+    the ways in which roles read cards. ``named`` finds a known failure by its message in a text: its name, and the line
+    with it. ``known`` is what its inventory and earlier audits say about its hardware.
+    """
+
+    desired: Desired
+    variables: Mapping[str, Any]
+    facts: Facts
+    changes: Mapping[str, tuple[Planned, ...]]
+    now: datetime
+    cards: tuple[Cards, ...] = ()
+    named: Callable[[str], tuple[str, str] | None] = lambda _: None
+    known: KnownHardware = NOTHING_KNOWN
+    #: what was judged of this host, and of others in the same run
+    memory: Memory = field(default_factory=Memory, compare=False, repr=False)
+
+    @property
+    def host(self) -> str:
+        """The host's name."""
+        return self.desired.host
+
+    @property
+    def stack(self) -> Stack:
+        """The stack that the host should have."""
+        return self.desired.stack
+
+    def section(self, kind: type[S]) -> S:
+        """The stack's section of that kind: the role's own, or that of a role that it needs."""
+        return self.stack.section(kind)
+
+    def require(self, probe: Probe) -> None:
+        """Raise ``Unread`` where a probe was not run, or hung."""
+        if probe in self.facts.late:
+            raise Unread(NotAnswered(probe.script, self.facts.late[probe].late_s).sentence)
+        if probe not in self.facts:
+            raise Unread(NOT_PROBED)
+
+    def answer(self, probe: Probe) -> Answer:
+        """The answer to a probe, whatever its status. Raises ``Unread`` where the probe was not run, or hung."""
+        self.require(probe)
+        return self.facts[probe]
+
+    def text(self, probe: Probe) -> str:
+        """The text of the answer to a probe. Raises ``Unread`` where the probe was not run, or failed."""
+        answer = self.answer(probe)
+        if not answer.ok:
+            raise Unread(f"the probe ended with status {answer.status}")
+        return answer.text
+
+    def differs(self, role: str) -> bool:
+        """Whether a layer is not as desired. Only then are the logs of its installers evidence; otherwise they are
+        history.
+        """
+        return bool(self.changes.get(role))
+
+    @property
+    def packages(self) -> Mapping[str, Installed]:
+        """dpkg's database by package name. Raises ``Unread``."""
+        self.require(DPKG)
+        return dpkg_table(self.facts)
+
+    def packages_where(self, wanted: Callable[[Installed], bool]) -> tuple[Installed, ...]:
+        """``dpkg_rows`` of the host. Raises ``Unread``."""
+        self.require(DPKG)
+        return dpkg_rows(self.facts, wanted)
+
+    @property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """The host's cards as their drivers report them. Raises ``Unread`` where no driver does."""
+        return self.judged("cards", lambda ctx: _of_cards(ctx, lambda cards: cards.gpus(ctx)))
+
+    @property
+    def gpu_events(self) -> tuple[GpuEvent, ...]:
+        """What the cards reported in recent days. Raises ``Unread`` where that cannot be read."""
+        return self.judged("events of cards", lambda ctx: _of_cards(ctx, lambda cards: cards.events(ctx)))
+
+    def judged(self, key: Hashable, work: Callable[[AuditContext], T], *, tries: int = MOST_RESULTS) -> T:
+        """``work(ctx)``, made once for all hosts that look alike to it; likewise ``Unread``, where it raises that.
+        ``tries`` is as of ``Memory.judged``."""
+        return self.memory.judged(key, self, work, (Unread, NotAnswered), tries=tries)
+
+    def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
+        """``work(ctx.facts)``. Who asks depends on what comes of it, and not on all that it reads: hosts with more and
+        less memory, which both have enough. The ``repr`` of a result must hold all of it."""
+        return self.memory.judged(key, self.facts, work)
+
+    def token(self, question: Hashable) -> Hashable:
+        """What is known, as ``plan.facts.memory`` asks for it: the answer to a probe, what comes of the facts, or a
+        part of this."""
+        if isinstance(question, Settled):
+            return question.token(self)
+        if not isinstance(question, tuple):
+            return self.facts.token(question)
+        place, name = question
+        part = getattr(self, place)
+        if name == _WHOLE:
+            return tuple(part) if isinstance(part, Mapping) else part if place in _VALUES else Same(part)
+        value = part.get(name) if isinstance(part, Mapping) else getattr(part, name)
+        return value if isinstance(value, str | bool) else Same(value)
+
+    def noting(self, notes: Notes) -> AuditContext:
+        """The same, which notes what is read of it."""
+        return NotedContext(self, notes)
+
+
+_WHOLE = ""  #: a part itself; of one by role, its names
+NOW = ("now", _WHOLE)  #: the question of what depends on the time
+_VALUES = ("now", "named", "known")  #: parts that are compared by their value; others are, by being the same object
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The question of who reads what comes of the facts of a host."""
+
+    key: Hashable
+    work: Callable[[Facts], object] = field(compare=False)
+
+    def token(self, ctx: AuditContext) -> Hashable:
+        """The result as a key, or why there is none."""
+        try:
+            return repr(ctx.settled(self.key, self.work))
+        except NotAnswered as error:
+            return (NotAnswered, str(error))
+
+
+class NotedContext(AuditContext):
+    """An ``AuditContext`` that notes what is read of it."""
+
+    def __init__(self, ctx: AuditContext, notes: Notes):
+        whole = ctx.__dict__.get("_whole", ctx)
+        self.__dict__.update(_look=ctx, _whole=whole, _notes=notes)
+
+    def __getattribute__(self, name: str) -> Any:
+        own = super().__getattribute__
+        if name not in _PARTS:
+            return own(name)
+        part = getattr(own("_whole"), name)
+        match name:
+            case "facts":
+                return NotedFacts(own("_look").facts, own("_notes"))
+            case "desired":
+                return _NotedDesired.of(part, self)
+            case "changes" | "variables":
+                return _NotedMapping(part, name, self)
+            case "now" | "cards" | "named" | "known":
+                self.token((name, _WHOLE))
+        return part
+
+    def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
+        """As of every ``AuditContext``; what comes of it is noted, and not what it reads."""
+        self.token(Settled(key, work))
+        whole: AuditContext = self._whole
+        return whole.settled(key, work)
+
+    def token(self, question: Hashable) -> Hashable:
+        """As of every ``AuditContext``; it is noted."""
+        notes: Notes = self._notes
+        if question not in notes:
+            notes[question] = self._look.token(question)
+        return notes[question]
+
+
+_PARTS = frozenset(part.name for part in fields(AuditContext))
+
+
+class _NotedMapping(Mapping[str, Any]):
+    """A part of an ``AuditContext`` by role, which notes of which roles it is read."""
+
+    def __init__(self, values: Mapping[str, Any], place: str, ctx: NotedContext):
+        self._values, self._place, self._look = values, place, ctx
+
+    def __getitem__(self, role: str) -> Any:
+        self._look.token((self._place, role))
+        return self._values[role]
+
+    def __iter__(self) -> Iterator[str]:
+        self._look.token((self._place, _WHOLE))
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        self._look.token((self._place, _WHOLE))
+        return len(self._values)
+
+
+class _NotedDesired(Desired):
+    """The desired states, which note what is read of them: hosts of which the same is wanted have other names."""
+
+    __slots__ = ("noted",)
+
+    @classmethod
+    def of(cls, desired: Desired, ctx: NotedContext) -> _NotedDesired:
+        """The same as ``desired``."""
+        noted = cls(*(getattr(desired, part) for part in _OF_DESIRED))
+        object.__setattr__(noted, "noted", ctx)
+        return noted
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _OF_DESIRED:
+            object.__getattribute__(self, "noted").token(("desired", name))
+        return super().__getattribute__(name)
+
+
+_OF_DESIRED = tuple(part.name for part in fields(Desired))
+
+
+def _of_cards(ctx: AuditContext, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:
+    """The results of all roles that read cards, of those that can be read."""
+    answers: list[tuple[T, ...]] = []
+    reason = "no role reads cards"
+    for cards in ctx.cards:
+        try:
+            answers.append(read(cards))
+        except Unread as error:
+            reason = str(error)
+    if not answers:
+        raise Unread(reason)
+    return tuple(item for items in answers for item in items)
+
+
+def once(read: Callable[[AuditContext], T]) -> Callable[[AuditContext], T]:
+    """Mark a function that many rules call: it runs once for all hosts that look alike to it. Raises what ``read``
+    raises."""
+
+    @wraps(read)
+    def kept(ctx: AuditContext) -> T:
+        return ctx.judged(kept, read)
+
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """How the cards of one vendor are read: ``CARDS`` in the module ``gpus`` of a role's folder.
+
+    ``gpus`` returns the cards as their driver reports them, ``events`` what they reported in recent days; both raise
+    ``Unread`` where that cannot be read. ``on_bus`` counts the cards that the host has, with or without a driver.
+    """
+
+    probes: tuple[Probe, ...]
+    gpus: Callable[[AuditContext], tuple[Gpu, ...]]
+    events: Callable[[AuditContext], tuple[GpuEvent, ...]]
+    on_bus: Callable[[Facts], int]

@@ -1,0 +1,177 @@
+"""A bill of materials as CycloneDX 1.6, made by CycloneDX's own library. Equal bills give equal documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from uuid import UUID, uuid5
+
+from cyclonedx.model import HashAlgorithm, HashType, Property
+from cyclonedx.model.bom import Bom, BomMetaData
+from cyclonedx.model.component import Component, ComponentType
+from cyclonedx.model.contact import OrganizationalContact, OrganizationalEntity
+from cyclonedx.model.tool import ToolRepository
+from cyclonedx.output.json import JsonV1Dot6
+from packageurl import PackageURL
+
+import hostwright
+from hostwright.audit.sbom.bill import Bill, BillItem
+from hostwright.common.canonical import canonical
+
+NAME = "hostwright"
+SERIALS = UUID("6f9d5d34-6a0f-5d6e-9a57-3c1a5b1f0a9e")  #: the namespace of serial numbers; never changes
+UNKNOWN = "unknown"  #: a supplier; NTIA's minimum elements ask that it be said where one is not known
+TYPES = {"driver": ComponentType.DEVICE_DRIVER, "file": ComponentType.FILE}  #: whatever else there is, is a library
+
+
+def render_cyclonedx(bill: Bill) -> str:
+    """The document, as indented JSON.
+
+    Its time is that of the release record, and its serial number stays the same until the record or what is on the host
+    changes; ``hostwright:read`` tells when that was looked at.
+    """
+    host = Component(name=bill.host, type=ComponentType.DEVICE, bom_ref="host")
+    tool = Component(name=NAME, type=ComponentType.APPLICATION, version=hostwright.__version__, bom_ref="tool")
+    system = tuple(_system(bill))
+    components = {key: _component(item, bill) for key, item in bill.items.items()}
+    bom = Bom(
+        serial_number=_serial(bill, [*system, *components.values()]),
+        metadata=BomMetaData(
+            tools=ToolRepository(components=[tool]),
+            authors=[OrganizationalContact(name=NAME)],
+            component=host,
+            timestamp=_time(bill),
+            properties=list(_properties(bill)),
+        ),
+        components=[*system, *components.values()],
+    )
+    bom.register_dependency(host, [*system, *components.values()])
+    for key, needs in bill.needs.items():
+        bom.register_dependency(components[key], [components[needed] for needed in needs if needed != key])
+    return JsonV1Dot6(bom).output_as_string(indent=2) + "\n"
+
+
+def _time(bill: Bill) -> datetime:
+    """When the release record was written; without one, when the host was read."""
+    try:
+        at = datetime.fromisoformat(bill.record.get("at", ""))
+    except ValueError:
+        return bill.at
+    return at if at.tzinfo else bill.at
+
+
+def _serial(bill: Bill, components: Iterable[Component]) -> UUID:
+    """The same for what is the same: it does not know when the host was read."""
+    there = [
+        [component.name, component.version, str(component.purl), *(str(row.value) for row in component.properties)]
+        for component in components
+    ]
+    return uuid5(SERIALS, canonical([bill.host, dict(bill.record), bill.stack, there, bill.missing, bill.not_read]))
+
+
+def _properties(bill: Bill) -> Iterator[Property]:
+    yield _property("stack", bill.stack)
+    yield _property("read", bill.at.isoformat(timespec="seconds"))
+    yield _property("complete", "no: only what these layers brought or need")
+    for layer in bill.layers:
+        yield _property("layer", layer)
+    for name, value in bill.record.items():
+        yield _property(f"record:{name}", value)
+    for missing in bill.missing:
+        yield _property("missing", missing)
+    for state in bill.not_read:
+        yield _property("not-read", state)
+
+
+def _property(name: str, value: str) -> Property:
+    return Property(name=f"{NAME}:{name}", value=value)
+
+
+def _system(bill: Bill) -> Iterator[Component]:
+    """The distribution and the running kernel, where the host names them.
+
+    Readers look for one component of the type operating-system, and some take none that has a purl
+    (DependencyTrack/dependency-track#7333, aquasecurity/trivy#6482).
+    """
+    system = bill.system
+    if system.id:
+        yield Component(
+            name=system.id,
+            version=system.version or UNKNOWN,
+            type=ComponentType.OPERATING_SYSTEM,
+            bom_ref="os",
+            supplier=OrganizationalEntity(name=system.name),
+        )
+    if system.kernel:
+        packaged = any(key[:2] == ("deb", f"linux-image-{system.kernel}") for key in bill.items)
+        yield Component(
+            name="linux",
+            version=system.kernel,
+            type=ComponentType.PLATFORM,
+            bom_ref="kernel",
+            supplier=OrganizationalEntity(name=system.name if packaged else UNKNOWN),
+            purl=PackageURL("generic", None, "linux", system.kernel),
+        )
+
+
+def _component(item: BillItem, bill: Bill) -> Component:
+    software, purl = item.software, _purl(item, bill)
+    return Component(
+        name=software.name,
+        version=software.version,
+        type=TYPES.get(software.kind, ComponentType.LIBRARY),
+        bom_ref=f"{software.kind}:{software.name}@{software.version}",
+        supplier=OrganizationalEntity(name=item.supplier or UNKNOWN),
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest)] if (digest := _sha256(item)) else None,
+        purl=purl,
+        properties=list(_differences(item)),
+    )
+
+
+def _sha256(item: BillItem) -> str:
+    """The hash of the file that it is or came from; empty where what is there is of another version or was changed."""
+    software = item.software
+    if software.flaw:
+        return ""
+    pinned = software.artifact.sha256 if software.artifact and software.version == software.wanted else None
+    return pinned or (software.sha256[0] if len(software.sha256) == 1 else "")
+
+
+def _differences(item: BillItem) -> Iterator[Property]:
+    software = item.software
+    for layer in item.layers:
+        yield _property("layer", layer)
+    if software.wanted and software.wanted != software.version:
+        yield _property("wanted", software.wanted)
+    if software.flaw:
+        yield _property("differs", software.flaw)
+    for digest in software.sha256 if len(software.sha256) > 1 else ():
+        yield _property("sha256-one-of", digest)
+    if software.artifact:
+        yield _property("file", software.artifact.file)
+    if item.stand_in:
+        yield _property("stand-in", "not the vendor's own: made for a lab")
+
+
+def _purl(item: BillItem, bill: Bill) -> PackageURL:
+    software, system, digest = item.software, bill.system, _sha256(item)
+    right = software.version == software.wanted
+    download = {
+        **({"checksum": f"sha256:{digest}"} if digest and software.artifact else {}),
+        **({"download_url": item.address} if item.address and right and not item.stand_in else {}),
+    }
+    if software.kind == "pypi":
+        return PackageURL("pypi", None, software.name, software.version)
+    if software.kind != "deb":
+        return PackageURL("generic", None, software.name, software.version, download)
+    # ``upstream`` and ``distro`` as Syft writes them: advisories are about source packages
+    upstream = software.source if software.source != software.name else ""
+    ours = item.namespace == system.id and system.version
+    qualifiers = {
+        "arch": software.architecture,
+        "upstream": upstream,
+        "distro": f"{system.id}-{system.version}" if ours else "",
+        **download,
+    }
+    qualifiers = {name: value for name, value in qualifiers.items() if value}
+    return PackageURL("deb", item.namespace or UNKNOWN, software.name, software.version, qualifiers)

@@ -1,1 +1,0 @@
-"""The pages of verbs and of variables, from the code: ``python -m hostwright.cli.door.reference`` writes them."""

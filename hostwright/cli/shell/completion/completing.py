@@ -1,0 +1,150 @@
+"""What the shell completes: verbs, their options, and what these options name. Nothing slow is imported here.
+
+``hostwright --complete-words WORD…`` prints what the last word may become, a line each; nothing where the shell should
+offer files. A shell that does not part the words itself asks with ``--complete-line LINE``, up to the cursor. Invoke's
+own ``--complete``, which ``invoke --print-completion-script`` uses, is left as it is.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib.resources import files
+from itertools import pairwise
+
+from invoke.parser import Argument, ParserContext
+
+from hostwright.cli.shell.suggestions import CORE
+from hostwright.cli.shell.words import bare_option, names_of, option_of
+from hostwright.common.places import OF_A_RUN, RUN_SETS, runs_dir, state_root
+from hostwright.common.request import OPTIONS
+
+SHELLS = {"bash": "complete.sh", "zsh": "complete.zsh", "fish": "complete.fish"}  #: and what each reads
+ASKED, ASKED_OF_LINE = "--complete-words", "--complete-line"  #: how the shells ask
+_RUNS = 30  #: the latest runs that are offered
+_SIGNS = "!&"  #: what may stand before a name of hosts
+#: further options whose values are a few words, by name
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "from": ("repair", "relayer", "reinstall"),
+    "boot": ("network", "media", "disk"),
+    "order": ("on", "off", "cycle", "status"),
+    "shell": tuple(SHELLS),
+}
+#: hosts that need no inventory to be named: those of the last run by its outcome, and of their last audit
+SETS = (
+    "all",
+    *(f"@{name}" for name in RUN_SETS),
+    *("@drifted", "@failing", "@unread"),
+)
+_LISTS = ("hosts", "roles", "proofs")  #: options whose values may be several, with commas between them
+
+
+def asked(arguments: Sequence[str]) -> list[str] | None:
+    """The words behind ``hostwright`` that a shell asks about; ``None`` where it asks nothing."""
+    if arguments[:1] == [ASKED]:
+        return [*arguments[1:]]
+    return words_of(*arguments[1:2])[1:] if arguments[:1] == [ASKED_OF_LINE] else None
+
+
+def words_of(line: str = "") -> list[str]:
+    """The words of a line as a shell parts them, up to the cursor; the last quote may be open.
+
+    >>> words_of("hostwright plan --var 'note=two words' gp"), words_of('hostwright --hosts "gpu01, '), words_of("a ")
+    (['hostwright', 'plan', '--var', 'note=two words', 'gp'], ['hostwright', '--hosts', 'gpu01, '], ['a', ''])
+    """
+    for closing in ("", "'", '"'):
+        with suppress(ValueError):
+            words = shlex.split(line + closing)
+            return [*words, ""] if line[-1:].isspace() and not closing else words
+    return line.split()
+
+
+def candidates(words: Sequence[str], verbs: Mapping[str, ParserContext], core: ParserContext) -> list[str]:
+    """What the last of the words may become."""
+    *before, last = words or [""]
+    verb, option, free = _state(before, verbs, core)
+    if option is not None and not (option.optional and last.startswith("-")):
+        return _values(option.name or "", last, before)
+    if last.startswith("-"):
+        name, sign, value = last.partition("=")
+        if sign and (known := option_of(name, verb, core)):
+            return [f"{name}={found}" for found in _values(known.name or "", value, before)]
+        flags = verb.flag_names() if verb else tuple(f"--{each}" for each in CORE)
+        return _beginning(last, (flag for flag in (*flags, "--help") if flag.startswith("--")))
+    if verb is None:
+        return _beginning(last, sorted(set(names_of(verbs))))
+    wanted = free or bare_option(verb)
+    return _values(wanted.name or "", last, before) if wanted else []
+
+
+def script(shell: str) -> str:
+    """What a shell reads once to complete the words of ``hostwright``."""
+    return (files(__package__) / "shells" / SHELLS[shell]).read_text("utf-8")
+
+
+def _state(
+    before: Sequence[str], verbs: Mapping[str, ParserContext], core: ParserContext
+) -> tuple[ParserContext | None, Argument | None, Argument | None]:
+    """The verb that the words have come to, the option that waits for a value, and a word that the verb needs."""
+    verb: ParserContext | None = None
+    waiting: Argument | None = None
+    needed: list[Argument] = []
+    for word in before:
+        if waiting is not None and not (waiting.optional and word.startswith("-")):
+            waiting = None
+        elif word.startswith("-"):
+            option = option_of(word, verb, core)
+            own = option is not None and (not option.optional or (verb is not None and word in verb.flags))
+            waiting = option if option and option.takes_value and own else None
+        elif needed:
+            needed.pop(0)
+        elif word in verbs:
+            verb = verbs[word]
+            needed = [each for each in verb.positional_args if each.value is None]
+    return verb, waiting, needed[0] if needed else None
+
+
+def _values(option: str, last: str, before: Sequence[str]) -> list[str]:
+    """Of an option's values those that begin like this; none where they are files or any text."""
+    done, comma, part = last.rpartition(",") if option in _LISTS else ("", "", last)
+    sign = part[:1] if part[:1] in {"hosts": _SIGNS, "roles": "!"}.get(option, "") else ""
+    taken = set(done.split(","))
+    if option == "hosts" and (of_run := OF_A_RUN.fullmatch(f"{part.lstrip(_SIGNS)}0")):
+        found = [f"@{of_run['set']}:{run}" for run in _latest_runs()]
+    else:
+        found = [each for each in _named(option, before) if each not in taken]
+    return [f"{done}{comma}{sign}{each}" for each in _beginning(part.removeprefix(sign), found)]
+
+
+def _named(option: str, before: Sequence[str]) -> Iterable[str]:
+    from hostwright.cli.shell.completion import names
+
+    if option in {"hosts", "host"}:
+        known = names.known(_inventories(before))
+        groups = [f"@{group}" for group in known.groups] if option == "hosts" else []
+        return (*known.hosts, *groups, *(SETS if option == "hosts" else ()))
+    if option in {"run", "resume"}:
+        return (*(["last"] if option == "run" else []), *_latest_runs())
+    if option in {"roles", "stack", "to"}:
+        return names.roles() if option == "roles" else names.stacks()
+    field = OPTIONS.get(option.replace("-", "_"))
+    return field.choices if field else _CHOICES.get(option, ())
+
+
+def _inventories(before: Sequence[str]) -> list[str]:
+    """The values of ``--inventory`` among the words."""
+    parted = ((*word.partition("="), after) for word, after in pairwise((*before, "")))
+    given = [value if sign else after for option, sign, value, after in parted if option == "--inventory"]
+    return [place for place in given if place]
+
+
+def _latest_runs() -> list[str]:
+    try:
+        return sorted((path.name for path in runs_dir(state_root()).iterdir() if path.is_dir()), reverse=True)[:_RUNS]
+    except OSError:
+        return []
+
+
+def _beginning(start: str, found: Iterable[str]) -> list[str]:
+    return [each for each in dict.fromkeys(found) if each.startswith(start)]

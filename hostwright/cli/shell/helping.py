@@ -1,0 +1,144 @@
+"""``hostwright --help``: the verbs by what somebody wants to do, and the help of one verb, with its examples."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from invoke import Collection, Task
+from invoke.parser import ParserContext
+from invoke.util import helpline
+
+from hostwright.cli.shell.advice import completed
+from hostwright.cli.shell.words import bare_option
+
+_OURS = "hostwright.cli.tasks."
+_OF_ROLES = "hostwright_tasks_of_"  #: how ``tasks.ofroles`` names the modules of roles
+_ORDER = ("begin", "look", "change", "restore", "keep")  #: modules of verbs, as a host's life goes
+_SITE = "Of this site"
+SITE = "the site: a directory with inventory/ and tasks.py (default: the nearest one, searching upwards)"
+#: those of Invoke's own that concern somebody who keeps hosts; the others work, and nobody is told of them
+_OPTIONS = (
+    ("--help [VERB]", "show this, or what a verb does and is given"),
+    ("--list", "list the verbs by name"),
+    ("--site DIR", SITE),
+    ("--version", "show the version"),
+)
+_MORE = (
+    "`hostwright --help VERB` explains one, with its options and an example; HOST is gpu01, gpu[03-09], @group, all, "
+    "or what else --hosts takes. `hostwright completion bash` (zsh, fish) prints the shell's completion."
+)
+_PAUSE = re.compile(r"[.:;](?:\s|$)")
+_INDENT, _GAP = 2, 3  #: columns
+_NARROW = 24  #: columns that are left for a sentence at least
+
+
+def overview(verbs: Collection) -> str:
+    """All verbs by task, with one sentence each, and the options of every verb."""
+    groups = {title: [(name, sentence(task)) for name, task in found] for title, found in by_purpose(verbs).items()}
+    width = max(len(name) for pairs in groups.values() for name, _ in pairs)
+    lines = ["Usage: hostwright VERB [HOST …] [--options]", ""]
+    for title, pairs in groups.items():
+        lines += [f"{title}:", *_columns(pairs, width), ""]
+    lines += ["Options:", *_columns(_OPTIONS, width), ""]
+    lines += textwrap.wrap(_MORE, _columns_left())
+    return "\n".join(lines)
+
+
+def of_verb(name: str, task: Task[Any], context: ParserContext) -> str:
+    """What one verb does, what it is given, and an example of it."""
+    bare = bare_option(context)
+    words = {"hosts": " [HOST …]", "host": " [HOST]", "run": " [RUN]"}.get(bare.name or "", "") if bare else ""
+    needed = "".join(f" {each.name.upper()}" for each in context.positional_args if each.name)
+    text, examples = split(task)
+    text = completed(text)
+    tuples = [(flag, completed(said or "")) for flag, said in context.help_tuples()]
+    lines = [f"Usage: hostwright {name}{needed}{words}{' [--options]' if tuples else ''}", ""]
+    lines += [*textwrap.wrap(text, _columns_left()), ""] if text else []
+    if examples:
+        lines += ["Examples:" if len(examples) > 1 else "Example:", *(f"  {one}" for one in examples), ""]
+    if tuples:
+        lines += ["Options:", *_columns(tuples, min(30, max(len(flag) for flag, _ in tuples)))]
+    return "\n".join(lines).rstrip()
+
+
+def split(task: Task[Any]) -> tuple[str, list[str]]:
+    """What a verb's docstring says, and the commands in it: lines that begin with ``hostwright``."""
+    lines = (inspect.getdoc(task) or "").splitlines()
+    examples = [line.strip() for line in lines if line.strip().startswith("hostwright ")]
+    return " ".join(line.strip() for line in lines if line.strip() and line.strip() not in examples), examples
+
+
+def by_purpose(verbs: Collection) -> dict[str, list[tuple[str, Task[Any]]]]:
+    """The verbs with their names, by what somebody wants to do with them."""
+    groups: dict[str, list[tuple[str, Task[Any]]]] = {}
+    for name, task in sorted(_tasks(verbs), key=lambda pair: _place(pair[1])):
+        groups.setdefault(_title(task), []).append((name, task))
+    return groups
+
+
+def sentence(task: Task[Any]) -> str:
+    """The first part of a verb's first sentence: what it does, without how."""
+    return _PAUSE.split(helpline(task) or "")[0]
+
+
+def _tasks(verbs: Collection) -> Iterator[tuple[str, Task[Any]]]:
+    """Each verb by the shortest name that is it: ``audit`` for ``audit.fleet``."""
+    for name, aliases in verbs.task_names.items():
+        yield min((name, *aliases), key=len), verbs[name]
+
+
+def _body(task: Task[Any]) -> Any:
+    return inspect.unwrap(task.body)
+
+
+def _module(task: Task[Any]) -> str:
+    return str(_body(task).__module__)
+
+
+def _place(task: Task[Any]) -> tuple[int, str, int]:
+    """Where a verb stands: standard ones first, those of a module in the order in which they are written."""
+    module = _module(task)
+    name = module.removeprefix(_OURS)
+    if module.startswith(_OURS):
+        rank = _ORDER.index(name) if name in _ORDER else len(_ORDER)
+    else:
+        rank = len(_ORDER) + (1 if module.startswith(_OF_ROLES) else 2)
+    return rank, module, _body(task).__code__.co_firstlineno
+
+
+def _title(task: Task[Any]) -> str:
+    module = _module(task)
+    if module.startswith(_OF_ROLES):
+        return f"Of the role {Path(_body(task).__code__.co_filename).parent.name}"
+    return str(getattr(sys.modules.get(module), "TITLE", "More")) if module.startswith(_OURS) else _SITE
+
+
+def columns(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Names, and beside each its text, as wide as the longest name wants."""
+    yield from _columns(pairs, max((len(name) for name, _ in pairs), default=0))
+
+
+def _columns_left(taken: int = 0) -> int:
+    """How wide a text may be behind as many columns, however narrow the terminal is."""
+    return max(_NARROW, shutil.get_terminal_size().columns - taken - 1)
+
+
+def _columns(pairs: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
+    """Names, and beside each its text, wrapped to the terminal."""
+    indent = " " * (_INDENT + width + _GAP)
+    room = _columns_left(len(indent))
+    for name, text in pairs:
+        first, *rest = textwrap.wrap(text, room) or [""]
+        begin = f"{' ' * _INDENT}{name:<{width}}"
+        if len(name) > width:
+            yield begin
+            begin = " " * (_INDENT + width)
+        yield f"{begin}{' ' * _GAP}{first}".rstrip()
+        yield from (indent + line for line in rest)

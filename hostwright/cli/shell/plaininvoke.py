@@ -1,0 +1,45 @@
+"""Hosts without ``--hosts`` behind ``invoke``, whose own parser takes every such word for a further task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from invoke import Collection, Exit
+
+from hostwright.cli.shell.completion import names
+from hostwright.cli.shell.words import with_hosts
+
+_MODULE = ("invoke", "__main__.py")  #: of `python -m invoke`
+_SHOWN = {"--complete", "--help", "-h", "--list", "-l"}  #: Invoke's own options, with which no verb is called
+
+
+def of_invoke(argv: Sequence[str]) -> bool:
+    """Whether this program is ``invoke`` itself.
+
+    >>> of_invoke(["/usr/bin/invoke", "plan"]), of_invoke(["/usr/bin/hostwright", "plan"])
+    (True, False)
+    """
+    return bool(argv) and (Path(argv[0]).name in ("invoke", "inv") or Path(argv[0]).parts[-2:] == _MODULE)
+
+
+def refuse_bare_hosts(words: Sequence[str], verbs: Collection) -> None:
+    """End ``invoke plan gpu01`` with what to type instead. Raises Invoke's ``Exit``, with status 2."""
+    if _SHOWN & set(words) or not any(map(_is_host, words[1:])):
+        return
+    contexts = {name: each for each in verbs.to_contexts() for name in (each.name or "", *each.aliases)}
+    if sentence := with_hosts(words, contexts, _is_host):
+        raise Exit(sentence, code=2)
+
+
+def _is_host(word: str) -> bool:
+    """Whether a word can only mean hosts: a task of the site may stand in its place."""
+    from hostwright.common.errors import InputError
+
+    if word == "all" or word[:1] in ("@", "~", "!") or any(sign in word for sign in "[,"):
+        return True
+    try:
+        known = names.known()
+    except (InputError, ModuleNotFoundError):  # the verb says what is wrong
+        return False
+    return word in known.hosts or word in known.groups

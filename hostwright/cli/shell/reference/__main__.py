@@ -1,0 +1,34 @@
+"""Writes the pages of verbs and of variables, in the checkout that this code is of.
+
+It runs in a process of its own: Invoke takes a task's help away from it when it makes options of it.
+"""
+
+from __future__ import annotations
+
+from invoke import Collection
+
+from hostwright.cli.program import STANDARD as VERBS
+from hostwright.cli.shell.reference import variables, verbs
+from hostwright.plan.roles.role import discover, in_order
+from hostwright.plan.roles.site import STANDARD
+from hostwright.stack.stackfile import default_stack, load_stack
+
+
+def pages() -> dict[str, str]:
+    """Each page's file, relative to the checkout, with its text."""
+    found = {role.name: role for role in discover()}
+    folders = (STANDARD / "stacks",)
+    stack = load_stack(default_stack(folders), folders, {role.name: role.section for role in found.values()})
+    ours = in_order(found, stack.roles)
+    rest = sorted((role for role in found.values() if role not in ours), key=lambda role: role.name)
+    return {verbs.DOCUMENT: verbs.document(Collection(*VERBS)), variables.DOCUMENT: variables.document([*ours, *rest])}
+
+
+def main() -> None:
+    """Write both pages."""
+    for name, text in pages().items():
+        (STANDARD.parents[1] / name).write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

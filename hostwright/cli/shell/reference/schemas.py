@@ -1,0 +1,224 @@
+"""JSON Schemas of the files that people write, for their editors: made from the models that read these files.
+
+A schema accepts what ``hostwright check`` accepts. It finds less: a value may be a template (``{{ … }}``), an inventory
+may hold anybody's variables, and a mapping with a role's name of which no key is the role's counts as somebody else's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from hostwright.cli.shell.reference.variables import OWN
+from hostwright.cli.tasks import settings
+from hostwright.common.input.passwordcommand import SUFFIX
+from hostwright.common.input.validation import secret_names
+from hostwright.inventory.binding import COMMANDS, KNOWN, MAPPINGS, OURS
+from hostwright.inventory.connection import VARIABLES as OF_CONNECTIONS
+from hostwright.plan.roles.meanings import meanings
+from hostwright.plan.roles.role import Role
+from hostwright.plan.roles.site import STANDARD
+from hostwright.rebuild.install.seeds.settings import Install, Reinstall
+from hostwright.stack.stack import Artifact
+from hostwright.stack.stackfile import stack_model
+
+Schema = dict[str, Any]
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+OUTPUTS = STANDARD / "schemas"  #: of what verbs print with ``--json``, each in the folder of its verbs
+TEMPLATE: Schema = {"type": "string", "pattern": r"\{[{%]"}
+#: what pydantic reads as well, where a file says a text
+_AS_TEXT = {
+    "integer": r"^\s*[+-]?[0-9][0-9_]*(\.0*)?\s*$",
+    "number": r"^\s*[+-]?([0-9][0-9_]*\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$",
+    "boolean": r"^([tTyYfFnN01]|[tT][rR][uU][eE]|[yY][eE][sS]|[oO][nN]|[fF][aA][lL][sS][eE]|[nN][oO]|[oO][fF][fF])$",
+}
+
+_NAMED = ("properties", "patternProperties", "$defs")  #: keys of a schema below which others stand by name
+
+
+def written(roles: Sequence[Role]) -> Mapping[str, Callable[[], Schema]]:
+    """The schemas of what people write, by name; ``roles`` are those of the site, with the standard ones."""
+    return {
+        "inventory": lambda: _titled("a file of inventory/: hosts and groups", inventory(roles)),
+        "variables": lambda: _titled("a file of group_vars/ or host_vars/", variables(roles)),
+        "workspaces": lambda: _titled("inventory/workspaces.yml: people and their containers", workspaces(roles)),
+        "stack": lambda: _titled("a file of inventory/stacks/: versions and files", stack(roles)),
+        "settings": lambda: _titled("hostwright.toml: settings of the site, and defaults of options", options()),
+    }
+
+
+def printed() -> Mapping[str, Path]:
+    """The files of the schemas of what verbs print with ``--json``, by the kind of document."""
+    return {f"json/{path.stem}": path for path in sorted(OUTPUTS.glob("*/*.json"))}
+
+
+def rendered(schema: Schema) -> str:
+    """A schema as text."""
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+
+
+def _titled(title: str, schema: Schema) -> Schema:
+    return {"$schema": DRAFT, "title": title, **schema}
+
+
+def inventory(roles: Sequence[Role]) -> Schema:
+    """Hosts and groups, as Ansible's YAML has them."""
+    of_variables = variables(roles)
+    definitions = of_variables.pop("$defs")
+    group = {
+        "type": ["object", "null"],
+        "properties": {
+            "hosts": {"type": ["object", "null"], "additionalProperties": _or_null({"$ref": "#/$defs/variables"})},
+            "vars": _or_null({"$ref": "#/$defs/variables"}),
+            "children": {"type": ["object", "null"], "additionalProperties": {"$ref": "#/$defs/group"}},
+        },
+        "additionalProperties": False,
+    }
+    return {
+        "type": ["object", "null"],
+        "additionalProperties": {"$ref": "#/$defs/group"},
+        "$defs": {**definitions, "group": group, "variables": of_variables},
+    }
+
+
+def workspaces(roles: Sequence[Role]) -> Schema:
+    """An inventory in which hosts and groups have variables of the role ``workspaces`` alone."""
+    role = [role for role in roles if role.name == "workspaces"]
+    schema = inventory(role)
+    names = schema["$defs"]["variables"]["properties"]
+    schema["$defs"]["variables"]["properties"] = {name: names[name] for name in names if name.startswith("workspaces")}
+    schema["$defs"]["variables"]["additionalProperties"] = False
+    return schema
+
+
+def variables(roles: Iterable[Role]) -> Schema:
+    """The variables of hosts: those of roles, flat and as mappings, and those that concern no role."""
+    properties: Schema = {name: {"description": "how the host is reached, as in Ansible"} for name in OF_CONNECTIONS}
+    properties |= {name: {"description": text} for rows in OWN.values() for name, text in rows.items()}
+    definitions: Schema = {}
+    bound: list[tuple[str, type]] = [(role.name, role.variables) for role in roles]
+    for name, cls in (*bound, (f"{OURS}install", Install), (f"{OURS}reinstall", Reinstall)):
+        fields = _fields(name, cls, definitions)
+        properties |= {f"{name}_{field}": schema for field, schema in fields.items()}
+        properties[name] = _mapping(fields, strict=name.startswith(OURS))
+    known = [f"{OURS}{name}" for name in (*KNOWN, *COMMANDS)]
+    further = "|".join(MAPPINGS)
+    names = {"anyOf": [{"not": {"pattern": f"^{OURS}"}}, {"enum": known}, {"pattern": f"^{OURS}({further})_"}]}
+    return {"type": ["object", "null"], "properties": properties, "propertyNames": names, "$defs": definitions}
+
+
+def _mapping(fields: Schema, *, strict: bool) -> Schema:
+    """The mapping of a role's variables. One of the same name in which none of them stands is somebody else's."""
+    closed: Schema = {"type": ["object", "null"], "properties": fields, "additionalProperties": False}
+    if strict or not fields:
+        return closed if strict else {}
+    ours = {"type": "object", "anyOf": [{"required": [name]} for name in fields]}
+    return {"properties": fields, "if": ours, "then": closed}
+
+
+def _fields(role: str, cls: type, definitions: Schema) -> Schema:
+    """The variables of a role by name, with what they mean; what they are made of goes into ``definitions``."""
+    template = f"#/$defs/{role}.{{model}}"
+    whole = TypeAdapter(cls).json_schema(ref_template=template)
+    definitions |= {f"{role}.{name}": _loose(inner) for name, inner in whole.pop("$defs", {}).items()}
+    told, properties = meanings(cls), whole.get("properties", {})
+    fields = {
+        one.name: {"description": told.get(one.name, ""), **_loose(properties.get(one.name, {}))}
+        for one in dataclasses.fields(cls)
+    }
+    command = {"type": ["string", "null"], "description": "a command that prints it"}
+    return fields | {f"{name}{SUFFIX}": command for name in secret_names(cls)}
+
+
+def _loose(schema: Any, *, inside: bool = False) -> Any:
+    """A schema of pydantic's that also takes what pydantic reads: numbers as texts, templates; and no unknown names."""
+    if isinstance(schema, list):
+        return [_loose(each, inside=True) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    loose = {
+        key: {name: _loose(inner, inside=True) for name, inner in value.items()}
+        if key in _NAMED
+        else _loose(value, inside=True)
+        if key in ("items", "additionalProperties", "anyOf", "oneOf", "prefixItems")
+        else value
+        for key, value in schema.items()
+        if key not in ("title", "default", "format", "discriminator")
+    }
+    if "properties" in loose or "patternProperties" in loose:
+        loose.setdefault("additionalProperties", False)
+    kind = loose.get("type")
+    if kind in _AS_TEXT:
+        text = [{"type": "string", "pattern": _AS_TEXT[str(kind)]}, TEMPLATE]
+        more = [{"enum": [0, 1]}] if kind == "boolean" else []
+        return {"anyOf": [loose, *more, *text]}
+    if kind in ("object", "array") or "enum" in loose or "const" in loose or "pattern" in loose or "$ref" in loose:
+        return {"anyOf": [loose, TEMPLATE]} if inside or kind != "object" else loose
+    return loose
+
+
+def stack(roles: Iterable[Role]) -> Schema:
+    """A stack file. One that extends another may say any part of it, and null removes an entry."""
+    whole = stack_model({role.name: role.section for role in roles}).model_json_schema()
+    definitions = {name: _closed(inner) for name, inner in whole.pop("$defs", {}).items()}
+    for part in (whole, definitions[Artifact.__name__]):  # whose names are those of the file and of the entry
+        part["properties"].pop("name")
+        part["required"] = [name for name in part["required"] if name != "name"]
+    whole["required"].append("roles")
+    part = _part({**whole, "properties": {**whole["properties"], "extends": {"type": "string"}}})
+    return {
+        "type": "object",
+        "if": {"required": ["extends"]},
+        "then": part,
+        "else": whole,
+        "$defs": {**definitions, **{f"part.{name}": _part(inner) for name, inner in definitions.items()}},
+    }
+
+
+def _closed(schema: Any) -> Any:
+    """Pydantic's schema, with mappings whose keys have a form closed to all other keys."""
+    if isinstance(schema, list):
+        return [_closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items()}
+    return {"additionalProperties": False, **closed} if "patternProperties" in closed else closed
+
+
+def _part(schema: Any) -> Any:
+    """A schema of which anything may be missing, and null in the place of a mapping's entry."""
+    if isinstance(schema, list):
+        return [_part(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    part = {key: value for key, value in schema.items() if key not in ("required", "default", "minProperties")}
+    for key in _NAMED:
+        part |= {key: {name: _or_null(_part(inner)) for name, inner in part[key].items()}} if key in part else {}
+    if isinstance(part.get("additionalProperties"), dict):
+        part["additionalProperties"] = _or_null(_part(part["additionalProperties"]))
+    for key in ("items", "anyOf", "allOf"):
+        part |= {key: _part(part[key])} if key in part else {}
+    if "$ref" in part:
+        part["$ref"] = part["$ref"].replace("#/$defs/", "#/$defs/part.")
+    return part
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def options() -> Schema:
+    """The site's settings: a table of options, and one about the site itself."""
+    kinds = {bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": ["string", "integer"]}}
+    texts: Schema = {"type": ["array", "string"], "items": {"type": "string"}}
+    properties = {name: kinds.get(kind, texts) for name, kind in sorted(settings.in_file().items())}
+    table = {"type": "object", "properties": properties, "additionalProperties": False}
+    site = {name: {"type": "string"} for name in settings.OF_SITE}
+    tables = {settings.TABLE: table, settings.SITE: {**table, "properties": site}}
+    return {"type": "object", "properties": tables, "additionalProperties": False}

@@ -1,0 +1,170 @@
+"""The page of variables: those of each role, as the role declares them, and those that concern no role."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hostwright.common.text import markdown
+from hostwright.inventory.connection import VARIABLES as OF_CONNECTIONS
+from hostwright.plan.roles.meanings import meanings
+from hostwright.plan.roles.role import Role
+
+DOCUMENT = "docs/reference/variables.md"
+
+INTRO = """\
+# Variables
+
+*For operators who write an inventory, and want to know what may stand there and what it is without them.*
+
+A variable of a role is written flat (`base_packages: [...]`) or in the role's mapping (`base: {packages: [...]}`), in
+the inventory, `group_vars/` or `host_vars/`; [Variables](../operators/inventory.md#variables) says which of several
+definitions wins. `hostwright vars gpu01 --why` shows what a host has, with file and line of every definition. Versions
+and files are no variables: they are in the [stack](../operators/stacks.md). Every variable that is a secret may also be
+[what a command prints](../settings.md#secrets): `NAME_command`.
+
+This page is written by `python -m hostwright.cli.shell.reference` from the roles.
+"""
+
+#: what concerns no role: a heading, and the variables below it with their meaning, in Markdown
+OWN: Mapping[str, Mapping[str, str]] = {
+    "Stack and roles of a host": {
+        "stack": "the [stack](../operators/stacks.md) of the host; without it, the site's or the standard default",
+        "hostwright_stack": "the same, and it wins: for inventories in which `stack` means something else",
+        "hostwright_roles": "the roles of the host in place of those that its stack names",
+        "hostwright_own_variables": "names of your own variables that look like a role's, and need no note",
+        "hostwright_secrets": "names of your own variables that are secrets, and are never shown",
+    },
+    "How a host gets its files": {
+        "artifacts": "`pull` (default): the host [fetches the stack's files](../operators/files.md) by HTTP from this "
+        "machine or from another host; `push`: this machine sends them over SSH; `direct`: the host downloads them "
+        "from their vendors",
+        "hostwright_files_address": "the address of this machine that the host fetches from, where it is not the one "
+        "from which its SSH connection comes",
+        "hostwright_files_port": "the TCP port for that, or a range such as `8470-8479` (default: any that is free)",
+        "hostwright_peer_group": "a name, such as a rack's: hosts fetch from those of their group (default: all hosts "
+        "of the run are one)",
+        "hostwright_peer_uploads": "how many other hosts may fetch from the host at a time (default: 2); `0`: it "
+        "serves none",
+        "hostwright_peer_rate": "how many megabytes a second it sends them at most, together (default: no limit)",
+        "hostwright_peer_port": "the TCP port at which it serves them, or a range (default: any that is free)",
+    },
+    "How a host is reached": {
+        "hostwright_known_hosts": "a file with the host's key, in place of `~/.ssh/known_hosts` and the system's",
+        "hostwright_connect_timeout": "seconds for a connection (default: 15)",
+        "hostwright_password": "the password of the SSH login; a secret",
+        "hostwright_become_password": "the password that sudo asks for; a secret",
+        "hostwright_sudo": "the absolute path of a [sudo](../operators/inventory.md) that is not in a usual place",
+    },
+    "Work on a host, and reboots": {
+        "hostwright_drain": "a command that "
+        "[takes work off the host](../operators/rollouts.md#reboots-and-hosts-in-use)",
+        "hostwright_undrain": "the command that lets work back to it",
+        "hostwright_drain_on": "`controller` (default) or `host`: where both commands run",
+        "hostwright_drain_timeout": "how long draining may take, and again the work on the host (default: 1h)",
+        "hostwright_reboot_timeout": "how long the host may take to come back from a reboot (default: 30m)",
+    },
+    "Plans that are signed": {
+        "hostwright_plan_signers": "the file with [who may sign saved plans](../operators/provision.md#plan), "
+        "below the site",
+        "hostwright_plan_key": "the key with which this machine signs the plans that it saves",
+    },
+    "What a host should have, and prove": {
+        "hostwright_gpus": "how many GPUs it has when all are there; with fewer, `audit`, `doctor` and `verify` fail",
+        "hostwright_gpu_model": "the name of its GPUs, or a list of names",
+        "hostwright_prove_max_loss": "how much worse than its baseline a figure of "
+        "[a proof](../prove.md) may be (default: 10%)",
+    },
+    "Power and reinstallation": {
+        "hostwright_bmc": "the address of its [BMC](../rebuild.md#power), `https://…`",
+        "hostwright_bmc_user": "the user of the BMC",
+        "hostwright_bmc_password": "the BMC's password; a secret",
+        "hostwright_bmc_ca": "a file with the authority of the BMC's certificate, or the certificate itself",
+        "hostwright_bmc_system": "the Redfish system, where the BMC has several",
+        "hostwright_bmc_timeout": "seconds for one order (default: 120)",
+        "hostwright_bmc_console": "how somebody gets at the console, in your own words",
+        "hostwright_bmc_insecure": "`true`: plain HTTP is meant",
+        "hostwright_host_keys": "a command that prints the [host's keys](../rebuild.md#identity) as its console "
+        "has them",
+        "hostwright_install": "a mapping: how Hostwright [installs the host](../rebuild.md#reinstall) again",
+        "hostwright_reinstall": "a mapping: the site's own command that does",
+    },
+}
+
+_KINDS = {bool: "true or false", int: "whole number", float: "number", str: "text"}
+
+
+def document(roles: Iterable[Role]) -> str:
+    """The page that describes the variables of these roles, as Markdown."""
+    return "\n".join(_parts(tuple(roles)))
+
+
+def _parts(roles: tuple[Role, ...]) -> Iterator[str]:
+    yield INTRO
+    yield "## Of roles\n"
+    yield from (_role(role) for role in roles if dataclasses.fields(role.variables))
+    for title, rows in OWN.items():
+        yield f"## {title}\n"
+        yield _table(("variable", "meaning"), ((f"`{name}`", meaning) for name, meaning in rows.items()))
+    yield "## Ansible's\n"
+    names = ", ".join(f"`{name}`" for name in sorted(OF_CONNECTIONS) if name.startswith("ansible_"))
+    yield f"Of Ansible's variables about connections these are read, and mean what they mean there: {names}.\n"
+
+
+def _role(role: Role) -> str:
+    """One role: what it is for, its variables, and what stands in the entries of those that are mappings."""
+    sentence = (inspect.getdoc(role.function) or "").partition("\n")[0]
+    parts = [f"### `{role.name}`\n", f"{markdown(sentence)}\n", _fields(role.variables, f"{role.name}_")]
+    for name, hint in typing.get_type_hints(role.variables).items():
+        for cls in (cls for cls in _entries(hint) if any(meanings(cls).values())):
+            parts += [f"Each entry of `{role.name}_{name}` has, behind its name:\n", _fields(cls, "")]
+    return "\n".join(parts)
+
+
+def _fields(cls: type, prefix: str) -> str:
+    known, hints = meanings(cls), typing.get_type_hints(cls)
+    rows = (
+        (f"`{prefix}{one.name}`", _kind(hints[one.name]), _default(one), markdown(known.get(one.name, "")))
+        for one in dataclasses.fields(cls)
+    )
+    return _table(("variable", "value", "default", "meaning"), rows)
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [heads, ("---",) * len(heads), *(tuple(cell.replace("|", r"\|") for cell in row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _kind(hint: Any) -> str:
+    """A type in words: ``list of text``."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint in _KINDS:
+        return _KINDS[hint]
+    if origin is typing.Literal:
+        return " or ".join(f"`{json.dumps(value)}`" for value in arguments)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(dict.fromkeys(_kind(one) for one in arguments if one is not types.NoneType))
+    if origin is tuple:
+        return f"list of {_kind(arguments[0])}"
+    return "mapping"
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    """The default as YAML has it; nothing where there is none, or it says nothing."""
+    value = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+    if value is dataclasses.MISSING or value is None or value == "" or dataclasses.is_dataclass(value):
+        return ""
+    return f"`{json.dumps(value, default=str)}`"
+
+
+def _entries(hint: Any) -> Iterator[type]:
+    """The dataclasses that a variable is made of."""
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        yield hint
+    for one in typing.get_args(hint):
+        yield from _entries(one)

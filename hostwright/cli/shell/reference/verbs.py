@@ -1,0 +1,116 @@
+"""The page of verbs: what each does, its examples and its options, as ``hostwright --help`` says them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from invoke import Argument, Collection, Task
+from invoke.parser import ParserContext
+
+from hostwright.cli.shell.helping import by_purpose, sentence, split
+from hostwright.common.text import markdown
+
+DOCUMENT = "docs/reference/verbs.md"
+_SHARED = "Options that verbs share"
+_MANY = 3  #: an option with the same meaning for so many verbs is explained once
+
+INTRO = """\
+# Verbs and options
+
+*For everybody who types a command, and wants to know exactly what it takes.*
+
+In a [site](../operators/sites.md), `invoke` has the same verbs and options as `hostwright`. Hosts are named with
+`--hosts`; `hostwright` also takes them behind the verb (`hostwright plan gpu01 gpu02`). What may stand for hosts is in
+[Selections](../operators/inventory.md#selections), what an exit status means in
+[Exit statuses](../operators/failing.md#exit-statuses), and which options a site can set once in
+[Settings](../settings.md#defaults-of-options). `hostwright --help VERB` says the same as this page; the verbs of the
+lab, which only a checkout has, are in [The lab](../lab.md).
+
+This page is written by `python -m hostwright.cli.shell.reference` from the verbs themselves.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Verb:
+    name: str
+    task: Task[Any]
+    context: ParserContext
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """Each option as it is written, with its meaning."""
+        return [(_written(one), one.help or "") for one in _arguments(self.context) if one.name not in self.words]
+
+    @property
+    def words(self) -> list[str]:
+        """What stands behind the verb without a flag."""
+        return [one.name for one in self.context.positional_args if one.name]
+
+
+def document(verbs: Collection) -> str:
+    """The page that describes these verbs, as Markdown. Takes their help texts away from them, as Invoke does."""
+    contexts = {name: context for context in verbs.to_contexts() for name in (context.name, *context.aliases) if name}
+    groups = {
+        title: [_Verb(name, task, contexts[name]) for name, task in tasks] for title, tasks in by_purpose(verbs).items()
+    }
+    counted = Counter(option for group in groups.values() for verb in group for option in verb.options)
+    shared: dict[str, str] = {}
+    for (option, meaning), times in counted.most_common():
+        if times >= _MANY:
+            shared.setdefault(option, meaning)
+    return "\n".join(_parts(groups, dict(sorted(shared.items()))))
+
+
+def _parts(groups: Mapping[str, Sequence[_Verb]], shared: Mapping[str, str]) -> Iterator[str]:
+    yield INTRO
+    for title, verbs in groups.items():
+        yield f"## {title}\n"
+        rows = (f"| [`{verb.name}`](#{_anchor(verb.name)}) | {_cell(sentence(verb.task))} |" for verb in verbs)
+        yield "\n".join(["| verb | what it does |", "|---|---|", *rows]) + "\n"
+        yield from (_section(verb, shared) for verb in verbs)
+    yield f"## {_SHARED}\n"
+    yield _table(shared.items()) + "\n"
+
+
+def _section(verb: _Verb, shared: Mapping[str, str]) -> str:
+    """One verb: what it does, examples, its own options, and the names of those that it shares."""
+    text, examples = split(verb.task)
+    parts = [f"### `{verb.name}`", markdown(text)]
+    if examples:
+        parts.append("\n".join(["```text", *examples, "```"]))
+    words = [(name.upper(), verb.context.args[name].help or "") for name in verb.words]
+    own = [(option, meaning) for option, meaning in verb.options if shared.get(option) != meaning]
+    if words or own:
+        parts.append(_table([*words, *own]))
+    if names := [option for option, meaning in verb.options if shared.get(option) == meaning]:
+        also = "Also " if words or own else "Options: "
+        listed = ", ".join(f"`{name}`" for name in names)
+        parts.append(f"{also}{listed} ([what they mean](#{_anchor(_SHARED)})).")
+    return "\n\n".join(parts) + "\n"
+
+
+def _arguments(context: ParserContext) -> list[Argument]:
+    """A verb's options without repetition, by name; ``args`` has one entry for each of an option's names."""
+    return sorted({id(one): one for one in context.args.values()}.values(), key=lambda one: one.name or "")
+
+
+def _written(argument: Argument) -> str:
+    """``--max-fail VALUE``, ``--json``."""
+    value = " VALUE" if argument.takes_value else ""
+    return f"--{(argument.name or '').strip('_').replace('_', '-')}{value}"
+
+
+def _anchor(heading: str) -> str:
+    return heading.lower().replace(".", "").replace(" ", "-")
+
+
+def _table(rows: Any) -> str:
+    lines = (f"| `{name}` | {_cell(meaning)} |" for name, meaning in rows)
+    return "\n".join(["| option | meaning |", "|---|---|", *lines])
+
+
+def _cell(text: str) -> str:
+    return markdown(text.replace("`", "``")).replace("|", r"\|")

@@ -1,0 +1,61 @@
+"""Figures that are worse than those of twins, or than the baseline, are measured again before they are findings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from hostwright.apply.events import Emit, Note
+from hostwright.apply.rollout.rollout import Results
+from hostwright.prove.fleetproof import HostProof
+from hostwright.prove.judging import doubtful, measured_again
+from hostwright.prove.model import Proof
+from hostwright.prove.peers.comparing import witnesses
+
+
+def doubts_of(
+    results: Results[HostProof], hosts: Collection[HostProof], due: Mapping[str, tuple[Proof, ...]]
+) -> dict[str, tuple[Proof, ...]]:
+    """What is to be measured again: host → the proofs that are a finding only beside other figures."""
+    first = {host.host: host for host in results.values}
+    keys = {host.host: doubtful(first[host.host], host) for host in hosts if host.host in first}
+    proofs = {name: tuple(proof for proof in due[name] if proof.key in some) for name, some in keys.items()}
+    return {name: some for name, some in proofs.items() if some}
+
+
+def due_again(
+    hosts: Collection[HostProof],
+    doubts: Mapping[str, tuple[Proof, ...]],
+    due: Mapping[str, tuple[Proof, ...]],
+    emit: Emit,
+) -> dict[str, tuple[Proof, ...]]:
+    """What is run a second time: those proofs, and the same on some twins, to compare. ``due`` is what was run before.
+
+    Where hosts are measured one after the other, twins come before and after those that are in doubt.
+    """
+    chosen = witnesses(hosts, {name: frozenset(proof.key for proof in proofs) for name, proofs in doubts.items()})
+    beside = {name: tuple(proof for proof in due[name] if proof.key in keys) for name, keys in chosen.items()}
+    for words, some in (("measured again", doubts), ("measured again, to compare", beside)):
+        for name, proofs in some.items():
+            emit(Note(name, f"{words}: {', '.join(proof.key for proof in proofs)}"))
+    first, others = tuple(beside)[:1], tuple(beside)[1:]
+    return {name: (*doubts.get(name, ()), *beside.get(name, ())) for name in (*first, *doubts, *others)}
+
+
+def with_better(
+    results: Results[HostProof], ran: Results[HostProof], doubts: Mapping[str, tuple[Proof, ...]]
+) -> Results[HostProof]:
+    """The results with the better figures of those proofs, and with all that failed in the second run.
+
+    Where a host does not answer now, the first figures stand.
+    """
+    second = {host.host: host for host in ran.values}
+
+    def better(host: HostProof) -> HostProof:
+        keys = {proof.key for proof in doubts.get(host.host, ())}
+        later = second.get(host.host, replace(host, results=()))
+        counting = tuple(one for one in later.results if one.proof in keys or one.outcome == "failed")
+        return measured_again(host, replace(later, results=counting))
+
+    values = tuple(better(host) for host in results.values)
+    return replace(results, values=values, stopped_because=ran.stopped_because)

@@ -1,0 +1,138 @@
+"""Hosts against those with the same model of device: outliers, and what comes of measuring them again. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+
+from hostwright.prove.fleetproof import HostProof
+from hostwright.prove.judging import each, lost_part, shown
+from hostwright.prove.model import Measurement, ProofFinding
+from hostwright.prove.peers.outliers import FEWEST, LEAST_PART, SIGMA_OF_MAD, SIGMAS, Outlier, outliers
+
+#: How many twins are measured again with a host that is worse than they are. Our choice: their median stands when one
+#: of them meets a pause of its own.
+WITNESSES = 3
+FEWEST_WITNESSES = 2  #: that answered: one alone may be slow by itself
+#: how twins are compared, for reports
+STATISTICS = (
+    f"hosts with the same model of device, {FEWEST} or more: an outlier is worse than their median by more than "
+    f"{SIGMAS:g} standard deviations (of the logarithms: MAD × {SIGMA_OF_MAD}) and {LEAST_PART:.0%} of the median, "
+    f"and still {LEAST_PART:.0%} worse than its twins when it is measured again beside them"
+)
+#: what is compared with each other: proof, name, model of device, and rank among a host's devices of that model
+_Key = tuple[str, str, str, int]
+_Groups = Mapping[_Key, Mapping[str, Measurement]]
+
+
+def against_twins(hosts: Iterable[HostProof], again: Sequence[Collection[HostProof]] = ()) -> tuple[HostProof, ...]:
+    """The hosts, with a finding where one is worse than those with the same model of device (``twins``).
+
+    A host with several such cards is compared by each of them, with its position among its own: the worst card of a
+    host with the worst of the others, and so on, so that a host counts once.
+
+    ``again`` is what hosts came to when they were measured again, those of each time together. One that was then as
+    good as the twins beside it has a note instead of the finding: what had slowed it slows them, too.
+    """
+    hosts = tuple(hosts)
+    later = [_groups(_passed(host) for host in some) for some in again]
+    found: dict[tuple[str, str], list[ProofFinding]] = defaultdict(list)
+    for key, group in _groups(hosts).items():
+        better = next(iter(group.values())).better
+        if not better:
+            continue
+        worse = outliers({name: one.number for name, one in group.items() if one.number is not None}, better)
+        names = {outlier.host for outlier in worse}
+        for outlier in worse:
+            times = (_alike(key, outlier, some.get(key, {}), names) for some in later)
+            finding = next(filter(None, times), None) or _outlier(key, group[outlier.host], outlier)
+            found[outlier.host, key[0]].append(finding)
+    return tuple(each(host, lambda result, host=host: found.get((host.host, result.proof), ())) for host in hosts)  # type: ignore[misc]
+
+
+def witnesses(hosts: Iterable[HostProof], doubts: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
+    """Who is to be measured again with hosts that are worse than their twins, and by which proofs.
+
+    Of each model of device, the ``WITNESSES`` sound hosts whose figures are the closest to the median. ``doubts``: host
+    → the proofs that it is measured by again.
+    """
+    hosts = tuple(hosts)
+    passed = {(host.host, result.proof) for host in hosts for result in host.results if result.outcome == "passed"}
+    outlying = {
+        (host.host, finding.proof)
+        for host in hosts
+        for result in host.results
+        for finding in result.findings
+        if finding.severity == "outlier"
+    }
+    chosen: dict[tuple[str, str], list[str]] = {}
+    for (proof, _, model, _), group in _groups(hosts).items():
+        if (proof, model) in chosen or not any(proof in doubts.get(name, ()) for name in group):
+            continue
+        if not any((name, proof) in outlying for name in group):
+            continue
+        middle = median(one.number for one in group.values() if one.number is not None)
+        sound = [name for name in group if (name, proof) in passed and proof not in doubts.get(name, ())]
+        chosen[proof, model] = sorted(sound, key=lambda name: abs((group[name].number or 0.0) - middle))[:WITNESSES]
+    beside: dict[str, dict[str, None]] = defaultdict(dict)
+    for (proof, _), names in chosen.items():
+        for name in names:
+            beside[name][proof] = None
+    return {name: tuple(proofs) for name, proofs in beside.items()}
+
+
+def _groups(hosts: Iterable[HostProof]) -> _Groups:
+    """What is compared with each other, by host."""
+    groups: dict[_Key, dict[str, Measurement]] = defaultdict(dict)
+    for host in hosts:
+        for key, one in _ranked(host):
+            groups[key][host.host] = one
+    return groups
+
+
+def _passed(host: HostProof) -> HostProof:
+    return replace(host, results=tuple(result for result in host.results if result.outcome == "passed"))
+
+
+def _alike(
+    key: _Key, outlier: Outlier, measured: Mapping[str, Measurement], worse: Collection[str]
+) -> ProofFinding | None:
+    """A note where a host that was measured again is within ``LEAST_PART`` of the median of the sound twins beside it;
+    ``worse`` are those that are not."""
+    own = measured.get(outlier.host)
+    others = [one.number for name, one in measured.items() if name not in worse and one.number is not None]
+    if own is None or own.number is None or len(others) < FEWEST_WITNESSES:
+        return None
+    middle = median(others)
+    if lost_part(own.number, middle, own.better) > LEAST_PART:
+        return None
+    now, theirs = shown(own.number, own.unit), shown(middle, own.unit)
+    sentence = (
+        f"{own.name} on {own.device} is {outlier.part:.0%} worse than the median of {outlier.twins} hosts; "
+        f"measured again with {len(others)} of them it was {now}, and they were {theirs}"
+    )
+    return ProofFinding(sentence, own.device, "note", now, theirs, key[0])
+
+
+def _ranked(host: HostProof) -> Iterator[tuple[_Key, Measurement]]:
+    """A host's comparable figures: proof, name, model and rank, the worst device of a model first."""
+    alike: dict[tuple[str, str, str], list[Measurement]] = defaultdict(list)
+    for result in host.results:
+        for one in result.measurements:
+            if one.compared:
+                alike[result.proof, one.name, one.model].append(one)
+    for key, several in alike.items():
+        worst_first = sorted(several, key=lambda one: one.number or 0.0, reverse=several[0].better == "less")
+        yield from (((*key, rank), one) for rank, one in enumerate(worst_first))
+
+
+def _outlier(key: _Key, one: Measurement, outlier: Outlier) -> ProofFinding:
+    proof, _, model, _ = key
+    sentence = (
+        f"{one.name} on {one.device} is {outlier.part:.0%} worse than the median of {outlier.twins} hosts with "
+        f"{model}: {shown(outlier.value, one.unit)}, median {shown(outlier.median, one.unit)}"
+    )
+    expected = f"{shown(outlier.median, one.unit)} ± {outlier.sigma:.0%}"
+    return ProofFinding(sentence, one.device, "outlier", shown(outlier.value, one.unit), expected, proof)

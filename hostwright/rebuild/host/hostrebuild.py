@@ -1,0 +1,318 @@
+"""One host through its rebuild: the way that was decided, what comes after it, and the end, each phase timed.
+
+A way that fails is followed by the next one that the decision named before, and only by such a one. After the power
+came back, the host is looked at again and decided about afresh. What is refused is refused before anything is done. An
+order to a BMC or an installer that ends in vain, with a host that may be half installed or that nobody can see, leaves
+it locked, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from hostwright.apply import events
+from hostwright.apply.disturb import draining
+from hostwright.apply.disturb.rebooting import NotBack
+from hostwright.apply.host import applying, departure
+from hostwright.common.errors import HostError, HostwrightError, Locked, NotAccepted, Refused, Stopped
+from hostwright.plan.desired import Desired
+from hostwright.plan.host import drained as hostdrained
+from hostwright.plan.planning import removal_of
+from hostwright.rebuild.host import freeing, powering
+from hostwright.rebuild.host.clock import Phases
+from hostwright.rebuild.host.keeping import keep_locked
+from hostwright.rebuild.host.tools import Tools
+from hostwright.rebuild.rebuild import Outcome, Phase, Rebuild, Start, Way
+from hostwright.rebuild.ways.diagnosis import Diagnosis
+from hostwright.rebuild.ways.looking import Looked, look
+from hostwright.rebuild.ways.ways import Decision, decide, decide_again
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
+
+MAX_WAYS = 8  #: power on, cycle twice, trust, repair, relayer, reinstall and what follows; more goes in a circle
+FRESH_S = 60.0  #: what was seen so long ago is looked at again before anything is done: the host waited for its turn
+POWER: tuple[Way, ...] = ("power on", "power cycle")
+#: ways that end whatever runs on the host, and the words for it
+DISTURBS: Mapping[Way, str] = {"power cycle": "cuts its power", "reinstall": "wipes its disks"}
+
+
+class HostRebuild:
+    """The rebuild of one host, from the first look to its record."""
+
+    def __init__(self, tools: Tools, start: Start | None = None):
+        self._tools = tools
+        self._start = start
+        self._emit = tools.settings.emit
+        self._taken: list[Way] = []
+        self._reasons: list[str] = []
+        self._rules: list[str] = []
+        self._failures: list[str] = []
+        self._began = datetime.now(UTC)
+        self._phases = Phases(on_end=lambda name, took_s: self._emit(events.Phase(self.name, name, took_s)))
+        self._looked: Looked | None = None
+        self._went_down = False  #: whether the last way ended with a reboot from which the host did not come back
+        self._half_done = False  #: whether an order to a BMC or an installer has not come to its end yet
+
+    @property
+    def name(self) -> str:
+        """The host's inventory name."""
+        return self._tools.target.name
+
+    def diagnose(self) -> Decision:
+        """Look at the host and decide; nothing is changed. The clock stands still until ``run``."""
+        decision = decide(self._look(), self._start)
+        self._phases.rest()
+        return decision
+
+    def _look(self) -> Diagnosis:
+        tools = self._tools
+        with self._phases.phase("diagnose"):
+            self._looked = look(
+                tools.target, tools.connect, tools.ways,
+                history=tools.history, tried=tuple(self._taken),
+            )  # fmt: skip
+        if self._looked.diagnosis.reach == "answers":
+            self._half_done = False
+        return self._looked.diagnosis
+
+    def run(self, decision: Decision) -> Rebuild:
+        """Take the way that was decided, and those after it, to the end; the record of it.
+
+        A rebuild that fails raises nothing but ``Stopped``: its record says why. ``Locked`` is raised where a lock
+        keeps it from its first way: nothing was done then, and there is nothing to record.
+        """
+        try:
+            outcome, sentence = self._run(decision)
+        except Stopped:
+            raise
+        except HostwrightError as error:
+            if isinstance(error, Locked) and not self._taken:
+                raise
+            outcome, sentence = "failed", error.sentence if isinstance(error, HostError) else str(error)
+            if self._half_done:
+                sentence = self._lock(sentence)
+        return self._record(outcome, sentence)
+
+    def _run(self, first: Decision) -> tuple[Outcome, str]:
+        """The outcome and its sentence. Raises where nothing more is to be tried."""
+        if self._phases.go_on() > FRESH_S:
+            first = self._as_it_is_now(first)
+        decision = first
+        for _ in range(MAX_WAYS):
+            self._note(decision, shown=decision is not first)
+            if decision.way == "hand over":
+                return "handed over", self._hand_over(decision)
+            if decision.refusal:
+                raise Refused(self.name, decision.refusal)
+            self._go_on()
+            self._require_free(decision.way)
+            self._taken.append(decision.way)
+            if self._took(decision):
+                return ("as desired" if self._taken == ["nothing"] else "rebuilt"), ""
+            decision = decide_again(first, self._look(), self._start, went_down=self._went_down)
+        raise HostError(self.name, f"after {', '.join(self._taken)} it is still not as desired; check its console")
+
+    def _as_it_is_now(self, shown: Decision) -> Decision:
+        """The same decision from a fresh look, or that nothing is to be done any more. Raises ``Refused`` for a host
+        that needs something else by now than its operator has been shown.
+        """
+        now = decide(self._look(), self._start)
+        if now.way == shown.way:
+            return replace(now, escalation=shown.escalation)
+        if now.way == "nothing" and not now.refusal:
+            return now
+        was = f"the way shown was {shown.way}, but when its turn came it was {now.way} ({'; '.join(now.reasons)})"
+        raise Refused(self.name, f"{was}; run the same command again")
+
+    def _require_free(self, way: Way) -> None:
+        """Everything that may forbid a way, before anything is done."""
+        looked = self._looked
+        if looked is not None and looked.facts is not None:
+            freeing.refuse_locked(self._tools, looked.facts)
+        if way in POWER and self._tools.settings.local:
+            raise Refused(self.name, applying.OWN_REBOOT % "; ".join(self._reasons))
+        if way in ("relayer", "reinstall"):
+            self._require_files()
+        if way in DISTURBS and looked is not None and looked.diagnosis.reach == "answers":
+            freeing.free(self._tools, self._phases, DISTURBS[way], boots=way != "reinstall")
+
+    def _took(self, decision: Decision) -> bool:
+        """Take one way; whether the host is in service now. Where it is not, it is to be looked at again."""
+        self._went_down = False
+        try:
+            return self._take(decision.way, decision)
+        except (Refused, Stopped, NotAccepted, powering.OrderFailed):
+            raise  # what was refused now would be refused on any other way, and no way mends what computes wrongly
+        except HostError as error:
+            if decision.way == "reinstall":
+                raise  # what answers now may be the installer: only people can tell
+            self._went_down = isinstance(error, NotBack)
+            self._failures.append(f"{decision.way}: {error.sentence}")
+            self._emit(events.Note(self.name, f"{decision.way} failed: {error.sentence}"))
+            return False
+
+    def _take(self, way: Way, decision: Decision) -> bool:
+        match way:
+            case "nothing":
+                self._verify()
+            case "repair":
+                if decision.clean:
+                    self._clean()
+                self._provision()
+            case "relayer":
+                self._converge(removal_of(self._tools.target.desired), "remove")
+                self._provision()
+            case "reinstall":
+                self._tools.install("; ".join(decision.reasons), self._phases, self._begin)
+                self._half_done = False
+                self._provision()
+            case "trust":
+                self._trust()
+                return False
+            case _:
+                self._power(way, decision)
+                return False
+        self._accept()
+        self._back_to_work(changed=way != "nothing")
+        return True
+
+    def _require_files(self) -> None:
+        """Before anything is taken away: all files for reprovisioning it are here. Raises ``ArtifactError``."""
+        for artifact in self._tools.target.files_for(self._looked.facts if self._looked else None):
+            if self._tools.settings.files.way != "direct":
+                self._tools.settings.locate(artifact)
+
+    def _clean(self) -> None:
+        """Make room: what we delivered and no longer need, and what apt can fetch again."""
+        with self._phases.phase("remove"), self._tools.connect() as shell:
+            departure.clean(shell, self._tools.target.artifacts)
+
+    def _provision(self) -> None:
+        """Bring the host to its stack, and check every layer by what it does."""
+        self._converge(self._tools.target.desired, "provision")
+        self._verify()
+
+    def _converge(self, desired: Desired, phase: Phase) -> None:
+        """Bring the host to these states; reboots on the way are a phase of their own."""
+
+        rebooted_s = 0.0
+
+        def emit(event: events.Event) -> None:
+            nonlocal rebooted_s
+            if isinstance(event, events.Rebooted):
+                rebooted_s += event.seconds
+            self._emit(event)
+
+        settings = replace(self._tools.settings, emit=emit, undrain=False, depart=False, again="", accept=None)
+        host = applying.HostApply(self._tools.connect, desired, settings)
+        try:
+            with self._phases.phase(phase):
+                try:
+                    left = host.apply().left
+                finally:
+                    host.close()
+            if left is not None and left.reboot and self._tools.settings.local:
+                raise HostError(self.name, applying.OWN_REBOOT % left.reboot)
+        finally:
+            self._phases.move(phase, "reboot", rebooted_s)
+
+    def _verify(self) -> None:
+        """Every layer's checks; one that does not hold is the way's failure."""
+        with self._phases.phase("verify"):
+            bad = sorted(
+                (check for check in self._tools.check() if not check.passed), key=lambda check: not check.checked
+            )
+        if bad:
+            first = bad[0]
+            more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+            known = next((check.finding for check in bad if check.finding), None)
+            because = f": {known.cause}. {known.cure}" if known else ""
+            self._rules += [known.rule] if known and known.rule not in self._rules else []
+            how = "fails" if first.checked else f"could not be made ({first.why})"
+            what = f"a check of {first.role} {how}: {first.sentence}{more}{because}"
+            raise HostError(self.name, f"nothing differs from its stack, but {what}")
+
+    def _accept(self) -> None:
+        """What else is asked of the host before work comes back to it. Raises ``NotAccepted``."""
+        settings = self._tools.settings
+        if settings.accept is not None:
+            try:
+                with self._phases.phase("prove"):
+                    settings.accept(settings.holder)
+            except NotAccepted as error:
+                self._keep_away(error.sentence)
+                raise
+
+    def _keep_away(self, reason: str) -> None:
+        """No work comes to the host from now on; that it cannot be drained hides no other error."""
+        try:
+            freeing.keep_away(self._tools, self._phases, reason)
+        except HostError as error:
+            self._emit(events.Note(self.name, f"it could not be drained: {error.sentence}"))
+
+    def _power(self, way: Way, decision: Decision) -> None:
+        """Give or cut the power, or reboot where that does, and wait until the host answers in another boot."""
+        before = self._looked.diagnosis.boot_id if self._looked else ""
+        self._begin()
+        powering.switch(self._tools, self._phases, way, by_bmc=decision.by != "ssh", boot_id=before)
+        self._half_done = False
+
+    def _begin(self) -> None:
+        """From here to the host's next answer, a failure leaves it locked."""
+        self._half_done = True
+
+    def _trust(self) -> None:
+        error = self._looked.error if self._looked else None
+        if not isinstance(error, HostKeyMismatch):
+            raise HostError(self.name, "its host key is the recorded one; there is nothing to accept")
+        self._tools.trust(error)
+
+    def _back_to_work(self, *, changed: bool) -> None:
+        """Let work back to the host: always after a change, since whoever gives work may have noticed its absence."""
+        hooks = self._tools.settings.hooks
+        facts = self._looked.facts if self._looked else None
+        drained = facts is not None and hostdrained.drained(facts) is not None
+        if hooks is None or not (changed or drained):
+            return
+        with self._phases.phase("undrain"), self._tools.connect() as shell:
+            draining.undrain(shell, hooks, freeing.context(self._tools, "rebuilt"), self._emit)
+
+    def _hand_over(self, decision: Decision) -> str:
+        """Nothing more can be done from here: no work, a lock, and the reason for whoever comes."""
+        self._taken.append("hand over")
+        reason = "; ".join([*decision.reasons, *self._failures])
+        if self._looked and self._looked.diagnosis.reach == "answers":
+            try:
+                freeing.look_again(self._tools, self._phases)
+                freeing.drain(self._tools, self._phases, reason)
+            except Locked:
+                raise
+            except HostError as error:
+                self._emit(events.Note(self.name, error.sentence))
+        return self._lock(reason)
+
+    def _lock(self, reason: str) -> str:
+        """Keep everybody off the host; the sentence with where the lock is."""
+        tools = self._tools
+        answers = self._looked is not None and self._looked.diagnosis.reach == "answers"
+        return keep_locked(tools, reason, answers=answers)
+
+    def _go_on(self) -> None:
+        if self._tools.settings.stopping():
+            raise Stopped(self.name, f"stopped by the operator after {', '.join(self._taken) or 'the diagnosis'}")
+
+    def _note(self, decision: Decision, *, shown: bool) -> None:
+        """Keep what was decided; the first decision has been seen by the operator."""
+        self._reasons += [entry for entry in decision.reasons if entry not in self._reasons]
+        self._rules += [entry for entry in decision.rules if entry not in self._rules]
+        if shown:
+            self._emit(events.Note(self.name, f"{decision.way}: {'; '.join(decision.reasons)}"))
+
+    def _record(self, outcome: Outcome, sentence: str) -> Rebuild:
+        run = self._tools.settings.run
+        return Rebuild(
+            host=self.name, run=run.id, at=self._began, operator=run.operator, ways=tuple(self._taken),
+            outcome=outcome, sentence=sentence, reasons=tuple(self._reasons), rules=tuple(self._rules),
+            phases=self._phases.taken, total_s=self._phases.total_s,
+        )  # fmt: skip

@@ -1,0 +1,160 @@
+"""What is typed and what Invoke's parser gets of it: hosts without ``--hosts``, and what cannot be meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from invoke import Collection, Program
+from invoke.exceptions import ParseError
+from invoke.parser import Parser, ParserContext
+
+from hostwright.cli.program import STANDARD
+from hostwright.cli.shell import words
+from hostwright.cli.shell.words import WordsParser, with_hosts
+
+VERBS = Collection(*STANDARD).to_contexts()
+
+
+def parsed(line: str) -> list[ParserContext]:
+    """The verbs of a line with their options; Invoke's own options are left out."""
+    return list(WordsParser(contexts=VERBS, initial=Program().initial_context).parse_argv(line.split()))[1:]
+
+
+def refused(line: str) -> str:
+    with pytest.raises(ParseError) as refusal:
+        parsed(line)
+    sentence = str(refusal.value)
+    for command in re.findall(r"`hostwright ([^`]+)`", sentence):  # works as printed
+        assert "…" in command or "--help" in command or len(parsed(command)) == 1, command
+    return sentence
+
+
+@pytest.mark.parametrize(
+    ("line", "hosts"),
+    [
+        ("plan gpu01", "gpu01"),
+        ("plan gpu01 gpu02", "gpu01,gpu02"),
+        ("plan gpu01,gpu02 @rack3 !gpu05 ~dgx.*", "gpu01,gpu02,@rack3,!gpu05,~dgx.*"),
+        ("plan --json gpu01 --out x gpu02", "gpu01,gpu02"),
+        ("plan --hosts gpu01", "gpu01"),
+        ("plan --hosts=gpu01,gpu02 --json", "gpu01,gpu02"),
+        ("audit gpu01", "gpu01"),
+        ("hosts gpu01", "gpu01"),
+        ("hosts", "all"),
+        ("plan --out hosts gpu01", "gpu01"),  # the value of an option is no verb
+        ("power status gpu01 gpu02", "gpu01,gpu02"),
+        ("power --order status gpu01", "gpu01"),
+    ],
+)
+def test_hosts_stand_with_their_option_or_without_it(line: str, hosts: str) -> None:
+    (verb,) = parsed(line)
+    assert verb.args["hosts"].value == hosts
+
+
+def test_a_run_and_the_host_of_a_single_one_stand_without_their_option() -> None:
+    assert parsed("runs.show 20261124 --hosts gpu01")[0].args["run"].value == "20261124"
+    assert parsed("runs.show 20261124 --hosts gpu01")[0].args["hosts"].value == "gpu01"
+    assert parsed("registry.trust gpu01")[0].args["host"].value == "gpu01"
+
+
+def test_several_verbs_have_hosts_of_their_own() -> None:
+    plan, verify = parsed("plan gpu01 verify gpu02 gpu03 --json")
+    assert (plan.name, plan.args["hosts"].value, plan.args["json"].value) == ("plan", "gpu01", False)
+    assert (verify.name, verify.args["hosts"].value, verify.args["json"].value) == ("verify", "gpu02,gpu03", True)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("provison", "there is no verb 'provison'; did you mean 'provision'?"),
+        ("plna gpu01", "there is no verb 'plna'; did you mean 'plan'?"),
+        ("histroy", "there is no verb 'histroy'; did you mean 'audit.history'?"),
+        ("runs.shwo", "there is no verb 'runs.shwo'; did you mean 'runs.show'?"),
+        ("runs show", "there is no verb 'runs show'; did you mean 'runs.show'?"),
+        ("audit history", "there is no verb 'audit history'; did you mean 'audit.history'?"),
+        ("xyzzy", "there is no verb 'xyzzy'; `hostwright --help` shows them all"),
+        ("plan --host gpu01", "plan has no option --host; did you mean --hosts?"),
+        ("plan gpu01 --jsno", "plan has no option --jsno; did you mean --json?"),
+        ("runs --json=yes --limits 3", "runs has no option --limits; did you mean --limit?"),
+        ("audit --batch 3", "audit has no option --batch (provision, remove, rebuild, rollback have it)"),
+        ("plan --xyzzy", "plan has no option --xyzzy; `hostwright --help plan` shows those that it has"),
+        ("--hosts gpu01 plan", "--hosts belongs behind its verb, as in `hostwright plan --hosts …`"),
+        ("--sit x plan", "there is no option --sit; did you mean --site?"),
+        ("plan --hosts", "--hosts needs a value behind it"),
+        ("plan gpu01 --hosts gpu02", "plan: name them once, either with --hosts or without it (gpu01)"),
+        ("plan --hosts gpu02, gpu01", "plan: name all hosts in one word: --hosts gpu02,gpu01"),
+        ("plan --hosts=gpu02 gpu01 gpu03", "plan: name all hosts in one word: --hosts gpu02,gpu01,gpu03"),
+        (
+            "plan –hosts gpu01",
+            "–hosts begins with a dash of a text processor, which is no option; did you mean --hosts?",
+        ),
+        ("plan “gpu01”", "“gpu01” has quotes of a text processor, which no shell reads; did you mean 'gpu01'?"),
+        (
+            "plan gpu01 gpu02 -- uptime -p",
+            "plan takes no words behind --, which run and ssh do: `hostwright run --hosts gpu01,gpu02 -- uptime -p`",
+        ),
+        ("power", "power needs ORDER; `hostwright --help power` says what that may be"),
+        ("init", "init needs DIRECTORY"),
+        ("stacks gpu01", "stacks takes no 'gpu01'; see `hostwright --help stacks`"),
+        ("stacks provison", "stacks takes no 'provison'; did you mean the verb 'provision'?"),
+        ("registry.trust gpu01 gpu02", "registry.trust takes a single host: 'gpu01' and 'gpu02' are two"),
+    ],
+)
+def test_a_mistake_says_what_may_have_been_meant(line: str, sentence: str) -> None:
+    assert refused(line).startswith(sentence)
+
+
+@pytest.mark.parametrize("line", ["power --help", "plan gpu01 -h", "audit --help --json"])
+def test_help_may_follow_its_verb_also_where_something_is_missing(line: str) -> None:
+    (core,) = WordsParser(contexts=VERBS, initial=Program().initial_context).parse_argv(line.split())
+    assert core.args["help"].value == line.split(maxsplit=1)[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("plan gpu01 gpu02", "invoke plan --hosts gpu01,gpu02"),
+        ("plan gpu01, gpu02 --json", "invoke plan --hosts gpu01,gpu02 --json"),
+        ("plan --json all", "invoke plan --json --hosts all"),
+        ("plan --roles base @rack3", "invoke plan --roles base --hosts @rack3"),
+        ("power cycle gpu01", "invoke power cycle --hosts gpu01"),
+        ("hosts verify gpu01", "invoke hosts verify --hosts gpu01"),
+        ("plan --hosts gpu01", ""),
+        ("plan --hosts gpu01 gpu", ""),
+        ("run --hosts gpu01 -- cat gpu02", ""),
+        ("gpu01", ""),
+    ],
+)
+def test_hosts_behind_invoke_are_answered_with_the_command(line: str, command: str) -> None:
+    contexts = {name: each for each in VERBS for name in (each.name or "", *each.aliases)}
+    said = with_hosts(
+        line.split(), contexts, lambda word: word[:1] == "@" or word.strip(",") in ("gpu01", "gpu02", "all")
+    )
+    assert said.startswith(f"`invoke` takes hosts with --hosts alone: `{command}`") if command else said == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "verbs"),
+    [
+        ("", []),
+        ("plan gpu01", ["plan"]),
+        ("audit gpu01", ["audit.fleet"]),
+        ("hosts plan gpu01 plan gpu02", ["hosts", "plan"]),
+        ("plan --help", []),
+    ],
+)
+def test_invoke_is_given_only_the_verbs_that_are_named(
+    monkeypatch: pytest.MonkeyPatch, line: str, verbs: list[str]
+) -> None:
+    given = []
+
+    def of_invoke(contexts: Iterable[ParserContext], *more: Any) -> Parser:
+        given.extend(chosen := list(contexts))
+        return Parser(chosen, *more)
+
+    monkeypatch.setattr(words, "Parser", of_invoke)
+    parsed(line)
+    assert [context.name for context in given] == verbs, "it copies all of them for each call"

@@ -1,0 +1,135 @@
+"""What checks of layers run on a host: as the login user or as root, and on a host that lives."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostwright.common.errors import ProtocolError, Unreachable
+from hostwright.common.secret import Secret
+from hostwright.inventory import Host
+from hostwright.plan.host import jobs as hostjobs
+from hostwright.transport import Output
+from hostwright.transport.root.rootshell import RootShell
+from hostwright.verify import backend
+from hostwright.verify.layer_checks import _why
+from tests.unit.transport.test_become import SUDO
+
+
+@dataclass
+class Here:
+    """This machine in the place of a session, with a stand-in of sudo; ``killed`` ends what it runs."""
+
+    folder: Path
+    killed: bool = False
+    truncated: bool = False
+    path: str = ""
+    host: Host = field(default_factory=lambda: Host("gpu01"))
+
+    def run(self, command: str, *, stdin: bytes, timeout_s: float) -> Output:
+        if self.killed:
+            return Output(143, b"", b"Terminated\n", False, 0.0)
+        if self.truncated:
+            return Output(-1, bytes(100), b"", True, 0.0)
+        env = {"PATH": self.path or f"{self.folder}:{os.environ['PATH']}"}
+        done = subprocess.run([command], input=stdin, capture_output=True, env=env, check=False, timeout=timeout_s)
+        return Output(done.returncode, done.stdout, done.stderr, False, 0.0)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Any:
+    (tmp_path / "sudo").write_text(SUDO)
+    (tmp_path / "sudo").chmod(0o755)
+    return Here(tmp_path)
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_a_command_gets_its_arguments_as_data_and_gives_its_status(here: Any, root: bool) -> None:
+    host = backend.testinfra_host(RootShell(here, Secret("hunter2")), root=root)
+    done = host.run("printf '%%s|' %s %s; echo no >&2; exit 3", "a b", "$(id)")
+    assert (done.rc, done.stdout, done.stderr) == (3, "a b|$(id)|", "no\n")
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_command_on_a_lost_host_does_not_judge_the_layer(here: Any, root: bool) -> None:
+    here.killed = True
+    host = backend.testinfra_host(RootShell(here), root=root)
+    with pytest.raises(Unreachable, match="the program on it was killed"):
+        host.run("true")
+    with pytest.raises(Unreachable, match="the program on it was killed"):
+        assert host.file("/etc/motd").exists
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_a_failed_assertion_says_command_status_and_last_lines_and_shows_no_object(here: Any, root: bool) -> None:
+    host = backend.testinfra_host(RootShell(here), root=root)
+    with pytest.raises(AssertionError) as failure:
+        host.check_output("echo 1; echo 2 >&2; echo 'not found' >&2\nexit 127")
+    assert str(failure.value).splitlines()[0] == (
+        "Unexpected exit code 127 for `echo 1; echo 2 >&2; echo 'not found' >&2 …` (status 127): 2 / not found"
+    )
+    assert repr(host.run("exit 3")) == "`exit 3` (status 3): no output"
+
+
+def test_a_check_finds_its_commands_whatever_path_sessions_get(tmp_path: Path) -> None:
+    """archcraft-os/archcraft#455: PATH in /etc/environment names the distribution's own scripts only."""
+    host = backend.testinfra_host(RootShell(Here(tmp_path, path="/usr/share/archcraft/scripts")))
+    assert host.check_output("uname -s") == "Linux"
+    assert host.check_output('echo "$SESSION_PATH"') == "/usr/share/archcraft/scripts"
+
+
+def test_endless_output_does_not_judge_the_layer(here: Any) -> None:
+    here.truncated = True
+    with pytest.raises(ProtocolError, match="more than can be read: cat /dev/zero"):
+        backend.testinfra_host(RootShell(here)).run("cat /dev/zero")
+
+
+COMPILED = """\
+work=$(mktemp -d)
+printf '#!/bin/sh\\necho "ran in $0 with $*"\\n' >"$work/program"; chmod +x "$work/program"
+"$work/program" "$1" "$2"
+exit 3
+"""
+
+
+def test_a_program_runs_where_programs_may_and_nothing_is_left(here: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(backend, "USER_DIRS", f'"{tmp_path}/own place"')
+    done = backend.program_runner(RootShell(here, Secret("hunter2")))(COMPILED, "a b", "$(id)")
+    assert (done.rc, done.stderr) == (3, "")
+    assert done.stdout.startswith(f"ran in {tmp_path}/own place/check.")
+    assert done.stdout.endswith("/program with a b $(id)\n")
+    assert not (tmp_path / "own place").exists()
+
+
+def test_root_runs_it_where_the_user_may_run_nothing(here: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(backend, "USER_DIRS", f"{tmp_path}/file/work")
+    monkeypatch.setattr(hostjobs, "WORK_DIRS", (f"{tmp_path}/roots",))
+    done = backend.program_runner(RootShell(here, Secret("hunter2")))(COMPILED, "1", "2")
+    assert (done.rc, done.stderr) == (3, "")
+    assert done.stdout.startswith(f"ran in {tmp_path}/roots/check.")
+
+
+def test_where_nobody_may_it_says_so(here: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(backend, "USER_DIRS", f"{tmp_path}/file/work")
+    monkeypatch.setattr(hostjobs, "WORK_DIRS", (f"{tmp_path}/file/roots",))
+    done = backend.program_runner(RootShell(here, Secret("hunter2")))(COMPILED, "1", "2")
+    assert done.rc != 0
+    assert done.stderr == "no directory was found in which programs may be run\n"
+
+
+def test_no_message_of_a_check_shows_a_python_object() -> None:
+    """pytest's own explanation of ``assert run("x").rc == 0`` names the method of an object at an address."""
+
+    said = "assert 2 == 0\n +  where 2 = `x` (status 2): no.rc"
+
+    def fail() -> None:
+        raise AssertionError(f"{said}\n +    where no = <a.B object at 0x7f>()")
+
+    assert _why(pytest.CallInfo.from_call(fail, "call")) == said
