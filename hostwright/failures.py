@@ -13,26 +13,6 @@ from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.judging.context import AuditContext, Cards, Unread, once
 
 __all__ = [
-    "LAST_JOBS",
-    "LOOK_S",
-    "AuditContext",
-    "Cards",
-    "Case",
-    "Covers",
-    "FailureRule",
-    "ForPeople",
-    "Hardware",
-    "Held",
-    "NoRoom",
-    "Sign",
-    "Stuck",
-    "Tangled",
-    "Try",
-    "Units",
-    "Unread",
-    "ended",
-    "homes_probe",
-    "logs",
-    "once",
-    "wanted",
+    "LAST_JOBS", "LOOK_S", "AuditContext", "Cards", "Case", "Covers", "FailureRule", "ForPeople", "Hardware", "Held",
+    "NoRoom", "Sign", "Stuck", "Tangled", "Try", "Units", "Unread", "ended", "homes_probe", "logs", "once", "wanted",
 ]  # fmt: skip
