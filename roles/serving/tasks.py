@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from invoke import Collection
 
-from hostwright.cli.verb import LISTED, OF_ONE, Request, verb
+from hostwright.cli.verb import LISTED, OF_ONE, Option, Request, verb
 
 _HOST = "the host (default: the one that serves the model, or the only one with the role serving)"
 _NAME = "the model's name"
 _ONLY_WRITE = "do not provision; `invoke provision --roles workspaces,serving` does the rest"
+
+
+#: what the file says of a model's server, field by field
+_ENTRY = {
+    "user": Option("whose it is: a name of workspaces_users (default: nobody)", ""),
+    "gpus": Option("numbers as nvidia-smi -L lists them, or UUIDs: 0,1", ""),
+    "share": Option("its GPUs may be given to workspaces that share, too", False),
+    "cpus": Option("at most this many CPUs: 8 or 0.5", ""),
+    "memory": Option("at most this much memory: 64g", ""),
+    "port": Option("on the host's loopback (default: auto)", ""),
+    "image": Option("with its exact tag or digest (default: tensorflow/serving:2.9.0, with GPUs 2.9.0-gpu)", ""),
+    "pull": Option("the host may pull the image from its registry", False),
+}
 
 
 @verb(
@@ -18,31 +33,18 @@ _ONLY_WRITE = "do not provision; `invoke provision --roles workspaces,serving` d
     name="the model's name (default: the directory's)",
     version="the version's number (default: the directory's, else one more than the newest)",
     signature="what clients ask by this name, where the model has no serving_default",
-    gpus="numbers as nvidia-smi -L lists them, or UUIDs: 0,1",
-    share="its GPUs may be given to workspaces that share, too",
-    cpus="at most this many CPUs: 8 or 0.5",
-    memory="at most this much memory: 64g",
-    port="on the host's loopback (default: auto)",
-    user="whose it is: a name of workspaces_users (default: nobody)",
-    image="with its exact tag or digest (default: tensorflow/serving:2.9.0, with GPUs 2.9.0-gpu)",
-    pull="the host may pull the image from its registry",
     no_provision=_ONLY_WRITE,
+    further=_ENTRY,
 )
 def up(
     request: Request,
+    /,
     model: str = "",
     name: str = "",
     version: int = 0,
     signature: str = "",
-    gpus: str = "",
-    share: bool = False,
-    cpus: str = "",
-    memory: str = "",
-    port: str = "",
-    user: str = "",
-    image: str = "",
-    pull: bool = False,
     no_provision: bool = False,
+    **entry: Any,
 ) -> int:
     """Bring a model's version to a host and serve it beside those that it serves; the first one is live.
 
@@ -50,15 +52,8 @@ def up(
     """
     from hostwright.standard.roles.serving.verbs import changing
 
-    return changing.up(
-        request,
-        changing.Wish(model, name, version, signature),
-        {
-            "user": user, "gpus": gpus, "share": share, "cpus": cpus, "memory": memory, "port": port, "image": image,
-            "pull": pull,
-        },
-        provision=not no_provision,
-    )  # fmt: skip
+    wish = changing.Wish(model, name, version, signature)
+    return changing.up(request, wish, entry, provision=not no_provision)
 
 
 @verb(

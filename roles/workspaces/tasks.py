@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from invoke import Collection
 
-from hostwright.cli.verb import CONNECTED, LISTED, OF_ONE, READ, Request, verb
+from hostwright.cli.verb import CONNECTED, LISTED, OF_ONE, READ, Option, Request, verb
 
 _QUIET = ("host", *READ, *CONNECTED)  #: of verbs that print what the workspace prints
 _FORCE = "end the work of whoever is in the workspace"
@@ -12,55 +14,38 @@ _NAME = "the workspace's name"
 _ONLY_WRITE = "only write the inventory; `invoke provision --roles workspaces` does the rest"
 
 
+#: what the file says of a workspace, field by field; ``mount`` and ``env`` are its ``mounts`` and ``environment``
+_ENTRY = {
+    "user": Option("whose it is: a name of workspaces_users", ""),
+    "kind": Option("jupyter (the default), ssh, tensorboard or batch", ""),
+    "gpus": Option("numbers as nvidia-smi -L lists them, or UUIDs: 0,1", ""),
+    "share": Option("its GPUs may be given to other workspaces that share, too", False),
+    "when_idle": Option("of a batch run: wait until nobody computes on its GPUs", False),
+    "cpus": Option("at most this many CPUs: 8 or 0.5", ""),
+    "memory": Option("at most this much memory: 64g", ""),
+    "shm": Option("shared memory: 1g", ""),
+    "pids": Option("at most this many processes and threads", ""),
+    "disk": Option("what its files may take, where the file system has project quotas: 200g", ""),
+    "port": Option("on the host's loopback, or auto (the default)", ""),
+    "mount": Option("a directory of the host: /data/set:/data or /data/set:/data:ro; repeatable", ()),
+    "env": Option("a variable for its programs: TZ=Europe/Berlin; repeatable, and not for secrets", ()),
+    "image": Option("with its exact tag or digest", ""),
+    "pull": Option("the host may pull the image from its registry", False),
+    "command": Option("of a batch run: what it runs", ""),
+    "script": Option("of a batch run: a file with the script that it runs instead", ""),
+    "logs": Option("of a TensorBoard: the directory with the logs", ""),
+}
+
+
 @verb(
     *OF_ONE,
     force=_FORCE,
-    user="whose it is: a name of workspaces_users",
     name="its name (default: USER-KIND)",
-    kind="jupyter (the default), ssh, tensorboard or batch",
-    gpus="numbers as nvidia-smi -L lists them, or UUIDs: 0,1",
-    share="its GPUs may be given to other workspaces that share, too",
-    when_idle="of a batch run: wait until nobody computes on its GPUs",
-    cpus="at most this many CPUs: 8 or 0.5",
-    memory="at most this much memory: 64g",
-    shm="shared memory: 1g",
-    pids="at most this many processes and threads",
-    disk="what its files may take, where the file system has project quotas: 200g",
-    port="on the host's loopback, or auto (the default)",
-    mount="a directory of the host: /data/set:/data or /data/set:/data:ro; repeatable",
-    env="a variable for its programs: TZ=Europe/Berlin; repeatable, and not for secrets",
-    image="with its exact tag or digest",
-    pull="the host may pull the image from its registry",
-    command="of a batch run: what it runs",
-    script="of a batch run: a file with the script that it runs instead",
-    logs="of a TensorBoard: the directory with the logs",
     without="options that it has and shall have no longer: gpus,share",
     no_provision=_ONLY_WRITE,
+    further=_ENTRY,
 )
-def up(
-    request: Request,
-    user: str = "",
-    name: str = "",
-    kind: str = "",
-    gpus: str = "",
-    share: bool = False,
-    when_idle: bool = False,
-    cpus: str = "",
-    memory: str = "",
-    shm: str = "",
-    pids: str = "",
-    disk: str = "",
-    port: str = "",
-    mount: list[str] | None = None,
-    env: list[str] | None = None,
-    image: str = "",
-    pull: bool = False,
-    command: str = "",
-    script: str = "",
-    logs: str = "",
-    without: str = "",
-    no_provision: bool = False,
-) -> int:
+def up(request: Request, /, name: str = "", without: str = "", no_provision: bool = False, **entry: Any) -> int:
     """Declare a workspace in inventory/workspaces.yml, or change options of one, and bring its host to it.
 
     hostwright workspace.up gpu01 --user alice --kind jupyter --gpus 0
@@ -68,18 +53,13 @@ def up(
     from hostwright.roles import InputError
     from hostwright.standard.roles.workspaces.verbs import changing
 
-    options = {
-        "user": user, "kind": kind, "gpus": gpus, "share": share, "when_idle": when_idle, "cpus": cpus,
-        "memory": memory, "shm": shm, "pids": pids, "disk": disk, "port": port, "mount": list(mount or ()),
-        "env": list(env or ()), "image": image, "pull": pull, "command": command, "script": script, "logs": logs,
-    }  # fmt: skip
-    if not (name or user):
+    if not (name or entry["user"]):
         raise InputError("say whose workspace it is (--user), or which one (--name)", "--user")
     taken = [each for each in without.split(",") if each.strip()]
     return changing.change(
         request,
-        name or f"{user}-{kind or changing.DEFAULT_KIND}",
-        lambda before: changing.changed_entry(before, options, taken),
+        name or f"{entry['user']}-{entry['kind'] or changing.DEFAULT_KIND}",
+        lambda before: changing.changed_entry(before, entry, taken),
         provision=not no_provision,
     )
 

@@ -15,6 +15,7 @@ from contextvars import copy_context
 from dataclasses import replace
 from functools import wraps
 from inspect import Parameter, signature
+from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec
 
 from invoke import Context, Exit, Task
@@ -42,29 +43,39 @@ _EVERY: Mapping[str, Option] = {**OPTIONS, HOST: Option("the host", "")}
 
 
 def verb(
-    *taken: str, called: str = "", default: bool = False, checks_settings: bool = False, **helps: str
+    *taken: str,
+    called: str = "",
+    default: bool = False,
+    checks_settings: bool = False,
+    further: Mapping[str, Option] = MappingProxyType({}),
+    **helps: str,
 ) -> Callable[[Callable[Concatenate[Request, P], int]], Task[Any]]:
     """A task of a function that returns an exit status: errors are printed, and Invoke ends with the status.
 
     ``taken`` are fields of the request that are options of the verb, or ``host``; ``NAME=TEXT`` has a default of the
     verb's own. ``helps`` are the help texts of the function's own parameters, and of further fields that it takes.
     ``called`` is the verb's name where it is not the function's, ``default`` says that it is also the one of its
-    collection's name. Mistakes in the settings end every verb but one that ``checks_settings`` itself.
+    collection's name. ``further`` are options that the function gets as keywords (``**``). Mistakes in the settings end
+    every verb but one that ``checks_settings`` itself.
     """
 
     def task_of(body: Callable[Concatenate[Request, P], int]) -> Task[Any]:
-        _, *own = signature(body).parameters.values()
+        _, *every = signature(body).parameters.values()
+        own = [each for each in every if each.kind is not Parameter.VAR_KEYWORD]
+        own += [_parameter(name, each) for name, each in further.items()]
         more = [name for name in helps if name not in {each.name for each in own}]
         named = dict(map(_with_default, (*more, *taken)))
         options = {name: replace(each, help=helps.get(name, each.help)) for name, each in named.items()}
         if wrong := {each.name for each in own} & (OPTIONS.keys() | options.keys()):
             raise TypeError(f"{body.__name__}: {', '.join(sorted(wrong))}: fields of the request")
-        defaults = {name: None if each.kind is list else each.default for name, each in options.items()}
-        parameters = [*own, *(Parameter(name, Parameter.KEYWORD_ONLY, default=each) for name, each in defaults.items())]
+        defaults = {each.name: each.default for each in map(_parameter, options, options.values())}
+        parameters = [*own, *map(_parameter, options, options.values())]
 
         @wraps(body)
         def task_body(_: Context, /, *args: Any, **words: Any) -> None:
             typed = {name: words.pop(name, each) for name, each in defaults.items()}
+            more = {name: words.pop(name, each.default) for name, each in further.items()}
+            words |= {name: list(each or ()) if further[name].kind is list else each for name, each in more.items()}
             status = copy_context().run(_call, body, typed, args, words, checks_settings)
             if status:
                 raise Exit(code=status)
@@ -72,7 +83,7 @@ def verb(
         context = Parameter("c", Parameter.POSITIONAL_OR_KEYWORD)
         whole = signature(body).replace(parameters=[context, *parameters])
         task_body.__signature__ = whole  # type: ignore[attr-defined]
-        texts = {**{name: each.help for name, each in options.items()}, **helps}
+        texts = {**{name: each.help for name, each in {**options, **further}.items()}, **helps}
         return settings.Verb(
             task_body,
             name=called or None,
@@ -84,6 +95,11 @@ def verb(
         )
 
     return task_of
+
+
+def _parameter(name: str, option: Option) -> Parameter:
+    """An option as a parameter: Invoke's sign for a repeatable one is the default ``None``."""
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None if option.kind is list else option.default)
 
 
 def _with_default(taken: str) -> tuple[str, Option]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from ruamel.yaml import YAML
 
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
+from hostwright.standard.roles.workspaces import tasks
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.verbs.changing import change, changed_entry
 from hostwright.standard.roles.workspaces.verbs.edit import changed_lines, checked, edited
 from tests.unit.roles.workspaces.spaces import AMBIGUOUS
@@ -228,3 +231,10 @@ def test_gpus_that_are_no_list_are_refused(inventory: Path, given: str) -> None:
     with pytest.raises(InputError, match="--gpus"):
         up(inventory, "alice-run", gpus=given)
     assert (inventory / "workspaces.yml").read_text() == OURS
+
+
+def test_every_field_of_a_workspace_is_an_option() -> None:
+    """But for those of a model server, which ``serve.up`` fills in."""
+    options = {"mount": "mounts", "env": "environment"}
+    named = {options.get(name, name) for name in tasks._ENTRY}
+    assert named == {each.name for each in fields(WorkspaceEntry)} - {"versions", "live"}
