@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hostwright.cli.tasks.options import CONNECTED, GRADUAL, LISTED, OF_ONE, REACHED, READ, verb
     from hostwright.cli.verbs import changes
     from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
-    from hostwright.common.request import Request
+    from hostwright.common.request import Option, Request
     from hostwright.fleet import Fleet, Targets
     from hostwright.inventory import Host, bind, definitions, load
     from hostwright.inventory.patterns import counted
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONNECTED", "GRADUAL", "LISTED", "NOTHING_CHANGED", "OF_ONE", "REACHED", "READ", "Connections", "Fleet", "Host",
-    "HostKey", "Interrupted", "OnlyStates", "Request", "Results", "RootShell", "Site", "TargetHost", "Targets",
-    "agree", "answered", "ask", "ask_password", "bind", "changes", "console", "counted", "definitions", "errors_json",
-    "load", "on_each", "open_fleet", "print_document", "read_limits", "show_errors", "shown", "targets_of", "verb",
-    "warn",
+    "HostKey", "Interrupted", "OnlyStates", "Option", "Request", "Results", "RootShell", "Site", "TargetHost",
+    "Targets", "agree", "answered", "ask", "ask_password", "bind", "changes", "console", "counted", "definitions",
+    "errors_json", "load", "on_each", "open_fleet", "print_document", "read_limits", "show_errors", "shown",
+    "targets_of", "verb", "warn",
 ]  # fmt: skip
 
 _MODULES = {
@@ -45,25 +45,26 @@ _MODULES = {
     "hostwright.cli": "console",
     "hostwright.cli.asking": "agree answered",
     "hostwright.cli.exits": "shown",
-    "hostwright.cli.opening": "ask_password members_of open_fleet",
-    "hostwright.cli.tasks.options": "CONNECTED GRADUAL LISTED OF_ONE REACHED READ verb",
+    "hostwright.cli.opening": "ask_password open_fleet targets_of",
+    "hostwright.cli.tasks.options": "CONNECTED GRADUAL LISTED OF_ONE REACHED READ verb ",
     "hostwright.cli.verbs": "changes",
     "hostwright.cli.views.shared": "errors_json print_document show_errors warn",
-    "hostwright.common.request": "Request",
-    "hostwright.fleet": "Fleet Members",
+    "hostwright.common.request": "Option Request",
+    "hostwright.fleet": "Fleet Targets",
     "hostwright.inventory": "Host bind definitions load",
     "hostwright.inventory.patterns": "counted",
-    "hostwright.plan.targets": "TargetHost",
     "hostwright.plan.observing": "ask",
     "hostwright.plan.roles.site": "Site",
+    "hostwright.plan.targets": "TargetHost",
     "hostwright.transport.identity.keys": "HostKey",
     "hostwright.transport.root.rootshell": "RootShell",
 }
 
+if not TYPE_CHECKING:  # type checkers read the imports above, and complain of other names
 
-def __getattr__(name: str) -> Any:
-    """The name, from its module."""
-    for module, names in _MODULES.items():
-        if name in names.split():
-            return getattr(__import__(module, fromlist=[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        """The name, from its module."""
+        for module, names in _MODULES.items():
+            if name in names.split():
+                return getattr(__import__(module, fromlist=[name]), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
