@@ -1,89 +1,96 @@
-"""Who works on the hosts of a run, as its options say: this machine, or a cluster that is looked at first."""
+"""Chooses who works on the hosts of a run: this machine, or the workers that an optional package brings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
 
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
-from hostwright.plan.targets import Roster, Targets
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from hostwright.apply.journal.reading import RunSummary
     from hostwright.apply.rollout.applying import OpenExecutor
     from hostwright.common.secret import Secret
+    from hostwright.plan.targets import Roster, Targets
 
-PACKAGES = ("dask", "distributed")
 PROVE = "proofs are run from this machine: provision without --prove, then run `invoke prove`"
 
 
-def cluster_of(request: Request) -> str:
-    """The address of the scheduler of the cluster that works on hosts; empty for this machine.
+class Workers(Protocol):
+    """The functions of a module with an executor of its own."""
 
-    Raises ``InputError``.
-    """
-    executor, scheduler = request.executor, request.scheduler
-    if executor != "dask":
-        if scheduler and not executor:
-            raise InputError("it is the scheduler of a Dask cluster: give --executor dask as well", "--scheduler")
-        return ""
-    if not scheduler:
-        raise InputError("name the cluster's scheduler: --scheduler tls://HOST:8786", "--executor dask")
-    return scheduler
+    def executor_for(
+        self, address: str, roster: Roster, targets: Targets, password: Secret | None
+    ) -> AbstractContextManager[OpenExecutor]:
+        """Connect to the workers. Raises ``InputError`` if they cannot work on these hosts."""
+        ...
+
+    def take_over(self, address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
+        """Have workers let go of the hosts of a run whose machine died, and complete its journal."""
+        ...
+
+
+#: by the value of ``--executor``: the module, and the packages that the extra of the same name installs
+EXTRAS = {"dask": ("hostwright.apply.executors.cluster.cluster", ("dask", "distributed"))}
 
 
 @contextmanager
 def executor_for(
     roster: Roster, targets: Targets, request: Request, password: Secret | None
 ) -> Iterator[OpenExecutor | None]:
-    """Who works on these hosts; ``None``: this machine. Raises ``InputError`` for a cluster that cannot, before any
-    host is touched."""
-    address = cluster_of(request)
-    if not address:
+    """The executor of these hosts; ``None``: this machine. Raises ``InputError`` before any host is touched."""
+    workers = workers_of(request)
+    if workers is None:
         yield None
         return
     if request.prove:
         raise InputError(PROVE, "--prove")
-    with _needing_dask():
-        from hostwright.apply.executors.cluster.cluster import executor_of
-        from hostwright.apply.executors.cluster.fitness import opened
-    with opened(address, roster, targets, password) as cluster:
-        yield partial(executor_of, cluster)
+    with workers.executor_for(request.scheduler, roster, targets, password) as open_executor:
+        yield open_executor
 
 
-def take_over_left(run: RunSummary, roster: Roster, given: Request) -> None:
-    """Where a run was given to a cluster and its machine died: the workers let go of its hosts, and what they recorded
-    goes into its journal. Raises ``InputError`` where they cannot be asked."""
+def take_over_left(run: RunSummary, roster: Roster, request: Request) -> None:
+    """If workers had the hosts of a run whose machine died, have them let go, and complete its journal.
+
+    Raises ``InputError`` if they do not answer.
+    """
     from hostwright.apply.journal.redaction import secrets_in
 
     if not is_left(run):
         return
-    address = cluster_of(given) or ("" if given.executor else str(run.header.options.get("scheduler", "")))
-    if not address:
-        return
-    with _needing_dask():
-        from hostwright.apply.executors.cluster.takeover import left_behind, take_over
-    secrets = secrets_in(roster.inventory.hosts.values())
-    take_over(run, partial(left_behind, address), secrets=secrets, warn=lambda _: None)
+    if not (request.executor or request.scheduler):
+        former = run.header.options
+        request = replace(request, executor=former["executor"], scheduler=str(former.get("scheduler", "")))
+    if workers := workers_of(request):
+        workers.take_over(request.scheduler, run, secrets_in(roster.inventory.hosts.values()))
 
 
 def is_left(run: RunSummary) -> bool:
-    """Whether a run was given to a cluster, and its machine died before it ended."""
+    """Whether workers had the hosts of a run, and its machine died before it ended."""
     from hostwright.apply.journal.records import RUNNING
 
-    return bool(run.header.options.get("scheduler")) and run.status is None and run.state != RUNNING
+    return run.header.options.get("executor") in EXTRAS and run.status is None and run.state != RUNNING
 
 
-@contextmanager
-def _needing_dask() -> Iterator[None]:
-    """Make one sentence of a package that is not installed."""
+def workers_of(request: Request) -> Workers | None:
+    """The module of the executor that was asked for; ``None``: this machine. Raises ``InputError``."""
+    name, option = request.executor, f"--executor {request.executor}"
+    if name not in EXTRAS:
+        if request.scheduler and not name:
+            raise InputError("it is the scheduler of a Dask cluster: give --executor dask as well", "--scheduler")
+        return None
+    if not request.scheduler:
+        raise InputError("name the cluster's scheduler: --scheduler tls://HOST:8786", option)
+    module, packages = EXTRAS[name]
     try:
-        yield
+        return cast("Workers", import_module(module))
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in PACKAGES:
+        if (error.name or "").partition(".")[0] not in packages:
             raise
-        sentence = f"the package {error.name} is not installed here: pip install 'hostwright[dask]'"
-        raise InputError(sentence, "--executor dask") from error
+        sentence = f"the package {error.name} is not installed here: pip install 'hostwright[{name}]'"
+        raise InputError(sentence, option) from error

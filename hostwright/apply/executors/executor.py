@@ -1,28 +1,32 @@
-"""What the loop of a run knows of who works on its hosts: an executor that takes them, and futures that end."""
+"""The executors that work on the hosts of a run: those of ``concurrent.futures``, with a number of hosts at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Future
+from abc import abstractmethod
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from hostwright.common.untrusted import guarded
 
 T = TypeVar("T")
 
 
-class HostExecutor(Protocol):
-    """Works on a run's hosts: an executor of ``concurrent.futures`` that says how many it can work on now."""
+class HostExecutor(Executor):
+    """Works on hosts: ``submit(work, host)`` returns the future of ``work(host)``."""
 
     @property
+    @abstractmethod
     def slots(self) -> int:
-        """How many hosts can be in work at this moment."""
-        ...
+        """How many hosts it can work on now."""
 
-    def submit(self, work: Callable[[str], T], host: str, /) -> Future[T]:
-        """Have ``work(host)`` done; the future has what it returns or raises."""
-        ...
+
+class RunExecutor(HostExecutor):
+    """An executor elsewhere, for one run; its context begins with the workers and ends with the run."""
+
+    @abstractmethod
+    def cut(self) -> None:
+        """Let go of every host at once: what runs on them goes on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,17 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar
+
+from hostwright.apply.executors.executor import HostExecutor
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class DaemonThreads(Executor):
+class DaemonThreads(HostExecutor):
     """At most ``slots`` threads. One is started where work has come and all others are busy, takes further work when
     its own is done, and ends where there is none: nobody keeps an idle thread for each host.
 

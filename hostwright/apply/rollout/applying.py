@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from hostwright.apply.delivery.sources.handout import Handout
 from hostwright.apply.delivery.sources.settings import FileSettings, read_file_settings
 from hostwright.apply.disturb.draining import read_hooks
 from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.apply.events import Emit, HostEnded, Note
-from hostwright.apply.executors.executor import HostExecutor
+from hostwright.apply.executors.executor import RunExecutor
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.host.scheduling.durations import Durations
@@ -144,16 +143,8 @@ class Work:
         )
 
 
-class RunExecutor(HostExecutor, Protocol):
-    """The executor of one run."""
-
-    def cut(self) -> None:
-        """Let go of every host at once: what runs on them goes on."""
-        ...
-
-
 #: who works on the hosts of a run, while it lasts; the run's work is what is to be done
-OpenExecutor = Callable[[Work], AbstractContextManager[RunExecutor]]
+OpenExecutor = Callable[[Work], RunExecutor]
 #: what is still asked of a host that is as desired, before it counts as done; see ``Settings.accept``
 Accept = Callable[[Work, TargetHost, Holder | None], tuple[Acceptance, ...]]
 

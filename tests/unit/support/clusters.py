@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from hostwright.apply.executors.cluster.cluster import brief
+from hostwright.apply.executors.cluster.cluster import brief_of as brief_from
 from hostwright.apply.executors.cluster.messages import Brief, Message
 from hostwright.apply.executors.cluster.sites import pack
 from hostwright.apply.rollout.applying import Work
@@ -84,7 +84,7 @@ def brief_of(fleet: Fleet, request: Request | None = None) -> Brief:
         request or fleet.request,
         verb="provision",
     )
-    return brief(work, (), pack(fleet))
+    return brief_from(work, (), pack(fleet))
 
 
 class Worker:

@@ -1,7 +1,7 @@
-"""One worker's attempt at one host: it asks whether it may begin, works as the operator's machine would, and tells.
+"""One worker's attempt at one host: it asks whether it may begin, works as the operator's machine would, and reports.
 
-An attempt that must leave says nothing more, and its connections are cut: what runs on the host goes on there, and
-whoever is given the host next follows it.
+An attempt that must leave sends nothing more, and its connections are cut. What runs on the host goes on there, and the
+next worker with the host follows it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OTHER = (
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Where an attempt is made: the run, what is known of its site here, and the worker by address and name."""
+    """What the attempts of a run on one worker share: the run, its site, and the worker by address and name."""
 
     brief: Brief
     roster: Callable[[], Roster]
@@ -64,7 +64,7 @@ class Attempt:
         self._stopping = threading.Event()
 
     def go(self, go: Go) -> None:
-        """It may begin. Said again, it means nothing more."""
+        """Let it begin. A second call changes nothing."""
         with self._change:
             if self._go is None:
                 self._go = go
@@ -75,7 +75,7 @@ class Attempt:
         self._stopping.set()
 
     def leave(self) -> None:
-        """Let go of the host at once, and say nothing more. Returns without waiting."""
+        """Let go of the host at once, and send nothing more. Returns without waiting."""
         with self._change:
             if self._left:
                 return
@@ -90,11 +90,11 @@ class Attempt:
             threading.Thread(target=connections.close, name="leave", daemon=True).start()
 
     def tell(self, event: Event) -> None:
-        """Tell something of the run, or of the host."""
+        """Report an event of the run or of the host."""
         self._reporter(event)
 
     def run(self, handout: Handout | None = None) -> None:
-        """Ask, work, and tell what came of it. Errors of the host are told, too; what else goes wrong is raised.
+        """Ask, work, and report the outcome or the host's error. Raises other errors.
 
         ``handout`` is that of the worker's hosts.
         """
@@ -120,7 +120,7 @@ class Attempt:
         self._reporter.text = redactor.text
         host, password = unsealed(self._task, texts)
         roster = place.roster()
-        target = roster.target(host, frozenset(brief.roles) or None, check=False)  # checked where it was sent from
+        target = roster.target(host, frozenset(brief.roles) or None, check=False)  # the operator's machine checked it
         self._refuse_other(target)
         saved = self._task.saved
         work = Work(
@@ -136,7 +136,7 @@ class Attempt:
             verb=brief.verb,
             handout=self._handout,
             clean=redactor.text,
-            keep=lambda _: "",  # on the operator's machine, for the way back from there
+            keep=lambda _: "",  # the operator's machine keeps it, for a rollback from there
             owner=f"{brief.run.operator} through {operator()}"[:200],
             ended=go.ended,
             past=place.past,
@@ -158,7 +158,7 @@ class Attempt:
         return connections
 
     def _placed(self, error: HostwrightError) -> HostwrightError:
-        """An error that speaks of "this machine", with the worker that it means."""
+        """Name the worker in an error that says "this machine"."""
         on = f"on the worker {self._place.name}: "
         if isinstance(error, ArtifactError):
             return HostError(self._task.host, f"{on}{error}")

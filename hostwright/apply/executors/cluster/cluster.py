@@ -1,34 +1,37 @@
 """The workers of a Dask cluster as the executor of a run.
 
-    with opened(address, roster, targets, password) as cluster:   # everything is checked, no host is touched
-        with executor_of(cluster, work) as executor:                      # the run is recorded by now
+    with executor_for(address, roster, targets, password) as open_executor:  # all is checked, no host is touched
+        with open_executor(work) as executor:                                # the run is recorded by now
             roll_out(names, work, executor=executor, stop=executor.cut, …)
 
-The loop of the run gives each host to the executor, which sends it as a task of the cluster (``Client.get_executor``).
-A thread takes what workers say, in order; ``Heartbeats`` tells each worker how the run stands; a thread looks which
-workers there are. Only workers that were found to fit are given hosts.
+The loop of the run submits each host, which is sent as a task of the cluster (``Client.get_executor``). A thread
+handles what workers send, in order; ``Heartbeats`` tells each worker how the run stands; a thread checks which workers
+there are. Only workers that fit are given hosts.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError, Future, wait
+from concurrent import futures
+from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from hostwright.apply.events import Note
 from hostwright.apply.executors.cluster import session as sessions
+from hostwright.apply.executors.cluster import takeover
 from hostwright.apply.executors.cluster.client import ANSWER_S, CLOSE_S, ask_each, in_time, is_open, meaning_of
 from hostwright.apply.executors.cluster.dispatch import Dispatch, HostAssignment
-from hostwright.apply.executors.cluster.fitness import Cluster, misfits, this_machine
+from hostwright.apply.executors.cluster.fitness import Cluster, misfits, opened, this_machine
 from hostwright.apply.executors.cluster.heartbeats import Heartbeats
 from hostwright.apply.executors.cluster.messages import Brief, Heartbeat, Message, Task, needed, of_workers, task_of
 from hostwright.apply.executors.cluster.session import WorkerSession
 from hostwright.apply.executors.cluster.sites import SiteArchive
+from hostwright.apply.executors.executor import RunExecutor
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.applying import Work, taking
@@ -36,31 +39,39 @@ from hostwright.common.errors import HostwrightError
 from hostwright.common.input.passwordcommand import get_all
 from hostwright.common.text import count, short
 
+if TYPE_CHECKING:
+    from hostwright.apply.journal.reading import RunSummary
+    from hostwright.apply.rollout.applying import OpenExecutor
+    from hostwright.common.secret import Secret
+    from hostwright.plan.targets import Roster, Targets
+
+P = ParamSpec("P")
 T = TypeVar("T")
 
-LOOK_S = 1.0  #: our choice: how often it is looked which workers there are
+LOOK_S = 1.0  #: our choice: how often the workers that are there are listed
 ALONE_S = 120.0  #: our choice: how long a run waits for workers, or for the scheduler; a nanny restarts one in seconds
-RECOVER_S = 5.0  #: our choice: what the records of a lost worker are waited for
-CUT_S = 1.5  #: what workers are waited for to hear that they must let go: less than the loop of the run waits
+RECOVER_S = 5.0  #: our choice: how long the records of a lost worker are waited for
+CUT_S = 1.5  #: how long workers are waited for to receive that they must let go: less than the run's loop waits
 OPEN = "whoever reaches %s can use the workers' logins to all hosts: give the cluster TLS (tls://)"
 NOBODY = "nobody"  #: in the place of a worker's address
 THEN = "a job that runs on it goes on, and `invoke provision --resume %s` re-attaches to it"
 
 
 @contextmanager
-def executor_of(cluster: Cluster, work: Work) -> Iterator[ClusterExecutor]:
-    """The workers of a cluster as the executor of a run. Raises ``HostwrightError`` where they cannot be prepared."""
-    executor = ClusterExecutor(cluster, brief(work, cluster.roles, cluster.archive), work)
-    try:
-        executor.begin()
-        yield executor
-    finally:
-        executor.end()
+def executor_for(address: str, roster: Roster, targets: Targets, password: Secret | None) -> Iterator[OpenExecutor]:
+    """See ``choosing.Workers``."""
+    with opened(address, roster, targets, password) as cluster:
+        yield partial(ClusterExecutor, cluster)
 
 
-def brief(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
-    """What workers must know of a run. The address of this machine that its hosts would fetch files from is none of a
-    worker's: they fetch from where their connection comes from."""
+def take_over(address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
+    """See ``choosing.Workers``."""
+    takeover.take_over(run, partial(takeover.left_behind, address), secrets=secrets, warn=lambda _: None)
+
+
+def brief_of(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
+    """What workers must know of a run. ``hostwright_files_address`` is an address of this machine, and not sent: hosts
+    fetch from where their connection comes from."""
     roster = work.roster
     files = {host: replace(settings, address="") for host, settings in taking(work.targets.values()).items()}
     return Brief(
@@ -74,11 +85,13 @@ def brief(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
     )
 
 
-class ClusterExecutor:
-    """The workers of a cluster, while one run lasts: an executor for its loop."""
+class ClusterExecutor(RunExecutor):
+    """The workers of a cluster, while one run lasts. As a context manager, it raises ``HostwrightError`` if they cannot
+    be prepared."""
 
-    def __init__(self, cluster: Cluster, brief: Brief, work: Work):
-        self._cluster, self._brief, self._work = cluster, brief, work
+    def __init__(self, cluster: Cluster, work: Work):
+        self._cluster, self._work = cluster, work
+        self._brief = brief = brief_of(work, cluster.roles, cluster.archive)
         self._client, self._address = cluster.client, cluster.address
         self._executor = self._client.get_executor(pure=False)
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -86,22 +99,23 @@ class ClusterExecutor:
         self._dispatch = Dispatch(
             work.emit, self._heartbeats.poke, stopping=work.stopping.is_set, recover=self._recover
         )
-        self._known: dict[str, str] = {}  #: every worker that was looked at, and why it does not fit; empty: it does
-        self._workers: dict[str, int] = {}  #: those that are there and fit, and how many hosts each takes
-        self._futures: dict[str, Future[Any]] = {}  #: of each host, the last that was sent
+        self._known: dict[str, str] = {}  #: by checked worker, why it does not fit; empty: it fits
+        self._workers: dict[str, int] = {}  #: by worker that is there and fits, how many hosts it takes
+        self._futures: dict[str, Future[Any]] = {}  #: by host, the last that was sent
         self._recovered: dict[str, list[Message]] = {}
         self._then = THEN % work.run.id
-        self._lost = ""  #: why nobody is left who could work
+        self._lost = ""  #: why no worker is left
         self._over = threading.Event()
 
     @property
     def slots(self) -> int:
         """How many hosts the workers take at once: each of their threads takes one."""
-        return 1 if self._lost else sum(self._workers.values())  # that one will end with the reason
+        return 1 if self._lost else sum(self._workers.values())  # the one ends with the reason
 
-    def submit(self, work: Callable[[str], T], host: str, /) -> Future[T]:  # noqa: ARG002
-        """Give a host to the cluster. ``work`` is the run's own: what it is made of is sent, and not the function."""
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **_: P.kwargs) -> Future[T]:  # noqa: ARG002
+        """Send a host to the cluster. ``fn`` is the run's work: the values of which it is made are sent, not it."""
         future: Future[Outcome] = Future()
+        host = str(args[0])
         target = self._work.targets[host]
         try:
             self._work.refuse(host)
@@ -116,15 +130,23 @@ class ClusterExecutor:
         return cast("Future[T]", future)
 
     def cut(self) -> None:
-        """Every worker lets go of its hosts at once: what runs on them goes on. Waits a moment until they know."""
+        """Have every worker let go of its hosts; what runs there goes on. Waits a moment for them to receive it."""
         self._do(self._dispatch.cut)
         done = threading.Event()
         self._do(done.set)
         if done.wait(CUT_S):
             self._heartbeats.wait_until_sent(CUT_S)
 
-    def begin(self) -> None:
-        """Make the run known to the workers, and begin to listen to them."""
+    def __enter__(self) -> Self:
+        try:
+            self._begin()
+        except BaseException:
+            self.shutdown()
+            raise
+        return self
+
+    def _begin(self) -> None:
+        """Prepare the workers, and begin to receive their messages."""
         get_all(secret for target in self._work.targets.values() for secret in needed(target, self._cluster.password))
         self._client.subscribe_topic(self._brief.session, self._hear)
         threading.Thread(target=self._take, name="cluster", daemon=True).start()
@@ -136,17 +158,17 @@ class ClusterExecutor:
         except Exception as error:
             why = f"{type(error).__name__}: {short(str(error))}".rstrip(": ")
             raise HostwrightError(f"the workers of {self._address} could not be prepared ({why})") from error
-        self._look()
+        self._list()
         threading.Thread(target=self._watch, name="workers", daemon=True).start()
         workers = count(len(self._workers), "worker")
         self._note(f"{workers} of {self._address} can work on {count(self.slots, 'host')} at once")
         if is_open(self._address):
             self._note(OPEN % self._address)
 
-    def end(self) -> None:
-        """The run is over: workers let go of what they may still have, and forget it, as its journal has its end.
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
+        """The run is over: workers let go of its hosts and remove what they kept of it, since its journal has all.
 
-        One that hangs keeps no other from that, and is not waited for.
+        A worker that hangs holds up no other, and is not waited for.
         """
         self._over.set()
         self._heartbeats.end()
@@ -158,12 +180,12 @@ class ClusterExecutor:
         threads = DaemonThreads(2, "dask")
         forgotten = threads.submit(self._client.run, sessions.forget, self._brief.run.id, on_error="ignore")
         left = threads.submit(self._client.unregister_worker_plugin, self._brief.session)
-        wait([forgotten, left], CLOSE_S)
+        futures.wait([forgotten, left], CLOSE_S)
 
-    # ---------------------------------------------------------------- in the thread that takes what workers say
+    # ---------------------------------------------------------------- in the thread that handles messages
 
     def _take(self) -> None:
-        """Do what is to be done, one thing after the other. What goes wrong here ends the run, whose loop raises it."""
+        """Run the calls of the inbox, one after the other. An error here ends the run, whose loop raises it."""
         while call := self._inbox.get():
             try:
                 call()
@@ -171,7 +193,7 @@ class ClusterExecutor:
                 self._dispatch.fail(error)
 
     def _send(self, host: str, given: Task) -> None:
-        """Give a host to the workers that are there now."""
+        """Send a host to the workers that are there now."""
         if self._lost:
             self._dispatch.lose(self._lost, self._then)
             return
@@ -200,15 +222,15 @@ class ClusterExecutor:
         else:
             self._dispatch.task_ended(host, None if error is None else meaning_of(host, error, self._then))
 
-    def _understand(self, said: Mapping[str, Any]) -> None:
-        self._dispatch.take(Message.unpacked(said["body"]))
+    def _receive(self, logged: Mapping[str, Any]) -> None:
+        self._dispatch.take(Message.unpacked(logged["body"]))
 
     def _lose(self, because: str) -> None:
         self._lost = self._lost or because
         self._dispatch.lose(self._lost, self._then)
 
     def _strand(self) -> None:
-        """Give hosts to others whose workers are gone, as soon as there are some."""
+        """Send hosts whose workers are gone to others, as soon as there are some."""
         if self._workers:
             self._dispatch.strand(self._workers)
 
@@ -216,7 +238,7 @@ class ClusterExecutor:
         self._work.emit(Note("", sentence))
 
     def _recover(self, worker: str, known: Mapping[str, int]) -> Iterable[Message]:
-        """What a worker that was lost could not tell any more: others on its machine find its records."""
+        """The messages that a lost worker could not send any more: a worker on the same machine reads its records."""
         if worker not in self._recovered:
             place = worker.rpartition(":")[0]
             near = [each for each in self._workers if each != worker and each.rpartition(":")[0] == place][:1]
@@ -231,8 +253,8 @@ class ClusterExecutor:
         self._inbox.put(call)
 
     def _hear(self, event: tuple[float, Any]) -> None:
-        """In the client's event loop: what a worker said, in the order in which it came."""
-        self._do(partial(self._understand, event[1]))
+        """Called in the client's event loop with each message, in order."""
+        self._do(partial(self._receive, event[1]))
 
     def _heartbeat(self, worker: str) -> Heartbeat:
         return self._dispatch.heartbeat(worker)
@@ -241,13 +263,13 @@ class ClusterExecutor:
         self._dispatch.heard(worker, heartbeat)
 
     def _watch(self) -> None:
-        """Look which workers there are, and end the run when there are none for long."""
+        """List the workers again and again, and end the run if there are none for long."""
         alone_s, stopping = 0.0, False
         while not self._over.wait(LOOK_S):
             if self._work.stopping.is_set() and not stopping:
                 stopping = True
                 self._heartbeats.poke()
-            answered = self._look()
+            answered = self._list()
             if answered:
                 self._do(self._strand)
             alone_s = 0.0 if answered and self._workers else alone_s + LOOK_S
@@ -258,20 +280,20 @@ class ClusterExecutor:
                 self._do(partial(self._lose, f"{what} for {ALONE_S:.0f} s"))
                 return
 
-    def _look(self) -> bool:
-        """Look which workers there are, and at those that are new; whether the scheduler answered."""
+    def _list(self) -> bool:
+        """List the workers, and check new ones; whether the scheduler answered."""
         found = in_time(self._client.nthreads, LOOK_S * 5)
         if found is None:
             return False
         new = [worker for worker in found if worker not in self._known]
         if new:
-            self._look_at(new)
+            self._check(new)
         self._workers = {worker: threads for worker, threads in found.items() if self._known.get(worker) == ""}
         self._heartbeats.know(self._workers)
         return True
 
-    def _look_at(self, workers: list[str]) -> None:
-        """Whether workers fit, and have their session: one that is still setting it up is looked at again."""
+    def _check(self, workers: list[str]) -> None:
+        """Check that workers fit and have their session: one that is still setting it up is checked again."""
         demands = self._cluster.demands
         machines, errors = ask_each(self._client, workers, this_machine, demands.artifacts)
         ready, _ = ask_each(self._client, list(machines), sessions.hear, self._brief.session, Heartbeat())

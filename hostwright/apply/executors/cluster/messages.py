@@ -1,7 +1,7 @@
-"""What is said between the operator's machine and a worker, as plain values.
+"""The values that the operator's machine and workers send to each other.
 
 To workers: a ``Brief`` for the whole run, a ``Task`` for each host, a ``Heartbeat`` again and again. From workers:
-``Claim``, ``Reported`` and ``Done``, each in an envelope (``Message``).
+``Claim``, ``Reported`` and ``Done``, each in a ``Message``.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from hostwright.plan.targets import Roster, TargetHost
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What every worker must know of a run. ``roster`` is the class that knows roles, stacks and known problems: it
-    travels by its name."""
+    """What every worker must know of a run. ``roster`` is the class that finds roles, stacks and known problems: it is
+    sent by its name."""
 
     run: Run
     verb: str
@@ -45,7 +45,7 @@ class Brief:
 
     @property
     def session(self) -> str:
-        """The name of the run's session on each worker, and of the topic of what they tell."""
+        """The name of the run's session on each worker, and of the topic of their messages."""
         return session_name(self.run.id)
 
 
@@ -61,7 +61,7 @@ def session_name(run: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One host's work: the host as the inventory has it, without its secrets, and what must come of it."""
+    """One host's work: the host as the inventory has it, without its secrets, and its desired state as a hash."""
 
     session: str
     host: str
@@ -72,21 +72,21 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """What is sealed: a host, and the sudo password that was given for all, if one was."""
+    """The value that is sealed: a host, and the sudo password for all hosts, if one was given."""
 
     host: Host
     password: Secret | None
 
 
 def needed(target: TargetHost, password: Secret | None) -> frozenset[Secret]:
-    """The secrets that working on a host takes: its passwords, and those among its roles' variables."""
+    """The secrets that work on a host needs: its passwords, and those among its roles' variables."""
     sudo = password or target.host.become_password
     passwords = [secret for secret in (target.host.password, sudo) if secret is not None]
     return frozenset(filter(None, (*passwords, *secrets_within(dict(target.variables)))))
 
 
 def named(target: TargetHost, password: Secret | None) -> str:
-    """What the first secret is called that working on a host takes; empty where it takes none."""
+    """The name of the first secret that work on a host needs; empty if it needs none."""
     if password is not None:
         return "the sudo password (--ask-become-pass)"
     if target.host.password:
@@ -102,15 +102,15 @@ def named(target: TargetHost, password: Secret | None) -> str:
 
 
 def _known(target: TargetHost) -> set[str]:
-    """The texts of a host's secrets, as far as they are known without running a command."""
+    """The texts of a host's secrets that are known without running a command."""
     return {secret.reveal() for secret in secrets_in((target.host,))}
 
 
 def task_of(
     session: str, target: TargetHost, password: Secret | None, saved: Plan | None = None
 ) -> tuple[Task, tuple[str, ...]]:
-    """The task of a host, and the texts of the secrets that it takes. Raises ``HostError`` where the command that
-    prints one of them fails."""
+    """The task of a host, and the texts of the secrets that it needs. Raises ``HostError`` if the command that prints
+    one of them fails."""
     found = needed(target, password)
     known = {secret.reveal() for secret in found} | _known(target)
     sealed, texts = seal(_Sent(target.host, password), found.__contains__, known)
@@ -118,13 +118,13 @@ def task_of(
 
 
 def unsealed(given: Task, texts: tuple[str, ...]) -> tuple[Host, Secret | None]:
-    """The host of a task with its secrets, and the sudo password that was given for all."""
+    """The host of a task with its secrets, and the sudo password for all hosts."""
     sent = opened(given.sealed, texts, given.host)
     return sent.host, sent.password
 
 
 def fingerprint(target: TargetHost) -> str:
-    """A hash of all that is wanted of a host: equal where two machines would bring it to the same."""
+    """A hash of a host's desired state: equal if two machines would bring the host to the same state."""
     desired = target.desired
     roles = [[role.name, list(role.needs), desired_sha256(role)] for role in desired.roles]
     return hash_of([desired.host, desired.stack.digest(), roles])
@@ -132,8 +132,8 @@ def fingerprint(target: TargetHost) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """That an attempt may begin: its encrypted secrets, for as long as it has told nothing. ``ended`` are the
-    jobs whose end was told by workers that had the host before and were lost; ``None``: nobody had it before."""
+    """Permission for an attempt to begin: its encrypted secrets, until it has reported something. ``ended`` are
+    the jobs whose end was reported by lost workers that had the host before; ``None``: no worker had it before."""
 
     encrypted: bytes = field(default=b"", repr=False)
     ended: frozenset[str] | None = None
@@ -141,10 +141,10 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """How a run stands, as one worker must know it; said again and again.
+    """How a run stands, for one worker; sent again and again.
 
-    ``going`` are the attempts that may go on there, ``leave`` those that must not. ``stopping``: what runs on hosts
-    comes to its end, nothing is begun.
+    ``going`` are the attempts that may go on there, ``leave`` those that must not. ``stopping``: jobs on hosts run to
+    their end, and none is started.
     """
 
     stopping: bool = False
@@ -154,7 +154,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A worker has a task and asks whether it may begin; ``mailbox`` is the address for the task's secrets."""
+    """A worker has an task and asks whether it may begin; ``mailbox`` is the public key for the task's secrets."""
 
     worker: str  #: its name
     mailbox: bytes
@@ -162,14 +162,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """Something happened on the host."""
+    """An event of the host."""
 
     event: Event
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The work on the host has come to its end, good or bad: one of the two is there."""
+    """The end of the work on the host: its outcome, or the error that ended it."""
 
     outcome: Outcome | None = None
     error: HostwrightError | None = None
@@ -177,8 +177,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a worker says in one of its attempts at a host. ``number`` counts what is recorded, from 1; it is 0 for what
-    is only shown. ``at`` is the worker's time."""
+    """One message of a worker's attempt at a host. ``number`` counts the messages that are recorded, from 1; it is 0
+    for one that is only shown. ``at`` is the worker's time."""
 
     host: str
     attempt: str
@@ -188,12 +188,12 @@ class Message:
     body: Claim | Reported | Done
 
     def packed(self) -> dict[str, Any]:
-        """For the cluster's event log, which takes plain data."""
+        """The message for the cluster's event log, which takes plain data."""
         return {"host": self.host, "body": zlib.compress(pickle.dumps(self))}
 
     @classmethod
     def unpacked(cls, body: bytes) -> Message:
-        """The inverse. Workers are ours: what they send is trusted as their login to every host is."""
+        """The inverse of ``packed``. A worker is trusted with this: it can log in to every host."""
         message = pickle.loads(zlib.decompress(body))  # noqa: S301
         if not isinstance(message, Message):
             raise TypeError(f"no message: {type(message).__name__}")
@@ -201,5 +201,5 @@ class Message:
 
 
 def new_attempt() -> str:
-    """A name for one attempt at a host, which no other has."""
+    """A unique name for one attempt at a host."""
     return secrets.token_hex(6)

@@ -1,8 +1,8 @@
-"""A run's session on one worker: it works on hosts, receives how the run stands, and lets go of hosts nobody waits for.
+"""A run's plugin on one worker: it runs tasks, receives how the run stands, and lets go of hosts.
 
-A worker gets a ``Heartbeat`` every few seconds. One that gets none for ``LEASE_S`` (its network was cut, the operator's
-machine is gone) lets go of its hosts: their jobs go on, their locks end, and another may be given them. Where the
-cluster knows earlier that nobody waits for a task any more, the worker itself reports it to the session.
+A worker receives a ``Heartbeat`` every few seconds. One that receives none for ``LEASE_S`` (its network was cut, the
+operator's machine is gone) lets go of its hosts: their jobs go on, their locks end, and another worker may get them. If
+the cluster releases a task earlier, the worker calls ``transition``.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from hostwright.plan.roles.role import discover
 from hostwright.plan.targets import Roster
 
 HEARTBEAT_S = 15.0  #: our choice: between two heartbeats to a worker, each of which is a line in its log
-LEASE_S = 45.0  #: three heartbeats that did not come
+LEASE_S = 45.0  #: three words that did not arrive
 LEAVE_S = 5.0  #: our choice: how long attempts that must leave are waited for, before their records are read
 
 
 class WorkerSession(WorkerPlugin):
-    """The session of one run on one worker. It is sent as its ``brief`` alone; the rest is made in ``setup``."""
+    """The plugin of one run on one worker. Only its ``brief`` is sent; ``setup`` makes the rest."""
 
     def __init__(self, brief: Brief):
         self.brief = brief
 
     def setup(self, worker: Worker) -> None:
-        """Take up work on this worker: its site is unpacked. Called by the cluster, also on workers that join later."""
+        """Unpack the site, and get ready. The cluster calls this, also on workers that join later."""
         self._site = sites.unpacked(self.brief.site)
         self._place = Workplace(
             self.brief, self._roster, worker.address, str(worker.name), partial(worker.log_event, self.brief.session)
@@ -57,14 +57,14 @@ class WorkerSession(WorkerPlugin):
         self.leave()
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
-        """A task of the worker changes its state: one that runs and is released is wanted by nobody any more."""
+        """A task of the worker changes its state. The cluster does not wait for one that runs and is released."""
         if start == "executing" and finish == "released":
             for attempt in self._now():
                 if attempt.key == str(key):
                     attempt.leave()
 
     def run(self, task: Task, key: str) -> None:
-        """Work on one host, from the claim to the end. Called in a thread of the worker's."""
+        """Run one task, from the question to the end. Called in a thread of the worker."""
         attempt = Attempt(self._place, task, key)
         handout = self._enter(attempt)
         try:
@@ -73,7 +73,7 @@ class WorkerSession(WorkerPlugin):
             self._part(attempt)
 
     def _enter(self, attempt: Attempt) -> Handout:
-        """An attempt begins. With the first one, this worker begins to hand out files."""
+        """Register an attempt. With the first one, this worker begins to hand out files."""
         with self._change:
             if not self._attempts:
                 self._heard_s = now_s()
@@ -99,7 +99,7 @@ class WorkerSession(WorkerPlugin):
             forget_questions()
 
     def hear(self, heartbeat: Heartbeat) -> None:
-        """How the run stands. Called by the operator's machine; does not wait for anything."""
+        """Receive how the run stands, from the operator's machine. Returns without waiting."""
         with self._change:
             self._heard_s = now_s()
             handout = self._handout if heartbeat.stopping and not self._stopping else None
@@ -126,7 +126,7 @@ class WorkerSession(WorkerPlugin):
             return self._change.wait_for(lambda: not self._attempts, timeout_s)
 
     def _tell(self, event: Event) -> None:
-        """Why this worker cannot serve files, in the name of whichever attempt is there."""
+        """Report why this worker cannot serve files, through any attempt that is there."""
         if isinstance(event, Note):
             event = replace(event, text=f"on the worker {self._place.name}: {event.text}")
         for attempt in self._now()[:1]:
@@ -137,7 +137,7 @@ class WorkerSession(WorkerPlugin):
             return tuple(self._attempts.values())
 
     def _watch(self) -> None:
-        """Leave when nothing was heard for too long, for as long as there are attempts."""
+        """Leave when no word arrived for too long; ends with the last attempt."""
         while True:
             with self._change:
                 left_s = self._heard_s + LEASE_S - now_s()
@@ -149,7 +149,7 @@ class WorkerSession(WorkerPlugin):
                 self.empty(LEASE_S)
 
     def _roster(self) -> Roster:
-        """What is known of the run's site: read once, by the first task."""
+        """The roles and stacks of the run's site, read once, by the first task."""
         with self._reading:
             if self._known is None:
                 site, sources = sites.sources(self.brief.site, self._site)
@@ -164,7 +164,7 @@ class WorkerSession(WorkerPlugin):
 
 
 def run_task(task: Task) -> None:
-    """The task of one host, on a worker. All that comes of it is told; it returns nothing."""
+    """The task of one host, on a worker. Its messages carry the outcome; it returns nothing."""
     worker = get_worker()
     session = worker.plugins.get(task.session)
     if isinstance(session, WorkerSession):
@@ -172,7 +172,7 @@ def run_task(task: Task) -> None:
 
 
 def hear(session: str, heartbeat: Heartbeat, dask_worker: Worker) -> bool:
-    """Pass a heartbeat to the session of a run on this worker; whether it is there."""
+    """Send the desk of a run on this worker how the run stands; whether the desk is there."""
     found = dask_worker.plugins.get(session)
     if not isinstance(found, WorkerSession):
         return False
@@ -181,12 +181,12 @@ def hear(session: str, heartbeat: Heartbeat, dask_worker: Worker) -> bool:
 
 
 def kept(run: str, known: Mapping[str, int]) -> list[Message]:
-    """What is kept here of a run beyond what is known of its attempts."""
+    """The messages that are kept here of a run, beyond the known number of each attempt."""
     return reporting.kept(run, known)
 
 
 async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list[Message]:
-    """Let go of the hosts of a run whose operator's machine is gone; what is kept of it beyond what is known."""
+    """Let go of the hosts of a run whose operator's machine is gone; the messages that are kept of it, as ``kept``."""
     session = dask_worker.plugins.get(session_name(run))
     if isinstance(session, WorkerSession):
         session.leave()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.executors.choosing import cluster_of, executor_for, take_over_left
+from hostwright.apply.executors.choosing import EXTRAS, executor_for, take_over_left, workers_of
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.journal.writing import Journal
@@ -27,17 +27,17 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("request_", "address"),
+    ("request_", "module"),
     [
-        (Request(), ""),
-        (Request(executor="local"), ""),
+        (Request(), None),
+        (Request(executor="local"), None),
         # what --resume takes over of a run that was given to a cluster
-        (Request(executor="local", scheduler="tls://a:1"), ""),
-        (Request(executor="dask", scheduler="tls://a:1"), "tls://a:1"),
+        (Request(executor="local", scheduler="tls://a:1"), None),
+        (Request(executor="dask", scheduler="tls://a:1"), EXTRAS["dask"][0]),
     ],
 )
-def test_who_works(request_, address):
-    assert cluster_of(request_) == address
+def test_who_works(request_, module):
+    assert getattr(workers_of(request_), "__name__", None) == module
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_who_works(request_, address):
 )
 def test_what_cannot_be_meant(options, sentence):
     with pytest.raises(InputError) as refused:
-        cluster_of(Request(**options))
+        workers_of(Request(**options))
     assert str(refused.value) == sentence
 
 
@@ -142,7 +142,7 @@ def test_workers_of_a_run_that_was_left_behind_are_asked_before_it_is_resumed(tm
     with pytest.raises(InputError, match="no scheduler is at"):
         fleet.resume(Request())
     last, options = fleet.resume(Request(executor="local"))
-    assert (last, options.hosts, cluster_of(options)) == ("20270101t000000-abcd", "gpu01", "")
+    assert (last, options.hosts, workers_of(options)) == ("20270101t000000-abcd", "gpu01", None)
 
 
 def test_no_cluster_is_asked_where_no_run_was_left_behind(tmp_path: Path, state: Path):

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from hostwright.apply.executors.cluster import takeover
-from hostwright.apply.executors.cluster.cluster import ClusterExecutor, brief
+from hostwright.apply.executors.cluster.cluster import ClusterExecutor
 from hostwright.apply.executors.cluster.fitness import Cluster, Demands, this_machine
 from hostwright.apply.executors.cluster.messages import Claim, Done, Message
 from hostwright.apply.executors.cluster.sites import pack
@@ -82,10 +82,8 @@ def executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: Client) ->
     work = Work(fleet, targets.by_name, Connections(), RUN, lambda _: None, Flag(), REQUEST, verb="provision")
     archive = pack(fleet)
     cluster = Cluster(cast("Any", client), ADDRESS, Demands(this_machine()), archive, (), None)
-    executor = ClusterExecutor(cluster, brief(work, (), archive), work)
-    executor.begin()
-    yield executor
-    executor.end()
+    with ClusterExecutor(cluster, work) as executor:
+        yield executor
 
 
 def test_a_run_whose_journal_has_all_is_forgotten_also_where_a_worker_was_lost_just_now(
@@ -97,7 +95,7 @@ def test_a_run_whose_journal_has_all_is_forgotten_also_where_a_worker_was_lost_j
     client.say(W2, "a2", 1, Claim("w2", b""))
     client.say(W2, "a2", 2, Done(Outcome("gpu01", Plan("gpu01", "hello"), (), Plan("gpu01", "hello"))))
     assert future.result(WAIT_S).word == "as desired"
-    executor.end()
+    executor.shutdown()
     assert client.forgotten == {RUN.id: [W2]}
 
 

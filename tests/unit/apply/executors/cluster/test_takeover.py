@@ -26,6 +26,7 @@ from hostwright.plan.model import Answer, Facts, Plan, Probe, RoleResult
 BEGAN = "2027-01-01T00:00:00.000+00:00"
 RUN = "20270101t000000-abcd"
 EMPTY = Plan("gpu01", "hello")
+SPREAD = {"executor": "dask", "scheduler": "tls://a:1"}
 W1 = "tls://192.0.2.1:4000"
 
 
@@ -40,7 +41,12 @@ def message(body: Any, number: int, *, host: str = "gpu01", attempt: str = "a1",
 
 def journal(root: Path, **options: object) -> Journal:
     header = RunHeader(
-        RUN, "provision", ("gpu01", "gpu02"), "inventory", options or {"scheduler": "tls://a:1"}, began=BEGAN
+        RUN,
+        "provision",
+        ("gpu01", "gpu02"),
+        "inventory",
+        options or {"executor": "dask", "scheduler": "tls://a:1"},
+        began=BEGAN,
     )
     return Journal.begin(root, header, secrets=[], on_trouble=pytest.fail)
 
