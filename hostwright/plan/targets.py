@@ -6,11 +6,11 @@ installation of a host are not read here but where they are used, from ``target.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Protocol, Self, overload
+from typing import Any, Protocol, Self, TypeVar, overload
 
 from hostwright import inventory as inventories
 from hostwright import transport
@@ -25,14 +25,14 @@ from hostwright.inventory import Binder, Host, Inventory
 from hostwright.plan.desired import Desired
 from hostwright.plan.facts.expected import read_expected_gpus
 from hostwright.plan.facts.memory import Memory
-from hostwright.plan.host.occupancy import Occupancies
+from hostwright.plan.host.occupancy import Occupancies, occupancies_of
 from hostwright.plan.model import Facts, RetryRule
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles, named_roles
 from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers_noted
 from hostwright.plan.roles.role import Role, RoleContext, discover, in_order, rules_of, sections_of
 from hostwright.plan.roles.site import Site
-from hostwright.plan.roles.wants import Wants
+from hostwright.plan.roles.wants import desire
 from hostwright.plan.stacks.distribution import mirrored, package_files
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Artifact, Stack
@@ -40,6 +40,8 @@ from hostwright.stack.stackfile import Kinds, default_stack, load_stack
 from hostwright.stack.store.artifacts import Store
 from hostwright.stack.store.debs import PackageMirror, packages_lock, read_locked
 from hostwright.transport.root.rootshell import RootShell
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -70,44 +72,60 @@ class TargetHost:
         """The inventory's name of the host."""
         return self.host.name
 
+    def shared(self, name: str, make: Callable[[], T]) -> T:
+        """What ``make`` returns: made once for all hosts with the same stack, roles and variables."""
+        return self.memory.kept(name, self._same, make)
+
     @cached_property
-    def wants(self) -> Wants:
-        """What is wanted of it and of all hosts with the same stack, roles and variables."""
+    def _same(self) -> Hashable:
+        """The same for two hosts exactly where the same is wanted of them."""
         given = (self.stack, self.roles, self.variables, self.all_roles, self.templates, self.of_host, self.packages)
-        gpus = read_expected_gpus(self.host)
+        return (self.force, read_expected_gpus(self.host), *map(Same, given))
 
-        def make() -> Wants:
-            return Wants(
-                self.stack, self.roles, self.variables, self.force, self.all_roles, self.templates, self.of_host,
-                self.memory, self.packages, gpus,
-            )  # fmt: skip
-
-        return self.memory.kept("wants", (self.force, gpus, *map(Same, given)), make)
+    def _bound(self, roles: Iterable[Role]) -> tuple[tuple[Role, Any], ...]:
+        return tuple((role, self.variables[role.name]) for role in roles)
 
     @property
     def context(self) -> RoleContext:
         """What its roles get beside their own variables."""
-        return self.wants.context
+
+        def make() -> RoleContext:
+            roles, gpus = self._bound(self.of_host or self.roles), read_expected_gpus(self.host)
+            return RoleContext(self.stack, self.force, roles, self.templates, gpus)
+
+        return self.shared("context", make)
+
+    @property
+    def desired_of_all(self) -> Desired:
+        """The desired states of ``roles`` on a host without a name."""
+
+        def make() -> Desired:
+            found = desire("", self.context, self._bound(self.roles), self.memory, self.packages)
+            files = tuple(file for role in found.roles for state in role.resources for file in state.role_files())
+            files = (*files, *(self.packages.files if self.packages else ()))
+            return replace(found, stack=self.stack.with_files(files), occupancy=self.occupancy)
+
+        return self.shared("desired", make)
 
     @property
     def desired(self) -> Desired:
         """The desired states of ``roles``."""
-        return replace(self.wants.desired, host=self.name)
+        return replace(self.desired_of_all, host=self.name)
 
     @property
     def occupancy(self) -> Occupancies:
         """How to find out who uses the host, as all roles know it."""
-        return self.wants.occupancy
+        return self.shared("occupancy", lambda: occupancies_of(self.all_roles or self.roles))
 
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:
         """The values that audits compare, of all its roles."""
-        return self.wants.audit_values
+        return self.shared("audit values", lambda: self.context.audit_values)
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
         """The artifacts of its stack that its roles may need, also those that ``--roles`` leaves out."""
-        return self.wants.artifacts
+        return self.shared("artifacts", lambda: self.stack.used_by(role.name for role in self.of_host or self.roles))
 
     def files_for(self, facts: Facts | None) -> tuple[Artifact, ...]:
         """These, with those that its states take on a host with these facts, where they are known. Raises
@@ -122,7 +140,7 @@ class TargetHost:
     @property
     def stand_ins(self) -> tuple[str, ...]:
         """The files among them that are not the vendor's own but stand-ins of the lab."""
-        return self.wants.stand_ins
+        return tuple(artifact.file for artifact in self.artifacts if artifact.stand_in)
 
     def having(self, stack: Stack) -> TargetHost:
         """The host with a stack that it had, without the roles of which that says nothing: it had none of them then."""

@@ -16,7 +16,7 @@ from hostwright.audit.failures import Catalogue, FailureRule
 from hostwright.audit.fleetaudit import GPU_LAYER, NotChecked, Reading
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
 from hostwright.audit.judging.audited import AuditScope
-from hostwright.audit.judging.context import NOW, AuditContext, NotedContext, Unread
+from hostwright.audit.judging.context import CHANGES, NOW, AuditContext, NotedContext, Unread
 from hostwright.audit.readings.host import readings
 from hostwright.common.canonical import Same
 from hostwright.common.errors import Finding, NotAnswered
@@ -92,10 +92,10 @@ def alike(ctx: AuditContext, looks_at: AuditScope) -> Alike:
 
 def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Alike:
     """``noted`` is the same as ``whole``, and notes what is read of it."""
-    memory, facts, wants = whole.memory, noted.facts, looks_at.wants
+    memory, facts = whole.memory, noted.facts
     states = {
         role.name: memory.judged(("states", Same(role)), facts, partial(differing, role, memory))
-        for role in wants.desired.roles
+        for role in whole.desired.roles
     }
     changes = {name: differs.changes for name, differs in states.items()}
     steady = _Steady(replace(whole, changes=changes), noted)
@@ -104,7 +104,7 @@ def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Al
     return Alike(
         states,
         changes,
-        steady.judge(partial(readings_of, wants.audit_values)),
+        steady.judge(partial(readings_of, looks_at.target.audit_values)),
         tuple(rule if said is OPEN else said for rule, said in found if said is not None),
         steady.judge(gpus_of),
         steady.judge(events_of),
@@ -127,7 +127,7 @@ class _Steady:
         if NOW in notes:
             return OPEN
         for question in notes:
-            if not (isinstance(question, tuple) and question[0] == "changes"):  # what differs was read of the facts
+            if question != CHANGES:  # what differs was read of the facts
                 self._noted.token(question)
         return said
 

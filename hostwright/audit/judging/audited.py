@@ -13,7 +13,6 @@ from hostwright.common.canonical import Same
 from hostwright.plan.model import Probe
 from hostwright.plan.probing import ordered
 from hostwright.plan.roles.role import Role
-from hostwright.plan.roles.wants import Wants
 from hostwright.plan.targets import TargetHost
 
 
@@ -21,35 +20,35 @@ from hostwright.plan.targets import TargetHost
 class AuditScope:
     """What an audit looks at on hosts of which the same is wanted: made once for all of them."""
 
-    wants: Wants
+    target: TargetHost  #: one of them
 
     @cached_property
     def rules(self) -> Catalogue:
         """The failure rules of the roles that they have, including those that ``--roles`` leaves out."""
-        own = self.wants.of_host or self.wants.roles
-        return catalogue(tuple(role for role in self.wants.all_roles if role in own))
+        own = self.target.of_host or self.target.roles
+        return catalogue(tuple(role for role in self.target.all_roles if role in own))
 
     def named(self, text: str) -> tuple[str, str] | None:
         """``Catalogue.named``; hosts whose logs are the same have the same text."""
-        return self.wants.memory.kept("named", (Same(self.rules), text), lambda: self.rules.named(text))
+        return self.target.memory.kept("named", (Same(self.rules), text), lambda: self.rules.named(text))
 
     @cached_property
     def own_cards(self) -> tuple[Cards, ...]:
         """How cards are read by the roles of these hosts: of others it is not known whether any can be read."""
-        return _readers(self.wants.of_host or self.wants.roles)
+        return _readers(self.target.of_host or self.target.roles)
 
     @cached_property
     def cards(self) -> tuple[Cards, ...]:
         """How cards are read, by every role that there is: a host has its cards whatever its roles are."""
-        return _readers(self.wants.all_roles)
+        return _readers(self.target.all_roles)
 
     @cached_property
     def probes(self) -> tuple[Probe, ...]:
         """Every probe of an audit, each once."""
         rules = (probe for rule in self.rules.signed if rule.sign for probe in rule.sign.probes)
         cards = (probe for part in self.cards for probe in part.probes)
-        _, values = asked_for(self.wants.stack.name, self.wants.audit_values)
-        return ordered([*self.wants.desired.probes(), *cards, *values, *rules])
+        _, values = asked_for(self.target.stack.name, self.target.audit_values)
+        return ordered([*self.target.desired.probes(), *cards, *values, *rules])
 
     @cached_property
     def unprivileged(self) -> tuple[Probe, ...]:
@@ -64,8 +63,7 @@ def _readers(roles: Iterable[Role]) -> tuple[Cards, ...]:
 
 def audited(target: TargetHost) -> AuditScope:
     """What an audit looks at on a host."""
-    wants = target.wants
-    return target.memory.kept("audited", Same(wants), lambda: AuditScope(wants))
+    return target.shared("audited", lambda: AuditScope(target))
 
 
 def audit_probes(target: TargetHost, *, sudo: bool = True) -> tuple[Probe, ...]:

@@ -6,7 +6,7 @@ What is computed from an ``AuditContext`` is computed once for all hosts of a ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import wraps
@@ -35,7 +35,7 @@ class Unread(Exception):
 
 @dataclass(frozen=True)
 class AuditContext:
-    """The facts of one host with its desired states. ``now`` is when the facts were read (UTC).
+    """The facts of one host with its desired states, without its name. ``now`` is when the facts were read (UTC).
 
     ``changes`` is what differs, by role, as ``invoke plan`` would show it. ``variables`` are the roles' bound
     variables. Facts may be incomplete (an audit without sudo, or an old one): read them with ``answer``. ``cards`` are
@@ -53,11 +53,6 @@ class AuditContext:
     known: KnownHardware = NOTHING_KNOWN
     #: what was judged of this host, and of others in the same run
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
-
-    @property
-    def host(self) -> str:
-        """The host's name."""
-        return self.desired.host
 
     @property
     def stack(self) -> Stack:
@@ -125,27 +120,24 @@ class AuditContext:
         return self.memory.judged(key, self.facts, work)
 
     def token(self, question: Hashable) -> Hashable:
-        """What is known, as ``plan.facts.memory`` asks for it: the answer to a probe, what comes of the facts, or a
-        part of this."""
+        """A key for the answer to a question: the name of a part of this, what comes of the facts, or a question to
+        the facts."""
         if isinstance(question, Settled):
             return question.token(self)
-        if not isinstance(question, tuple):
+        if not isinstance(question, str) or question not in _PARTS:
             return self.facts.token(question)
-        place, name = question
-        part = getattr(self, place)
-        if name == _WHOLE:
-            return tuple(part) if isinstance(part, Mapping) else part if place in _VALUES else Same(part)
-        value = part.get(name) if isinstance(part, Mapping) else getattr(part, name)
-        return value if isinstance(value, str | bool) else Same(value)
+        part = getattr(self, question)
+        if isinstance(part, Mapping):
+            return tuple((role, Same(value)) for role, value in part.items())
+        return part if question in _VALUES else Same(part.roles if part is self.desired else part)
 
     def noting(self, notes: Notes) -> AuditContext:
         """The same, which notes what is read of it."""
         return NotedContext(self, notes)
 
 
-_WHOLE = ""  #: a part itself; of one by role, its names
-NOW = ("now", _WHOLE)  #: the question of what depends on the time
-_VALUES = ("now", "named", "known")  #: parts that are compared by their value; others are, by being the same object
+NOW, CHANGES = "now", "changes"  #: the questions of what depends on the time, and of what reads what differs
+_VALUES = (NOW, "named", "known")  #: parts that are compared by their value; others are, by being the same object
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,17 +166,11 @@ class NotedContext(AuditContext):
         own = super().__getattribute__
         if name not in _PARTS:
             return own(name)
-        part = getattr(own("_whole"), name)
-        match name:
-            case "facts":
-                return NotedFacts(own("_look").facts, own("_notes"))
-            case "desired":
-                return _NotedDesired.of(part, self)
-            case "changes" | "variables":
-                return _NotedMapping(part, name, self)
-            case "now" | "cards" | "named" | "known":
-                self.token((name, _WHOLE))
-        return part
+        if name == "facts":
+            return NotedFacts(own("_look").facts, own("_notes"))
+        if name != "memory":
+            self.token(name)
+        return getattr(own("_whole"), name)
 
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
         """As of every ``AuditContext``; what comes of it is noted, and not what it reads."""
@@ -200,47 +186,7 @@ class NotedContext(AuditContext):
         return notes[question]
 
 
-_PARTS = frozenset(part.name for part in fields(AuditContext))
-
-
-class _NotedMapping(Mapping[str, Any]):
-    """A part of an ``AuditContext`` by role, which notes of which roles it is read."""
-
-    def __init__(self, values: Mapping[str, Any], place: str, ctx: NotedContext):
-        self._values, self._place, self._look = values, place, ctx
-
-    def __getitem__(self, role: str) -> Any:
-        self._look.token((self._place, role))
-        return self._values[role]
-
-    def __iter__(self) -> Iterator[str]:
-        self._look.token((self._place, _WHOLE))
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        self._look.token((self._place, _WHOLE))
-        return len(self._values)
-
-
-class _NotedDesired(Desired):
-    """The desired states, which note what is read of them: hosts of which the same is wanted have other names."""
-
-    __slots__ = ("noted",)
-
-    @classmethod
-    def of(cls, desired: Desired, ctx: NotedContext) -> _NotedDesired:
-        """The same as ``desired``."""
-        noted = cls(*(getattr(desired, part) for part in _OF_DESIRED))
-        object.__setattr__(noted, "noted", ctx)
-        return noted
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in _OF_DESIRED:
-            object.__getattribute__(self, "noted").token(("desired", name))
-        return super().__getattribute__(name)
-
-
-_OF_DESIRED = tuple(part.name for part in fields(Desired))
+_PARTS = frozenset({"stack", *(part.name for part in fields(AuditContext))})
 
 
 def _of_cards(ctx: AuditContext, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:

@@ -42,12 +42,11 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
     hardware = replace(known_before, gpus=read_expected_gpus(target.host))
     if refusal := memory.judged("refusal", facts, release.refusal):
         return unread(target, refusal, at)
-    first = AuditContext(
-        target.desired, target.variables, facts, {}, at, looks_at.cards, looks_at.named, hardware, memory
-    )
+    wanted, named = target.desired_of_all, looks_at.named
+    first = AuditContext(wanted, target.variables, facts, {}, at, looks_at.cards, named, hardware, memory)
     known = alike(first, looks_at)
     ctx = replace(first, changes=known.changes)
-    read = readings_of(looks_at.wants.audit_values, ctx) if known.readings is OPEN else known.readings
+    read = readings_of(target.audit_values, ctx) if known.readings is OPEN else known.readings
     found = [_repairable(one, known.changes) for one in known.found(ctx, looks_at.rules)]
     record = memory.judged("recorded", facts, _record)
     deviations = tuple(_deviations(target, known, read, record))
@@ -167,7 +166,7 @@ def _layer(
 
 
 def _notes(target: TargetHost, facts: Facts, now: datetime) -> tuple[str, ...]:
-    off = off_roles(target.wants.desired, facts, target.memory)
+    off = off_roles(target.desired_of_all, facts, target.memory)
     try:
         return (*notes_on(facts, now, target.memory), *off)
     except KeyError:  # its locks were not probed, or did not answer

@@ -126,7 +126,6 @@ def targets(folder: Path, **hosts: Mapping[str, Any]) -> tuple[TargetHost, ...]:
 def test_hosts_of_which_the_same_is_wanted_share_their_states(tmp_path: Path) -> None:
     own = {"base_packages": ["dkms"]}
     alike, other, also = targets(tmp_path, a={}, b=own, c={"rack": 7})
-    assert alike.wants is also.wants
     assert alike.desired.roles is also.desired.roles
     assert alike.desired.probes() is also.desired.probes()
     assert (alike.desired.host, also.desired.host) == ("a", "c")

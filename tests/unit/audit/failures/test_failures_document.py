@@ -28,7 +28,7 @@ def seen(ctx: AuditContext) -> Iterator[str]:
 
     More of it.
     """
-    yield ctx.host
+    yield ctx.stack.name
 
 
 RULE = FailureRule(
