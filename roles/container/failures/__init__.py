@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule, Sign, Stuck
-from hostwright.resources.packages.packages import DPKG
+from hostwright.failures import FailureRule, Sign, Stuck
+from hostwright.resources import DPKG
 from hostwright.standard.roles.container.failures.cdi import CDI_RULES
 from hostwright.standard.roles.container.failures.docker import (
     DOCKER_RULES,

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign
-from hostwright.audit.judging.context import Unread
-from hostwright.plan.host import release
-from hostwright.plan.host.release import RELEASE
-from hostwright.plan.model import Probe
-from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.services import Disturbing, RestartedAfter
+from hostwright.failures import FailureRule, ForPeople, Sign, Unread
+from hostwright.resources import DPKG, RELEASE, Disturbing, Probe, RestartedAfter, release
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES, FIREWALL, SNAP_DOCKER, without
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
@@ -28,7 +23,7 @@ from hostwright.standard.roles.container.failures.units import UNITS, masked
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 LINKS = DeviceLinks()
 RUNTIME = "nvidia"

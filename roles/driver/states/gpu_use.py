@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Match, Pattern
-from hostwright.plan.host.hostfacts import PCI, display_controllers, pci_devices
-from hostwright.plan.model import Facts, Probe, Refusal, Resource
+from hostwright.resources import PCI, Condition, Facts, Probe, Refusal, Resource, display_controllers, pci_devices
+from hostwright.roles import Match, Pattern, sh_file
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 
 NVIDIA = 0x10DE  #: the vendor on the PCI bus
@@ -104,7 +102,7 @@ def nvswitches(facts: Facts) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuPresent:
+class GpuPresent(Resource):
     """An NVIDIA card on the PCI bus; without it, this stack makes no sense."""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -124,7 +122,7 @@ class GpuPresent:
 
 
 @dataclass(frozen=True, slots=True)
-class AllGpusPresent:
+class AllGpusPresent(Resource):
     """All NVIDIA cards on the PCI bus that the inventory names; a missing one is told, and hinders nothing."""
 
     number: int  #: ``hostwright_gpus``
@@ -150,7 +148,7 @@ class AllGpusPresent:
 
 
 @dataclass(frozen=True, slots=True)
-class HasNvSwitch:
+class HasNvSwitch(Condition):
     """The condition that NVSwitches connect the GPUs (HGX and DGX boards), which Fabric Manager must set up."""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -162,7 +160,7 @@ class HasNvSwitch:
 
 
 @dataclass(frozen=True, slots=True)
-class ReloadTakesGpus:
+class ReloadTakesGpus(Condition):
     """The condition that a reload of systemd, which ``systemctl enable`` includes, takes the GPUs from a running
     container: such a container exists, and links in ``/dev/char`` are missing (``DeviceLinks``)."""
 

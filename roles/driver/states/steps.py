@@ -7,8 +7,8 @@ and time of the files that the installer left: later damage is detected without 
 
 from __future__ import annotations
 
-from hostwright.common.quoting import sh, sh_file, words
-from hostwright.resources.files.aside import KEEP_ASIDE
+from hostwright.resources import KEEP_ASIDE
+from hostwright.roles import sh, sh_file, words
 from hostwright.standard.roles.driver.states.gpu_use import OUR_SERVICES
 
 STATE_DIR = "/var/lib/hostwright"
