@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from hostwright.apply.rollout.recording import Audience
 from hostwright.apply.rollout.rollout import Interrupted, on_each
 from hostwright.audit.auditing import HostAudited, audit_host, fleet_audit, judged, now
 from hostwright.audit.auditstore import AuditStore
-from hostwright.audit.failures import FailureRule, catalogue
+from hostwright.audit.failures import FailureRule, Treatment, catalogue
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
 from hostwright.audit.judging.judging import unread
@@ -66,6 +66,11 @@ class Auditor:
     def rules(self) -> tuple[FailureRule, ...]:
         """The known failures of the site's roles, by which those of hosts are recognised."""
         return catalogue(self._roster.roles).rules
+
+    @property
+    def treatments(self) -> Mapping[str, Treatment]:
+        """What a rebuild does about each failure, by the name of its rule."""
+        return catalogue(self._roster.roles).treatments
 
     def audit(self) -> AuditResult:
         """Audit all hosts once. Raises ``Interrupted`` with what is known of them until then; of these the history

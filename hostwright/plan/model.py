@@ -5,21 +5,26 @@ desired state, and ``Planned`` is what differs from it. None of them does I/O, s
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
-from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
 from hostwright.common.text import count
 from hostwright.plan.facts import PROBE_CAP_BYTES, Answer, Facts, Pass, PassPart, Probe
 
+if TYPE_CHECKING:
+    from hostwright.plan.roles.software import Software
+    from hostwright.stack.stack import Artifact, RoleFile
+    from hostwright.stack.store.debs import PackageMirror
+
 __all__ = [
-    "PROBE_CAP_BYTES", "Answer", "Change", "Deferred", "Facts", "HasLosses", "HasNotes", "HasUsers", "Pass", "PassPart",
-    "Plan", "Planned", "Probe", "Reboot", "Refusal", "Resource", "RetryRule", "RolePlan", "RoleResult", "Step",
-    "StepResult", "losses_of", "users_of",
+    "PROBE_CAP_BYTES", "Answer", "Change", "Condition", "Deferred", "Facts", "Pass", "PassPart", "Plan", "Planned",
+    "Probe", "Reboot", "Refusal", "Resource", "RetryRule", "RolePlan", "RoleResult", "Step", "StepResult",
 ]  # fmt: skip
 
 
@@ -122,60 +127,91 @@ class Refusal:
 Planned: TypeAlias = Change | Reboot | Deferred | Refusal
 
 
-@runtime_checkable
-class Resource(Protocol):
-    """One desired state of a host. Its methods are pure.
+class Resource(ABC):
+    """One desired state of a host: a frozen dataclass that derives from this class. Its methods are pure.
 
-    If its change would disturb work that nothing else can name, it has a further method (``HasUsers``); likewise if its
-    change takes something away for good (``HasLosses``), and if it has something to say to operators although it may
-    plan nothing (``HasNotes``).
+    Every state has ``probes``, ``plan`` and ``removal``. A state overrides another method only if it has something to
+    report there. All methods that take facts read the same answers as ``plan``.
     """
 
+    __slots__ = ()
+
+    @abstractmethod
     def probes(self) -> tuple[Probe, ...]:
         """The questions whose answers ``plan`` reads."""
 
+    @abstractmethod
     def plan(self, facts: Facts) -> Planned | None:
         """What brings the host to this state or keeps it from it; ``None`` if the host is in this state."""
 
+    @abstractmethod
     def removal(self) -> tuple[Resource, ...]:
         """The desired states of a host without this one, in the order in which they are reached.
 
         Empty if nothing of it is left behind. What was there before, and what others put there, stays.
         """
 
+    def users(self, _facts: Facts, /) -> tuple[str, ...]:
+        """Running work that its change would disturb, whether it uses a GPU or not, such as ``python3 (4711)``."""
+        return ()
 
-@runtime_checkable
-class HasUsers(Protocol):
-    """A resource that can name the running work which its change would disturb, whether it uses a GPU or not."""
+    def losses(self, _facts: Facts, /) -> tuple[str, ...]:
+        """What its change would delete permanently, as objects ("the driver"): an operator must agree (``--yes``)."""
+        return ()
 
-    def users(self, facts: Facts) -> tuple[str, ...]:
-        """Who uses it now, such as ``python3 (4711)``. Reads the same answers as ``plan``."""
+    def notes(self, _facts: Facts, /) -> tuple[str, ...]:
+        """Sentences that an operator should read of the host, whether or not anything differs."""
+        return ()
+
+    def software(self, _facts: Facts, /) -> tuple[Software, ...]:
+        """The software of this state that is on the host, or is missing, for bills of materials."""
+        return ()
+
+    def role_files(self) -> tuple[RoleFile, ...]:
+        """Files that no stack names and that its changes may name among their artifacts, on whatever host."""
+        return ()
+
+    def role_files_for(self, _facts: Facts | None, /) -> tuple[RoleFile, ...]:
+        """Those of ``role_files`` that a host with these facts takes; without facts, all that it may take.
+
+        Raises ``ArtifactError`` if it takes one that nobody can name.
+        """
+        return ()
+
+    def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
+        """The distribution's packages that a host with these facts then has, ``name`` or ``name=version``, whether they
+        are there or not; without facts, those that every host has."""
+        return ()
+
+    def from_mirror(self, _mirror: PackageMirror, /) -> Self:
+        """The same state, which takes the distribution's packages from the mirror."""
+        return self
+
+    def repositories(self) -> Mapping[str, Artifact]:
+        """The repositories that it puts on the host's own disk: the package file of each, by its source list."""
+        return {}
+
+    def packages_from(self, _list_file: str, /) -> tuple[str, ...]:
+        """The packages that it installs from this source list, ``name`` or ``name=version``."""
+        return ()
 
 
-def users_of(resource: object, facts: Facts) -> tuple[str, ...]:
-    """Who uses what a resource would change; nobody, unless the resource is one with ``HasUsers``."""
-    return resource.users(facts) if isinstance(resource, HasUsers) else ()
+class Condition(ABC):
+    """A question about a host with yes or no for an answer: a frozen dataclass that derives from this class."""
 
+    __slots__ = ()
 
-@runtime_checkable
-class HasLosses(Protocol):
-    """A resource whose change can take away what nobody can bring back: an operator must agree to that (``--yes``)."""
+    @abstractmethod
+    def probes(self) -> tuple[Probe, ...]:
+        """The questions whose answers ``holds`` reads."""
 
-    def losses(self, facts: Facts) -> tuple[str, ...]:
-        """What its change takes away, as objects ("the driver"). Reads the same answers as ``plan``."""
+    @abstractmethod
+    def holds(self, facts: Facts) -> bool:
+        """Whether it is so on this host."""
 
-
-def losses_of(resource: object, facts: Facts) -> tuple[str, ...]:
-    """What a change of a resource takes away for good; nothing, unless the resource is one with ``HasLosses``."""
-    return resource.losses(facts) if isinstance(resource, HasLosses) else ()
-
-
-@runtime_checkable
-class HasNotes(Protocol):
-    """A resource that sees what an operator should know of a host, whether or not anything differs."""
-
-    def notes(self, facts: Facts) -> tuple[str, ...]:
-        """The sentences. Reads the same answers as ``plan``."""
+    def users(self, _facts: Facts, /) -> tuple[str, ...]:
+        """Running work that a change under this condition would disturb."""
+        return ()
 
 
 GONE = ("absent", "as before")  #: how the ``want`` of what takes something away begins

@@ -22,19 +22,7 @@ from hostwright.plan.host import locks
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.host.release import RELEASE, read, refusal
-from hostwright.plan.model import (
-    Change,
-    Facts,
-    HasNotes,
-    Plan,
-    Planned,
-    Probe,
-    Refusal,
-    Resource,
-    RolePlan,
-    losses_of,
-    users_of,
-)
+from hostwright.plan.model import Change, Facts, Plan, Planned, Probe, Refusal, Resource, RolePlan
 from hostwright.stack.rules import check_host
 
 _ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted text
@@ -76,9 +64,9 @@ class HostPlan:
 
     ``busy`` names the running work that a change of the plan would disturb, ``losses`` what its changes take away that
     nobody can bring back. ``notes`` say who has locked or drained the host, what its login shell prints, which roles
-    are on it that its list no longer names, what its desired states see that nothing is planned for (``HasNotes``), and
-    what a reboot ends that is started again afterwards. ``provisioned`` says whether the host has a record of a
-    release: somebody has provisioned it.
+    are on it that its list no longer names, what its desired states see that nothing is planned for
+    (``Resource.notes``), and what a reboot ends that is started again afterwards. ``provisioned`` says whether the host
+    has a record of a release: somebody has provisioned it.
     """
 
     plan: Plan
@@ -159,14 +147,14 @@ def losses(desired: Desired, plan: Plan, facts: Facts) -> tuple[str, ...]:
 
 def _lost(state: Resource, facts: Facts) -> tuple[str, ...]:
     try:
-        lost = losses_of(state, facts)
+        lost = state.losses(facts)
         return lost if lost and isinstance(state.plan(facts), Change) else ()
     except NotAnswered:  # the plan refuses the host
         return ()
 
 
 def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
-    """The states whose change would disturb running work that only they can name (``HasUsers``)."""
+    """The states whose change would disturb running work that only they can name (``Resource.users``)."""
     resources = (resource for role in desired.roles for resource in role.resources)
     return tuple(resource for resource in resources if _hit(resource, facts))
 
@@ -186,7 +174,7 @@ def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts, *, re
 def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
     """The running work that the change of a state would disturb, as the state itself names it."""
     try:
-        users = users_of(resource, facts)
+        users = resource.users(facts)
         planned = resource.plan(facts) if users else None
     except NotAnswered:  # the plan refuses the host
         return ()
@@ -218,8 +206,7 @@ def _notes_in_time(facts: Facts, now: datetime | None, memory: Memory) -> tuple[
 def _notes_of_states(desired: Desired, facts: Facts) -> tuple[str, ...]:
     """What the desired states of a host have to say to operators."""
     resources = (resource for role in desired.roles for resource in role.resources)
-    noted = (resource for resource in resources if isinstance(resource, HasNotes) and _answered(resource, facts))
-    return tuple(note for resource in noted for note in resource.notes(facts))
+    return tuple(note for resource in resources if _answered(resource, facts) for note in resource.notes(facts))
 
 
 def off_roles(desired: Desired, facts: Facts, memory: Memory | None = None) -> tuple[str, ...]:
@@ -268,7 +255,7 @@ def plan_state(resource: Resource, facts: Facts, memory: Memory) -> Planned | No
 
 
 def _answered(resource: Resource, facts: Facts) -> bool:
-    return not any(probe in facts.late for probe in resource.probes())
+    return not facts.late or not any(probe in facts.late for probe in resource.probes())
 
 
 def _is_provisioned(facts: Facts) -> bool:

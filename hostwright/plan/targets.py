@@ -31,7 +31,6 @@ from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles, named_roles
 from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers_noted
 from hostwright.plan.roles.role import Role, RoleContext, discover, in_order, rules_of, sections_of
-from hostwright.plan.roles.rolefiles import files_for, role_files
 from hostwright.plan.roles.site import Site
 from hostwright.plan.roles.wants import desire
 from hostwright.plan.stacks.distribution import mirrored, package_files
@@ -102,7 +101,7 @@ class TargetHost:
 
         def make() -> Desired:
             found = desire("", self.context, self._bound(self.roles), self.memory, self.packages)
-            files = role_files(state for role in found.roles for state in role.resources)
+            files = tuple(file for role in found.roles for state in role.resources for file in state.role_files())
             files = (*files, *(self.packages.files if self.packages else ()))
             return replace(found, stack=self.stack.with_files(files), occupancy=self.occupancy)
 
@@ -135,7 +134,8 @@ class TargetHost:
             return self.artifacts
         states = [state for role in self.desired.roles for state in role.resources]
         debs = package_files(states, facts, self.packages) if self.packages else ()
-        return (*self.artifacts, *files_for(states, facts), *debs)
+        files = (file for state in states for file in state.role_files_for(facts))
+        return (*self.artifacts, *files, *debs)
 
     @property
     def stand_ins(self) -> tuple[str, ...]:

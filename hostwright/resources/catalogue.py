@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 import hostwright.resources as package
+from hostwright.plan.model import Condition, Resource
 from hostwright.plan.roles.meanings import meanings
 
 GONE = "_gone"  #: how the names of modules end whose states are those of a removal
@@ -37,7 +38,7 @@ class CatalogueEntry:
 
     @property
     def module(self) -> str:
-        """The module from which a role imports it."""
+        """The module that defines it."""
         return self.cls.__module__
 
     @property
@@ -48,12 +49,12 @@ class CatalogueEntry:
     @property
     def is_state(self) -> bool:
         """Whether it is a state, which plans something."""
-        return all(hasattr(self.cls, method) for method in ("probes", "plan", "removal"))
+        return issubclass(self.cls, Resource)
 
     @property
     def is_condition(self) -> bool:
         """Whether it is a condition, which holds on a host or does not."""
-        return all(hasattr(self.cls, method) for method in ("probes", "holds"))
+        return issubclass(self.cls, Condition)
 
     @property
     def of_a_removal(self) -> bool:

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step, losses_of, users_of
-from hostwright.plan.roles.software import Software, software_of
+from hostwright.plan.model import Change, Condition, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.files import Absent
 
 
-class Condition(Protocol):
-    """A question about a host with yes or no for an answer, decided from facts."""
-
-    def probes(self) -> tuple[Probe, ...]:
-        """The questions whose answers ``holds`` reads."""
-        ...
-
-    def holds(self, facts: Facts) -> bool:
-        """Whether it is so on this host."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class When:
+class When(Resource):
     """A resource is as wanted on those hosts on which a condition holds; on the others nothing is done.
 
     With it a role branches on the host and stays a function of its variables alone. The questions of both are asked of
@@ -48,13 +35,13 @@ class When:
         return self.resource.plan(facts) if self.condition.holds(facts) else None
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        return users_of(self.resource, facts)
+        return self.resource.users(facts)
 
     def losses(self, facts: Facts) -> tuple[str, ...]:
-        return losses_of(self.resource, facts)
+        return self.resource.losses(facts)
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
-        software = software_of([self.resource], facts)
+        software = self.resource.software(facts)
         return software if software and self.condition.holds(facts) else ()
 
     def removal(self) -> tuple[Resource, ...]:
@@ -62,7 +49,7 @@ class When:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Condition):
     """The condition that a probe's script succeeds on the host.
 
     >>> from hostwright.plan.testing import facts_for
@@ -82,7 +69,7 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Differs:
+class Differs(Condition):
     """The condition that at least one of some resources is not yet as wanted.
 
     >>> from hostwright.plan.testing import facts_for
@@ -102,7 +89,7 @@ class Differs:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class Script(Resource):
     """What no other resource expresses is done by commands, and a probe says whether they are due.
 
     The plan says that only the probe can tell whether the commands did what they should. A script whose probe still
@@ -150,7 +137,7 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class Require:
+class Require(Resource):
     """A condition is met, without which the host must not be changed; else it is refused, and nothing is done to it.
 
     >>> from hostwright.plan.testing import plan_text

@@ -88,7 +88,11 @@ def _link(entry: CatalogueEntry) -> str:
 
 def _section(entry: CatalogueEntry) -> str:
     """One state or condition: what is imported, its meaning, its fields, its example."""
-    parts = [f"### `{entry.name}`", f"```python\nfrom {entry.module} import {entry.name}\n```", _prose(entry.meaning)]
+    parts = [
+        f"### `{entry.name}`",
+        f"```python\nfrom {package.__name__} import {entry.name}\n```",
+        _prose(entry.meaning),
+    ]
     parts += _tables(entry)
     for value in entry.values():
         parts += [f"`{value.name}`, of the same module: {_prose(value.meaning)}", *_tables(value)]

@@ -6,12 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.resources.files.files import File
-from hostwright.resources.packages.packages import Debs, DpkgInOrder
-from hostwright.resources.system.kernel import KernelPackages, KernelThere
-from hostwright.resources.system.room import FreeSpace
+from hostwright.resources import Debs, DpkgInOrder, File, FreeSpace, KernelPackages, KernelThere, Resource
+from hostwright.roles import RoleContext, role
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import (
+from hostwright.roles import (
     DISTRIBUTION,
     KERNEL,
     PRODUCT,
@@ -12,9 +12,9 @@ from hostwright.plan.roles.auditvalue import (
     FileLine,
     FileThere,
     PackageVersion,
+    RoleContext,
     Snippet,
 )
-from hostwright.plan.roles.role import RoleContext
 from hostwright.standard.roles.base import Base
 
 MACHINE = Snippet.beside(__file__, "audit.sh", "base")

@@ -6,11 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.resources.files.files import JsonMerged
-from hostwright.resources.packages.packages import Debs
-from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
+from hostwright.resources import Debs, Disturbing, JsonMerged, Resource, RestartedAfter, Service
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.container.engine import (
     DAEMON_JSON,
     RESTARTS,

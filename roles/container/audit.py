@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.roles.auditvalue import (
+from hostwright.roles import (
     DISTRIBUTION,
     AuditValue,
     PackageHold,
     PackageOf,
     PackageVersion,
+    RoleContext,
     Snippet,
     UnitProperty,
+    sh_file,
 )
-from hostwright.plan.roles.role import RoleContext
 from hostwright.standard.roles.container import DOCKER, Container
 from hostwright.standard.roles.container.engine import FIREWALL_SH
 from hostwright.standard.roles.container.section import ContainerSection

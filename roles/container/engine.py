@@ -7,23 +7,37 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
-from hostwright.plan.roles.software import Software
-from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.conditions import When
-from hostwright.resources.files.files import File, Link
-from hostwright.resources.files.paths import few
-from hostwright.resources.packages.debs_gone import DebsGone
-from hostwright.resources.packages.mirrored import PROBES as MIRROR_PROBES
-from hostwright.resources.packages.mirrored import take
-from hostwright.resources.packages.packaged import reinstall_script
-from hostwright.resources.packages.packages import DPKG, DPKG_LOCK, MIRROR_TRIES, Debs, DebsAbsent, dpkg_table
-from hostwright.resources.packages.repositories import AptSource, Keyring, SourcesDisabled
-from hostwright.resources.system.services_gone import UserGone
-from hostwright.stack.stack import AptRepository, Stack
-from hostwright.stack.store.debs import PackageMirror
-from hostwright.stack.store.hostcache import host_path
+from hostwright.resources import (
+    DPKG,
+    DPKG_LOCK,
+    MIRROR_TRIES,
+    NO_IDENTITY,
+    AptSource,
+    Change,
+    Debs,
+    DebsAbsent,
+    DebsGone,
+    Facts,
+    File,
+    Keyring,
+    Link,
+    PackageMirror,
+    Probe,
+    Refusal,
+    Resource,
+    Software,
+    SourcesDisabled,
+    Step,
+    UserGone,
+    When,
+    dpkg_table,
+    few,
+    host_path,
+    reinstall_script,
+    take,
+)
+from hostwright.resources import PROBES as MIRROR_PROBES
+from hostwright.roles import AptRepository, Stack, sh, sh_file
 from hostwright.standard.roles.container.removal import (
     CONTAINERD_PACKAGES,
     DataSpared,
@@ -109,7 +123,7 @@ def links_at_boot(unit: str) -> Iterator[Resource]:
 
 
 @dataclass(frozen=True, slots=True)
-class DockerEngine:
+class DockerEngine(Resource):
     """Docker from these packages, the first of which names the engine. A host with another Docker is refused.
 
     A provisioning tool must not decide to change the engine under running containers.
@@ -184,7 +198,7 @@ def _refused(sentence: str, *, have: str, want: str) -> Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Programs:
+class Programs(Resource):
     """The programs, libraries and units of these packages are in their places, and not empty.
 
     Documentation is not checked: images leave it out on purpose.
@@ -237,7 +251,7 @@ class Programs:
 
 
 @dataclass(frozen=True, slots=True)
-class FirewallRules:
+class FirewallRules(Resource):
     """Docker's own rules are in the host's firewall, where it keeps them with iptables.
 
     Docker sets them when it starts, and does not notice that somebody flushes them (moby/moby#12294). Only a restart

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.plan.host.occupancy import Occupancy
+from hostwright.roles import Occupancy
 from hostwright.standard.roles.container.running import CONTAINERS, ended_by_reboot, named_by_docker
 
 OCCUPANCY = Occupancy((CONTAINERS,), lambda _facts: (), ended_by_reboot, named_by_docker)

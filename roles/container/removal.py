@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.resources.files.paths import ABSENT
-from hostwright.resources.originals import INSTALLED_BY_US, PACKAGES_BEFORE, installed_by_us, packages_before
-from hostwright.resources.packages.dpkg import DPKG, dpkg_table
+from hostwright.resources import (
+    ABSENT,
+    DPKG,
+    INSTALLED_BY_US,
+    PACKAGES_BEFORE,
+    Change,
+    Condition,
+    Facts,
+    Probe,
+    Resource,
+    Step,
+    dpkg_table,
+    installed_by_us,
+    packages_before,
+)
+from hostwright.roles import sh, sh_file
 
 DOCKER_DATA, CONTAINERD_DATA = "/var/lib/docker", "/var/lib/containerd"
 CONTAINERD_PACKAGES = ("containerd", "containerd.io")
@@ -60,7 +71,7 @@ def there_now(facts: Facts, *packages: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class DataSpared:
+class DataSpared(Resource):
     """A purge of ``engine`` leaves ``/var/lib/docker`` alone. A Docker that is not ours is not purged."""
 
     engine: str
@@ -83,7 +94,7 @@ class DataSpared:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineGone:
+class EngineGone(Condition):
     """The condition that these packages are not installed, and were not installed before Hostwright's first change."""
 
     packages: tuple[str, ...]
@@ -97,7 +108,7 @@ class EngineGone:
 
 
 @dataclass(frozen=True, slots=True)
-class EmptyDataGone:
+class EmptyDataGone(Resource):
     """A container daemon's data directory is gone if nobody put anything in it, with the daemon's own few files.
 
     A directory with an image, a container or a volume stays, and so does a link or a mount point. ``key`` is a file,

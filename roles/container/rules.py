@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.stack.fitting import Misfit
-from hostwright.stack.rules import disk_is_enough
+from hostwright.roles import Misfit, disk_is_enough
 from hostwright.standard.roles.container.section import ContainerSection
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Match, Pattern, whole
-from hostwright.plan.model import Answer, Facts, PassPart, Probe
-from hostwright.resources.system.services import Running
+from hostwright.resources import Answer, Condition, Facts, PassPart, Probe, Running
+from hostwright.roles import Match, Pattern, sh_file, whole
 
 DOCKER = "docker.service"
 
@@ -123,7 +121,7 @@ def _on_gpu(row: Match) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class DockerRuns:
+class DockerRuns(Condition):
     """The condition that Docker runs, and that its containers end when it stops; they are its users.
 
     With ``restarts`` it is only restarted, which ends no container where ``live-restore`` is set. Another version of

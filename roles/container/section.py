@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from hostwright.stack.stack import AptRepository, Section, Share, Stack, taken
-from hostwright.stack.stackvalues import DebianVersion, Name, StackPart
+from hostwright.roles import AptRepository, DebianVersion, Name, Section, Share, Stack, StackPart, taken
 
 
 class DockerCe(StackPart):

@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.resources.conditions import Differs, When
-from hostwright.resources.files.archives import Delivered
-from hostwright.resources.files.files import Link
-from hostwright.resources.packages.packaged import CommandReports, PackagedTree
-from hostwright.resources.packages.packages import Debs
-from hostwright.resources.packages.repositories import AptSource, Keyring, LocalRepo, RepoDropped, SourcesDisabled
-from hostwright.resources.system.loader import Alternative, FormerName
+from hostwright.resources import (
+    Alternative,
+    AptSource,
+    CommandReports,
+    Debs,
+    Delivered,
+    Differs,
+    FormerName,
+    Keyring,
+    Link,
+    LocalRepo,
+    PackagedTree,
+    RepoDropped,
+    Resource,
+    SourcesDisabled,
+    When,
+)
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.cuda.compilers import HostCompiler
 from hostwright.standard.roles.cuda.rules import NEWEST_GCC
 from hostwright.standard.roles.cuda.section import CudaSection

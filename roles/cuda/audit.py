@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import DISTRIBUTION, AuditValue, PackageHold, PackageVersion, Snippet
-from hostwright.plan.roles.role import RoleContext
+from hostwright.roles import DISTRIBUTION, AuditValue, PackageHold, PackageVersion, RoleContext, Snippet
 from hostwright.standard.roles.cuda import Cuda
 from hostwright.standard.roles.cuda.section import CudaSection
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import whole
-from hostwright.plan.model import Facts, Probe, Resource
+from hostwright.resources import Facts, Probe, Resource
+from hostwright.roles import sh_file, whole
 
 #: what can be done where an older g++ is there, or is to be had
 _OLDER = {
@@ -26,7 +25,7 @@ def compile_script(toolkit: str, compiler: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class HostCompiler:
+class HostCompiler(Resource):
     """The host has a gcc that nvcc works with. Nothing is changed for that: what is missing is a note of the plan.
 
     The stack says which compiler nvcc gets where the distribution's own is too new, and that is installed.

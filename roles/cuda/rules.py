@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.stack.fitting import Choice, Misfit
-from hostwright.stack.rules import disk_is_enough
-from hostwright.stack.versions import version
+from hostwright.roles import Choice, Misfit, disk_is_enough, version
 from hostwright.standard.roles.driver.chips import Architecture, chips
 
 CUDA_TABLE = "CUDA release notes, table of toolkits and drivers"

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from hostwright.stack.stack import Section, Share, Stack, taken
-from hostwright.stack.stackvalues import (
+from hostwright.resources import CACHE
+from hostwright.roles import (
     AbsolutePath,
     ArtifactName,
     DebianVersion,
@@ -16,10 +16,13 @@ from hostwright.stack.stackvalues import (
     FileName,
     Fingerprint,
     Name,
+    Section,
+    Share,
+    Stack,
     StackPart,
     WithoutNulls,
+    taken,
 )
-from hostwright.stack.store.hostcache import CACHE
 
 
 class LocalRepository(StackPart):

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.resources.files.archives import ArchiveUnpacked, NoStrayFiles, Part
-from hostwright.resources.packages.packages import DebsAbsent
+from hostwright.resources import ArchiveUnpacked, DebsAbsent, NoStrayFiles, Part, Resource
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import AuditValue, Snippet
-from hostwright.plan.roles.role import RoleContext
+from hostwright.roles import AuditValue, RoleContext, Snippet
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn import Cudnn
 from hostwright.standard.roles.cudnn.section import CudnnSection

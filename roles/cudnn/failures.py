@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign, Tangled
-from hostwright.audit.failures.wanted import wanted
-from hostwright.common.untrusted import Pattern
-from hostwright.resources.files.archives import NoStrayFiles
-from hostwright.resources.packages.packages import DPKG
+from hostwright.failures import FailureRule, Sign, Tangled, wanted
+from hostwright.resources import DPKG, NoStrayFiles
+from hostwright.roles import Pattern
 from hostwright.standard.roles.cuda.failures.toolkits import (
     CUDNN_HEADER,
     LIBRARIES,
@@ -24,7 +22,7 @@ from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cached
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 _REAL = Pattern(r"libcudnn\w*\.so\.((\d+)\.\d+\.\d+)")
 

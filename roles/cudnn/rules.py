@@ -1,7 +1,6 @@
 """The known versions of cuDNN; each framework's own rules say which of them it works with."""
 
-from hostwright.stack.fitting import Choice
-from hostwright.stack.rules import disk_is_enough
+from hostwright.roles import Choice, disk_is_enough
 
 CUDNNS = ("8.1.0.77", "8.6.0.163")
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from hostwright.stack.stack import Section, Share, Stack, taken
-from hostwright.stack.stackvalues import ArtifactName, ExactVersion, FileName, Name
-from hostwright.stack.store.hostcache import CACHE
+from hostwright.resources import CACHE
+from hostwright.roles import ArtifactName, ExactVersion, FileName, Name, Section, Share, Stack, taken
 from hostwright.standard.roles.cuda.section import CudaSection
 
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.resources.conditions import When
-from hostwright.resources.files.files import File
-from hostwright.resources.packages.debfile import DebFile
-from hostwright.resources.system.accounts import SystemUser
-from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
+from hostwright.resources import DebFile, Disturbing, File, Resource, RestartedAfter, Service, SystemUser, When
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.gpu_use import AllGpusPresent, GpuPresent, HasNvSwitch, ReloadTakesGpus
 from hostwright.standard.roles.driver.states.others import no_other_driver

@@ -7,7 +7,7 @@ from functools import partial
 
 from packaging.specifiers import SpecifierSet
 
-from hostwright.plan.roles.auditvalue import (
+from hostwright.roles import (
     KERNEL,
     PRODUCT,
     AuditValue,
@@ -15,11 +15,11 @@ from hostwright.plan.roles.auditvalue import (
     FileThere,
     LibraryVersion,
     PackageOf,
+    RoleContext,
     Snippet,
     UnitProperty,
+    kernel_version,
 )
-from hostwright.plan.roles.role import RoleContext
-from hostwright.stack.versions import kernel_version
 from hostwright.standard.roles.driver import PERSISTENCED, Driver
 from hostwright.standard.roles.driver.rules import kernels_of
 from hostwright.standard.roles.driver.section import DriverSection

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from hostwright.audit.hardware.gpu import Gpu, GpuEvent
-from hostwright.audit.judging.context import AuditContext, Cards, Unread, once
-from hostwright.plan.host.hostfacts import PCI
-from hostwright.plan.model import Facts
+from hostwright.failures import AuditContext, Cards, Unread, once
+from hostwright.resources import PCI, Facts
+from hostwright.roles import Gpu, GpuEvent
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, NVLINKS, GpuReport, read_report
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.xids.events import xid_events

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.plan.host.occupancy import Occupancy
+from hostwright.roles import Occupancy
 from hostwright.standard.roles.driver.states.gpu_use import BUSY_PROBES, users
 
 OCCUPANCY = Occupancy(BUSY_PROBES, users)

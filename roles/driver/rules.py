@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 
-from hostwright.stack.fitting import Choice, Ground, Misfit
-from hostwright.stack.rules import disk_is_enough, memory_is_enough
-from hostwright.stack.versions import kernel_version
+from hostwright.roles import Choice, Ground, Misfit, disk_is_enough, kernel_version, memory_is_enough
 from hostwright.standard.roles.driver.chips import Architecture, chips
 from hostwright.standard.roles.driver.section import DriverSection
 

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from hostwright.stack.stack import BOOT, WORK, Section, Share, Stack, taken
-from hostwright.stack.stackvalues import ArtifactName, DebianVersion, ExactVersion, Kernels, Name, StackPart
-from hostwright.stack.store.hostcache import CACHE
+from hostwright.resources import CACHE
+from hostwright.roles import (
+    BOOT,
+    WORK,
+    ArtifactName,
+    DebianVersion,
+    ExactVersion,
+    Kernels,
+    Name,
+    Section,
+    Share,
+    Stack,
+    StackPart,
+    taken,
+)
 
 #: Packages that are, or belong to, another NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
 DRIVER_PACKAGES = (

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.resources.files.files import File, Link
-from hostwright.resources.packages.packages import DPKG_LOCK
-from hostwright.resources.system.loader import LoaderCache
+from hostwright.resources import DPKG_LOCK, File, Link, LoaderCache, Resource
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.environment.loaderconf import LDCONFIG, OneToolkitLoaded

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import DISTRIBUTION, AuditValue, FileThere, LibraryPath, Snippet
-from hostwright.plan.roles.role import RoleContext
+from hostwright.roles import DISTRIBUTION, AuditValue, FileThere, LibraryPath, RoleContext, Snippet
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment import Environment, opened
 

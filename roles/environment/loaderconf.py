@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh, words
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.resources.packages.packages import DPKG_LOCK
+from hostwright.resources import DPKG_LOCK, Change, Facts, Probe, Resource, Step
+from hostwright.roles import Pattern, sh, words
 
 LDCONFIG = "/sbin/ldconfig"
 _NAME = Pattern(r"cuda-[0-9]{1,9}-[0-9]{1,9}[.]conf")
@@ -34,7 +32,7 @@ exit 0
 
 
 @dataclass(frozen=True, slots=True)
-class OneToolkitLoaded:
+class OneToolkitLoaded(Resource):
     """No file of ours in ``directory`` except ``keep`` names a toolkit. Files of others stay."""
 
     keep: str

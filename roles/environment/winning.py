@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Probe
+from hostwright.resources import Probe
+from hostwright.roles import Pattern, sh_file
 
 MOST_S = 5  #: our choice, for all start files; those of a clean Debian take 10 ms
 #: the function ``has``: the stack's libraries in a directory

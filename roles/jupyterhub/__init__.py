@@ -12,14 +12,18 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from hostwright.common.errors import InputError
-from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.resources.files.files import Directory, File
-from hostwright.resources.python.interpreters import VenvPackage
-from hostwright.resources.python.python import Recipe, Venv
-from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
+from hostwright.resources import (
+    Directory,
+    Disturbing,
+    File,
+    Recipe,
+    Resource,
+    RestartedAfter,
+    Service,
+    Venv,
+    VenvPackage,
+)
+from hostwright.roles import InputError, RoleContext, role, sh, sh_file
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.jupyterhub.states.cards import HubCards
 from hostwright.standard.roles.jupyterhub.states.image import HubImage, tag_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import AuditValue, UnitProperty, VenvVersion
-from hostwright.plan.roles.role import RoleContext
+from hostwright.roles import AuditValue, RoleContext, UnitProperty, VenvVersion
 from hostwright.standard.roles.jupyterhub import HOME, UNIT, VERSION, Jupyterhub
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.host.occupancy import Occupancy
-from hostwright.plan.model import Facts
+from hostwright.resources import Facts
+from hostwright.roles import Occupancy
 from hostwright.standard.roles.container.running import (
     CHILDREN,
     CONTAINERS,

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.resources.files.archives import NoStrayFiles
-from hostwright.resources.packages.debfile import DebFile, DebFiles
-from hostwright.resources.system.loader import LoaderCache
+from hostwright.resources import DebFile, DebFiles, LoaderCache, NoStrayFiles, Resource
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, PACKAGE, NcclSection
 

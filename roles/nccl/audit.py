@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import AuditValue, LibraryPath, LibraryVersion, PackageHold, PackageVersion
-from hostwright.plan.roles.role import RoleContext
+from hostwright.roles import AuditValue, LibraryPath, LibraryVersion, PackageHold, PackageVersion, RoleContext
 from hostwright.standard.roles.cuda.audit import FAMILIES
 from hostwright.standard.roles.nccl import Nccl
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, PACKAGE, NcclSection

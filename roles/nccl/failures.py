@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign
-from hostwright.audit.failures.wanted import wanted
-from hostwright.plan.model import Probe
-from hostwright.resources.files.archives import NoStrayFiles
-from hostwright.resources.packages.packages import DPKG
+from hostwright.failures import FailureRule, Sign, wanted
+from hostwright.resources import DPKG, NoStrayFiles, Probe
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, PACKAGE, NcclSection
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 #: where the loader's cache has it, in its order, with the links of the directory followed
 COPIES = Probe(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.stack.fitting import Choice, Misfit
-from hostwright.stack.rules import disk_is_enough
-from hostwright.stack.versions import series
+from hostwright.roles import Choice, Misfit, disk_is_enough, series
 from hostwright.standard.roles.nccl.section import NcclSection
 
 #: NCCL → the series of CUDA for which NVIDIA has packages of it. NVIDIA's advice is to use the NCCL that was compiled

@@ -7,10 +7,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from hostwright.stack.stack import Section, Share, Stack, taken
-from hostwright.stack.stackvalues import ArtifactName, ExactVersion
-from hostwright.stack.store.hostcache import CACHE
-from hostwright.stack.versions import version
+from hostwright.resources import CACHE
+from hostwright.roles import ArtifactName, ExactVersion, Section, Share, Stack, taken, version
 
 HOME = "/usr/lib/x86_64-linux-gnu"  #: where NVIDIA's packages put it
 LIBRARY = "libnccl.so.2"  #: the name by which programs load it

@@ -9,14 +9,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hostwright.common.errors import InputError
-from hostwright.common.input.hostpath import HostPath
-from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.resources.files.files import Absent, Directory, File
-from hostwright.resources.packages.packages import Debs
-from hostwright.resources.system.services import Service
+from hostwright.resources import Absent, Debs, Directory, File, Resource, Service
+from hostwright.roles import HostPath, InputError, RoleContext, role, sh, sh_file
 from hostwright.standard.roles.base.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy.acme import CERTIFICATE as ACME
 from hostwright.standard.roles.proxy.acme import CONF as ACME_CONF

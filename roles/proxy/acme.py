@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext
-from hostwright.resources.files.files import Directory, File
-from hostwright.resources.packages.packages import Debs
-from hostwright.resources.system.services import Disturbing, Service
+from hostwright.resources import Debs, Directory, Disturbing, File, Resource, Service
+from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.proxy.states.acme import AcmeCertificate
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import DISTRIBUTION, AuditValue, PackageVersion, Snippet, UnitProperty
-from hostwright.plan.roles.role import RoleContext
+from hostwright.roles import DISTRIBUTION, AuditValue, PackageVersion, RoleContext, Snippet, UnitProperty
 from hostwright.standard.roles.proxy import UNIT, Proxy
 
 CERTIFICATE = Snippet.beside(__file__, "audit_root.sh", "proxy", root=True)

@@ -8,12 +8,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from hostwright.common.input.hostpath import HostPath
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.resources.files.files import Directory, File
-from hostwright.resources.packages.packages import Debs
-from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
+from hostwright.resources import Debs, Directory, Disturbing, File, Resource, RestartedAfter, Service
+from hostwright.roles import HostPath, RoleContext, role
 from hostwright.standard.roles.base.states.certificate import OwnCertificate
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.registry.authority import authority_of

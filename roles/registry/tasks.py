@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from invoke import Collection
 
-from hostwright.cli.tasks.options import OF_ONE, verb
-from hostwright.common.request import Request
+from hostwright.cli.verb import OF_ONE, Request, verb
 
 
 @verb(*OF_ONE, host="the host that has the registry")

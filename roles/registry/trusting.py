@@ -7,18 +7,18 @@ from pathlib import Path
 
 from rich.text import Text
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.cli import console
-from hostwright.cli.opening import ask_password, open_fleet
-from hostwright.cli.views.shared import print_document
-from hostwright.common.errors import InputError
-from hostwright.common.interruption import on_interrupt
-from hostwright.common.places import write_whole
-from hostwright.common.quoting import sh
-from hostwright.common.request import Request
-from hostwright.common.text import printable
-from hostwright.fleet import Fleet
-from hostwright.inventory import definitions, load
+from hostwright.cli.verb import (
+    Connections,
+    Fleet,
+    Request,
+    ask_password,
+    console,
+    definitions,
+    load,
+    open_fleet,
+    print_document,
+)
+from hostwright.roles import InputError, on_interrupt, printable, sh, write_whole
 from hostwright.standard.roles.base.states.certificate import AUTHORITY
 from hostwright.standard.roles.registry import STATE, Registry
 from hostwright.standard.roles.registry.authority import authority_of

@@ -7,14 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from hostwright.audit.readings.answers import check_lines
-from hostwright.audit.readings.program import user_program
-from hostwright.common.quoting import sh
-from hostwright.plan.model import Probe, Resource
-from hostwright.plan.roles.role import EVERY, RoleContext, role
-from hostwright.resources.conditions import Answers, Script, When
-from hostwright.resources.files.files import Directory, File
-from hostwright.resources.system.services import Disturbing, Service
+from hostwright.resources import Answers, Directory, Disturbing, File, Probe, Resource, Script, Service, When
+from hostwright.roles import EVERY, RoleContext, check_lines, role, sh, user_program
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 
 PROGRAM = "/usr/local/lib/hostwright/selfaudit"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
+from hostwright.resources import Resource
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.serving.states.readable import ModelReadable
 from hostwright.standard.roles.serving.states.served import ModelServed
 from hostwright.standard.roles.serving.states.unserved import Unserved

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import AuditValue, Snippet
-from hostwright.plan.roles.role import RoleContext
+from hostwright.roles import AuditValue, RoleContext, Snippet
 from hostwright.standard.roles.serving import Serving, model_servers
 
 MODELS = Snippet.beside(__file__, "audit_root.sh", "serving", root=True)

@@ -6,8 +6,7 @@ from typing import Any
 
 from invoke import Collection
 
-from hostwright.cli.tasks.options import LISTED, OF_ONE, verb
-from hostwright.common.request import Option, Request
+from hostwright.cli.verb import LISTED, OF_ONE, Option, Request, verb
 
 _HOST = "the host (default: the one that serves the model, or the only one with the role serving)"
 _NAME = "the model's name"

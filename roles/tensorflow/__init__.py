@@ -8,11 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.resources.files.archives import ArchiveUnpacked, Part
-from hostwright.resources.python.interpreters import VenvPackage, interpreter_home
-from hostwright.resources.python.python import Recipe, Venv
+from hostwright.resources import ArchiveUnpacked, Part, Recipe, Resource, Venv, VenvPackage, interpreter_home
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 

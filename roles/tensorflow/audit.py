@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import DISTRIBUTION, AuditValue, VenvPython, VenvVersion
-from hostwright.plan.roles.role import RoleContext
-from hostwright.resources.python.python import Recipe
+from hostwright.resources import Recipe
+from hostwright.roles import DISTRIBUTION, AuditValue, RoleContext, VenvPython, VenvVersion
 from hostwright.standard.roles.tensorflow import Tensorflow
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 

@@ -13,10 +13,7 @@ from functools import lru_cache
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
-from hostwright.stack.fitting import Choice, Misfit
-from hostwright.stack.rules import disk_is_enough, memory_is_enough
-from hostwright.stack.stack import Stack
-from hostwright.stack.versions import series, version
+from hostwright.roles import Choice, Misfit, Stack, disk_is_enough, memory_is_enough, series, version
 from hostwright.standard.roles.cuda.rules import CUDA_TABLE, DRIVER_FLOORS, cubin_floor
 from hostwright.standard.roles.driver.chips import chips
 from hostwright.standard.roles.tensorflow.section import TensorflowSection

@@ -7,16 +7,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hostwright.resources.python.users_files import HOMES
-from hostwright.stack.stack import WORK, Section, Share, Stack, taken
-from hostwright.stack.stackvalues import (
+from hostwright.resources import HOMES
+from hostwright.roles import (
+    WORK,
     ArtifactName,
     ExactVersion,
     PythonVersion,
     RelativePath,
+    Section,
+    Share,
+    Stack,
     StackPart,
     TextFile,
     WithoutNulls,
+    taken,
 )
 
 Layer = Literal["driver", "cuda", "cudnn"]

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.resources.files.archives import ArchiveUnpacked, NoStrayFiles, Part
-from hostwright.resources.files.files import File
-from hostwright.resources.packages.debfile import DebFile
-from hostwright.resources.packages.packages import DPKG_LOCK, DebsAbsent
-from hostwright.resources.system.loader import LoaderCache
+from hostwright.resources import (
+    DPKG_LOCK,
+    ArchiveUnpacked,
+    DebFile,
+    DebsAbsent,
+    File,
+    LoaderCache,
+    NoStrayFiles,
+    Part,
+    Resource,
+)
+from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
 
 SECOND = "two TensorRTs of one major version: a program may get parts of both"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import AuditValue, LibraryPath, LibraryVersion, PackageHold, PackageVersion
-from hostwright.plan.roles.role import RoleContext
+from hostwright.roles import AuditValue, LibraryPath, LibraryVersion, PackageHold, PackageVersion, RoleContext
 from hostwright.standard.roles.cuda.audit import FAMILIES
 from hostwright.standard.roles.tensorrt import Tensorrt
 from hostwright.standard.roles.tensorrt.section import TensorrtSection

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign
-from hostwright.plan.model import Probe
+from hostwright.failures import FailureRule, Sign
+from hostwright.resources import Probe
 from hostwright.standard.roles.tensorrt.section import TensorrtSection
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 #: name and path of each in the loader's cache, in its order, with the links of the directory followed
 LOADED = Probe(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.stack.fitting import Choice, Misfit
-from hostwright.stack.rules import disk_is_enough
-from hostwright.stack.versions import series, version
+from hostwright.roles import Choice, Misfit, disk_is_enough, series, version
 
 ARCHIVES = "names of NVIDIA's archives and packages of TensorRT"
 

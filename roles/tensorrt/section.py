@@ -7,10 +7,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from hostwright.stack.stack import Section, Share, Stack, taken
-from hostwright.stack.stackvalues import ArtifactName, DebianVersion, ExactVersion, StackPart
-from hostwright.stack.store.hostcache import CACHE
-from hostwright.stack.versions import version
+from hostwright.resources import CACHE
+from hostwright.roles import ArtifactName, DebianVersion, ExactVersion, Section, Share, Stack, StackPart, taken, version
 
 
 class NvrtcPackage(StackPart):

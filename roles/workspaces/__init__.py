@@ -8,12 +8,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Resource
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.resources.files.files import Directory, File
-from hostwright.resources.packages.packages import Debs
-from hostwright.resources.system.services import Disturbing
+from hostwright.resources import Debs, Directory, Disturbing, File, Resource
+from hostwright.roles import RoleContext, role, sh_file
 from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.workspaces.declared.entries import (
     WorkspaceEntry,

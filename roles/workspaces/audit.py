@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.roles.auditvalue import AuditValue, Snippet
-from hostwright.plan.roles.role import RoleContext
+from hostwright.roles import AuditValue, RoleContext, Snippet
 from hostwright.standard.roles.workspaces import Workspaces, runs_of
 from hostwright.standard.roles.workspaces.states.access import KEPT
 from hostwright.standard.roles.workspaces.states.running import digest

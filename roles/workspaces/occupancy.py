@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh
-from hostwright.plan.host.occupancy import Occupancy
-from hostwright.plan.model import Facts, Probe
+from hostwright.resources import Facts, Probe
+from hostwright.roles import Occupancy, sh
 from hostwright.standard.roles.container.running import (
     CHILDREN,
     CONTAINERS,

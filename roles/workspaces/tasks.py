@@ -6,8 +6,7 @@ from typing import Any
 
 from invoke import Collection
 
-from hostwright.cli.tasks.options import CONNECTED, LISTED, OF_ONE, READ, verb
-from hostwright.common.request import Option, Request
+from hostwright.cli.verb import CONNECTED, LISTED, OF_ONE, READ, Option, Request, verb
 
 _QUIET = ("host", *READ, *CONNECTED)  #: of verbs that print what the workspace prints
 _FORCE = "end the work of whoever is in the workspace"
@@ -51,7 +50,7 @@ def up(request: Request, /, name: str = "", without: str = "", no_provision: boo
 
     hostwright workspace.up gpu01 --user alice --kind jupyter --gpus 0
     """
-    from hostwright.common.errors import InputError
+    from hostwright.roles import InputError
     from hostwright.standard.roles.workspaces.verbs import changing
 
     if not (name or entry["user"]):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from invoke import Collection
 
-from hostwright.cli.tasks.options import GRADUAL, REACHED, verb
-from hostwright.common.request import Request
+from hostwright.cli.verb import GRADUAL, REACHED, Request, verb
 
 
 @verb(

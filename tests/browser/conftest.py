@@ -19,6 +19,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from lab.image import ensure_programs
 from tests import reruns
+from tests.unit.roles.proxy.nginxes import ADDRESS, NAME
 
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 DESKTOP, PHONE = (1440, 900), (390, 844)
@@ -26,6 +27,7 @@ SMALLEST = (360, 740)
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+    f"--host-resolver-rules=MAP *.{NAME} {ADDRESS}",
 )  # fmt: skip
 #: how many different colours a picture has, and its size: asked of the browser, which can read its own pictures
 COLOURS = """
@@ -129,6 +131,7 @@ def driver(programs: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     options.binary_location = str(shutil.which("chromium", path=PATH))
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
+    options.accept_insecure_certs = True  # of an authority that a test made
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     started = webdriver.Chrome(options=options, service=Service(str(shutil.which("chromedriver", path=PATH))))
     started.set_script_timeout(60)

@@ -14,6 +14,7 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 ENGINE = PROJECT / "hostwright"
 MOST_AT_THE_TOP = 14
+FACES = {"roles.py", "failures.py", "proofs.py"}  #: no rooms: what roles import of several rooms
 STANDARD = "hostwright.standard"
 
 
@@ -57,6 +58,8 @@ KNOW_GPUS = {
     "prove/reading.py",
     "rebuild/ways/means.py",
     "stack/rules.py",
+    "failures.py",
+    "roles.py",
 }
 
 
@@ -90,7 +93,7 @@ def names_standard(source: str) -> bool:
 
 
 def test_the_engine_has_fourteen_things_at_the_top() -> None:
-    there = set(entries(ENGINE)) - {"py.typed"}  # no room: it tells type checkers that the package has types
+    there = set(entries(ENGINE)) - {"py.typed"} - FACES  # no room: it tells type checkers that the package has types
     assert len(there) <= MOST_AT_THE_TOP
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from hostwright.common.errors import Examination, Finding, HostError, SeveralFailed, StepFailed
+from hostwright.common.errors import Examination, Finding, HostError, SeveralFailed, StepFailed, UnitJournal
 from hostwright.common.untrusted import Pattern
 
 MOST_UNITS = 3  #: our choice: of one step; a step that starts more of them ends at the first that fails
@@ -69,7 +69,8 @@ def tell_cause(
     if isinstance(error, StepFailed):
         known = _tell_step(error, found, explain)
     if then := again if known else record:
-        error.retell(f"{error.sentence}; next: {then}")
+        word = "then" if known and not known.provision else "next"  # it would only fail again
+        error.retell(f"{error.sentence}; {word}: {then}")
 
 
 def _tell_step(
@@ -77,17 +78,19 @@ def _tell_step(
 ) -> Finding | None:
     """Add what the journals of a step's units say; the known problem that the step, they or the host show."""
     step, sentence = error.step, error.sentence
-    journals = [journal for journal in found.journals if journal.named in step.units] if found else []
-    told = next((journal for journal in journals if journal.unit != journal.named and journal.last), None)
-    told = told or next((journal for journal in journals if journal.last), None)
-    if told:
+    journals = [journal for journal in found.journals if journal.named in step.units and journal.last] if found else []
+    known = explain("\n".join(line for journal in journals for line in journal.lines))
+    if told := min(journals, key=lambda journal: _rank(journal, known, explain), default=None):
         sentence = f"{_POINTER.sub('', sentence).rstrip('. ')}; {told.unit} says: {told.last}"
-    causes = (explain("\n".join(journal.lines)) for journal in journals)
-    known = next((cause for cause in causes if cause), None)
     if known is None and step.known is None and found:
         known = next((one for one in found.findings if one.grave and one.layer == step.role), None)
     if known and known.cause not in sentence:
         sentence = f"{sentence.rstrip('.')}. The cause: {known.cause}. {known.cure}"
     error.retell(sentence)
-    error.step = replace(step, known=step.known or known)
+    error.step = replace(step, known=known or step.known)
     return error.step.known
+
+
+def _rank(journal: UnitJournal, known: Finding | None, explain: Callable[[str], Finding | None]) -> tuple[bool, bool]:
+    """The journal that names the cause comes first, then that of a unit which failed before the one that was named."""
+    return known is None or explain("\n".join(journal.lines)) != known, journal.unit == journal.named

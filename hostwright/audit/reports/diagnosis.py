@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from hostwright.audit.failures.treatment import ForPeople, Treatment
 from hostwright.audit.fleetaudit import HostAudit
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.table import SHOWN, joined, names_below
@@ -46,16 +47,20 @@ def word_of(host: HostAudit) -> str:
     return "warning" if host.findings else "well"
 
 
-def next_verbs(hosts: Iterable[HostAudit]) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """The verbs that are next, each with its hosts and further options: whatever provisioning does not fix, a rebuild
-    looks into; where nothing could be asked, it is what leads on from that."""
+def next_verbs(
+    hosts: Iterable[HostAudit], treatments: Mapping[str, Treatment]
+) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """The verbs that are next, each with its hosts and further options: a rebuild for what provisioning does not fix,
+    except for what only people can fix by the ``treatments`` of the rules; where nothing could be asked, what leads on
+    from that."""
     found: dict[tuple[str, str], list[str]] = {}
     for host in hosts:
         if host.sentence:
             if then := led(host.lead, "doctor"):
                 found.setdefault(then, []).append(host.host)
-        elif any(finding.grave and not provisioned(finding, host) for finding in host.findings):
-            found.setdefault(("rebuild", " --check"), []).append(host.host)
+        elif left := [finding for finding in host.findings if finding.grave and not provisioned(finding, host)]:
+            if any(not isinstance(treatments.get(finding.rule), ForPeople) for finding in left):
+                found.setdefault(("rebuild", " --check"), []).append(host.host)
         elif host.deviations:
             found.setdefault(("plan", ""), []).append(host.host)
     yield from ((verb, tuple(names), more) for (verb, more), names in found.items())
@@ -82,9 +87,10 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
     yield title.append(f"  {summary or 'no known problem'}", style=style)
     if first.findings or first.deviations or first.not_checked:
         yield from names_below(below)
+    hindered = any(finding.grave and not finding.provision for finding in first.findings)
     for finding in sorted(first.findings, key=lambda finding: not finding.grave):
         remark, fixed = since(ages, names, "finding", finding.rule), provisioned(finding, first)
-        yield from known_problem(finding, remark, fixed=fixed)
+        yield from known_problem(finding, remark, fixed=fixed, hindered=hindered)
     if first.deviations:
         layers = Counter(state.layer for state in first.deviations)
         text = ", ".join(f"{number} of {printable(layer)}" for layer, number in layers.items())
@@ -104,9 +110,11 @@ def explanation(finding: Finding, indent: str) -> Iterator[Text]:
     yield Text(f"{indent}{finding.cure}.", style="bold")
 
 
-def known_problem(finding: Finding, remark: str = "", *, fixed: bool | None = None) -> Iterator[Text]:
+def known_problem(
+    finding: Finding, remark: str = "", *, fixed: bool | None = None, hindered: bool = False
+) -> Iterator[Text]:
     """A known problem in full: its rule and layer with a ``remark``, its evidence, its cause and what to do;
-    ``fixed``: whether provisioning fixes it, if known."""
+    ``fixed``: whether provisioning fixes it, if known; ``hindered``: by a failure that provisioning does not fix."""
     sign, _, style = SHOWN["failing" if finding.grave else "warning"]
     parts = [(finding.layer, "cyan"), (remark, "dim")]
     yield Text.assemble((f"  {sign} {finding.rule}", style), *((f"  {part}", style) for part, style in parts if part))
@@ -114,6 +122,8 @@ def known_problem(finding: Finding, remark: str = "", *, fixed: bool | None = No
     fixed_by = ""
     if fixed is not None:
         fixed_by = "provisioning fixes it; " if fixed else "provisioning does not fix it; "
+    if fixed and hindered:
+        fixed_by = "provisioning fixes it, after what it does not fix; "
     if finding.provision and fixed is False:
         fixed_by = "provisioning does not fix it: every state is as desired; "
     yield Text(f"      {fixed_by}more: {finding.link}", style="dim")

@@ -15,7 +15,7 @@ from hostwright.common.text import short
 from hostwright.plan.host import release
 from hostwright.plan.host.hostfacts import OS_RELEASE, UNAME, os_release
 from hostwright.plan.model import Facts
-from hostwright.plan.roles.software import Software, software_of
+from hostwright.plan.roles.software import Software
 from hostwright.plan.targets import TargetHost
 from hostwright.stack.stack import Stack
 
@@ -81,7 +81,7 @@ def bill_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[
         of_role: list[Software] = []
         for state in role.resources:
             try:
-                of_role += software_of([state], facts)
+                of_role += state.software(facts)
             except KeyError:  # one of its probes was not asked
                 not_read.append(f"{role.name}: {_kind(state)}")
         found[role.name] = tuple(_cleaned(software, clean) for software in of_role)

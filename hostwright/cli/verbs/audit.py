@@ -68,7 +68,7 @@ def doctor(request: Request, options: AuditOptions) -> int:
             return
         out = console.make_console()
         out.print(console.with_sums(Group(*show_diagnosis(look.audit.hosts, look.ages))))
-        _show_next(out, auditor, look, next_verbs(look.audit.hosts))
+        _show_next(out, auditor, look, next_verbs(look.audit.hosts, auditor.treatments))
 
     hosts = shown(auditor.audit, show).audit.hosts
     if any(host.status == "unread" for host in hosts):

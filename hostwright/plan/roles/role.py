@@ -122,8 +122,9 @@ class Role:
         except SystemExit as error:  # it would end the verb, without a word and perhaps with status 0
             raise InputError(described(error), place_of(error, str(self.folder))) from error
         for state in states:
-            if not hasattr(state, "plan"):
-                raise InputError(f"the role {self.name} yields {state!r}, which is no state", str(self.folder))
+            if not isinstance(state, Resource):
+                sentence = f"the role {self.name} yields {state!r}, which is no state: states derive from Resource"
+                raise InputError(sentence, str(self.folder))
         return states
 
     @property

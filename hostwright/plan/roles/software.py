@@ -1,16 +1,10 @@
-"""What a state put on a host, as bills of materials name it: read from the same answers as its plan. Pure data.
-
-def software(self, facts: Facts) -> tuple[Software, ...]:
-    return (Software("file", "tool", "1.2", wanted="1.2", artifact=self.artifact),)
-"""
+"""What a state put on a host, as bills of materials name it. Pure data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
-from hostwright.plan.model import Facts
 from hostwright.stack.stack import Artifact
 
 #: of a Debian package, a Python package, a driver, the files of an archive, one file
@@ -40,18 +34,3 @@ class Software:
     architecture: str = ""
     source: str = ""  #: of a Debian package: the source package that it was built from
     parts: tuple[Software, ...] = ()
-
-
-@runtime_checkable
-class HasSoftware(Protocol):
-    """A resource that puts software on a host."""
-
-    def software(self, facts: Facts) -> tuple[Software, ...]:
-        """What of it is there, or is missing. Reads the same answers as ``plan``."""
-
-
-def software_of(resources: Iterable[object], facts: Facts) -> tuple[Software, ...]:
-    """What these resources put on a host; nothing, where a resource is not one with ``HasSoftware``."""
-    return tuple(
-        software for resource in resources if isinstance(resource, HasSoftware) for software in resource.software(facts)
-    )

@@ -1,17 +1,17 @@
 """Packages of a host's distribution that come from the mirror, where a variable of a role says so. Pure data.
 
-Every state that installs such packages names them (``TakesPackages``), also one inside of another state. Where one of a
-host's roles has ``packages_from: mirror``, all of them get the mirror's packages.
+Every state that installs such packages names them (``Resource.packages_for``), also one inside of another state. Where
+one of a host's roles has ``packages_from: mirror``, all of them get the mirror's packages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 from hostwright.plan.host.hostfacts import OS_RELEASE, UNAME, os_release
-from hostwright.plan.model import Facts
+from hostwright.plan.model import Condition, Facts, Resource
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.debs import MirroredDeb, PackageMirror
 
@@ -21,50 +21,6 @@ _MACHINE = "x86_64"  #: of the only architecture that is mirrored
 _MOST_CHARACTERS = 32  #: our choice, of a part of a release's name
 
 S = TypeVar("S")
-
-
-@runtime_checkable
-class TakesPackages(Protocol):
-    """A state that installs packages of the host's distribution."""
-
-    def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
-        """Those that a host with these facts has then, ``name`` or ``name=version``, whether they are there or not;
-        where nothing is known of it, those that every host has."""
-        ...
-
-    def from_mirror(self, mirror: PackageMirror, /) -> Self:
-        """The same state, which takes them from there."""
-        ...
-
-
-@runtime_checkable
-class HoldsRepository(Protocol):
-    """A state that puts a repository on the host's own disk."""
-
-    @property
-    def artifact(self) -> Artifact:
-        """The package file."""
-        ...
-
-    @property
-    def list_file(self) -> str:
-        """The path of the source list."""
-        ...
-
-
-@runtime_checkable
-class TakesFromSource(Protocol):
-    """A state that installs packages from one source list."""
-
-    @property
-    def packages(self) -> tuple[str, ...]:
-        """Their names, or ``name=version``."""
-        ...
-
-    @property
-    def source(self) -> str:
-        """The path of the source list; empty for all of the host's."""
-        ...
 
 
 def mirrored(variables: Mapping[str, Any]) -> bool:
@@ -99,54 +55,41 @@ def with_mirror(states: Iterable[S], mirror: PackageMirror) -> tuple[S, ...]:
 
 
 def _changed(value: Any, mirror: PackageMirror) -> Any:
-    if isinstance(value, TakesPackages):
-        return value.from_mirror(mirror)
     if isinstance(value, tuple):
         parts = tuple(_changed(part, mirror) for part in value)
         return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
-    if not _is_state(value):
+    if isinstance(value, Resource) and (taking := value.from_mirror(mirror)) is not value:
+        return taking
+    if not isinstance(value, Resource | Condition) or not is_dataclass(value):
         return value
     new = {field.name: _changed(getattr(value, field.name), mirror) for field in fields(value) if field.init}
     new = {name: part for name, part in new.items() if part is not getattr(value, name)}
     return replace(value, **new) if new else value
 
 
-def _is_state(value: object) -> bool:
-    """Whether other states may be inside: a state, or a condition of one."""
-    return is_dataclass(value) and not isinstance(value, type) and hasattr(value, "probes")
-
-
 def packages_of(states: Iterable[object], facts: Facts | None) -> tuple[str, ...]:
     """The packages that a host with these facts takes of its distribution, each once, in their order."""
-    return tuple(
-        dict.fromkeys(word for state in states for taker in _takers(state) for word in taker.packages_for(facts))
-    )
+    return tuple(dict.fromkeys(word for state in _all(states) for word in state.packages_for(facts)))
 
 
 def local_repositories(states: Iterable[object]) -> tuple[tuple[Artifact, ...], tuple[str, ...]]:
     """The repositories that these states put on the host's own disk, and the packages that others of them take from
     there. What those need of the distribution comes from the mirror as well."""
-    inside = [part for state in states for part in _inside(state)]
-    holders = {state.list_file: state.artifact for state in inside if isinstance(state, HoldsRepository)}
-    takers = (state for state in inside if isinstance(state, TakesFromSource) and state.source in holders)
-    return tuple(dict.fromkeys(holders.values())), tuple(
-        dict.fromkeys(word for each in takers for word in each.packages)
-    )
+    inside = tuple(_all(states))
+    holders = {list_file: file for state in inside for list_file, file in state.repositories().items()}
+    words = (word for state in inside for list_file in holders for word in state.packages_from(list_file))
+    return tuple(dict.fromkeys(holders.values())), tuple(dict.fromkeys(words))
 
 
-def _takers(value: object) -> Iterator[TakesPackages]:
-    return (part for part in _inside(value) if isinstance(part, TakesPackages))
-
-
-def _inside(value: object) -> Iterator[object]:
-    """A state and those inside of it."""
-    if isinstance(value, tuple):
-        for part in value:
-            yield from _inside(part)
-    elif _is_state(value):
-        yield value
-        for field in fields(value):  # type: ignore[arg-type]  # _is_state
-            yield from _inside(getattr(value, field.name))
+def _all(states: Iterable[object]) -> Iterator[Resource]:
+    """These states and those inside of them."""
+    for value in states:
+        if isinstance(value, Resource):
+            yield value
+        if isinstance(value, tuple):
+            yield from _all(value)
+        elif isinstance(value, Resource | Condition) and is_dataclass(value):
+            yield from _all(getattr(value, field.name) for field in fields(value))
 
 
 def package_files(states: Iterable[object], facts: Facts, mirror: PackageMirror) -> tuple[MirroredDeb, ...]:

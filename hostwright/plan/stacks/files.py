@@ -13,7 +13,6 @@ from hostwright.inventory import Host
 from hostwright.plan.host.hostfacts import with_python
 from hostwright.plan.model import Facts
 from hostwright.plan.roles.hostroles import named_roles
-from hostwright.plan.roles.rolefiles import files_for, role_files
 from hostwright.plan.stacks.packages import PackageSearch, Seen, find_packages, wanted_packages
 from hostwright.plan.targets import Roster
 from hostwright.stack.stack import Artifact, RoleFile, Stack
@@ -105,8 +104,9 @@ def files_of_roles(roster: Roster, stack: Stack, seen: Seen) -> tuple[RoleFile, 
             target = roster.target(host, check=False)
             roles = (target if target.stack.name == stack.name else target.having(stack)).desired.roles
             states = [state for role in roles for state in role.resources]
-            if role_files(states):
-                files.update((file.name, file) for file in files_for(states, seen(host.name)))
+            if any(state.role_files() for state in states):
+                facts = seen(host.name)
+                files.update((file.name, file) for state in states for file in state.role_files_for(facts))
     mistakes.refuse()
     return tuple(files.values())
 

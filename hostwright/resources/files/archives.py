@@ -61,7 +61,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveUnpacked:
+class ArchiveUnpacked(Resource):
     """The files and links of an archive are in directories that others use too, each as the archive has it.
 
     The archive is unpacked beside and each file is renamed to its place, so that none is ever half there; files of an
@@ -203,7 +203,7 @@ def _relink(entry: Entry) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class NoStrayFiles:
+class NoStrayFiles(Resource):
     """No file or link with such a name is in these directories, unless a package owns it.
 
     What is found is moved to ``/var/lib/hostwright/set-aside``, never deleted, and ``ldconfig`` runs. When the role is
@@ -253,7 +253,7 @@ def _set_aside(path: PurePosixPath) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class Delivered(Resource):
     """A file that is an artifact of the stack, byte for byte, is at a path, owned by root.
 
     The artifact must be pinned by its SHA-256, by which it is compared. What was there before comes back when the role

@@ -64,7 +64,7 @@ def keep_aside(entry: Entry) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveGone:
+class ArchiveGone(Resource):
     """The files and links that the record of an archive names are gone, with the record and anything half unpacked.
 
     A record that was only partly written counts too. What somebody put in the place of such a file is kept aside.
@@ -130,7 +130,7 @@ def _emptied(tree: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SetBack:
+class SetBack(Resource):
     """Files that were moved from a directory to ``/var/lib/hostwright/set-aside`` are back, if their place is free.
 
     If several were moved aside under the same name, the oldest comes back and the others stay where they are.

@@ -36,7 +36,7 @@ from hostwright.resources.originals import keep_original, made_directory
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class File(Resource):
     r"""A regular file with exactly this text, mode and owner is at a path.
 
     It is written beside its place and renamed, so that no reader sees half of it, and directories above it are made.
@@ -93,7 +93,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Directory:
+class Directory(Resource):
     """A directory with this mode and owner is at a path.
 
     What is in it is not looked at. When the role is removed, it goes if Hostwright made it and it is empty.
@@ -126,7 +126,7 @@ class Directory:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Link(Resource):
     """A symbolic link to this target is at a path.
 
     A file or directory in its place is moved aside, to ``PATH.before-hostwright.TIME``, as the plan says, and comes
@@ -168,7 +168,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(Resource):
     """Nothing is at a path: no file and no link. A directory is not removed: the change fails.
 
     What was there is deleted for good; it does not come back when the role is removed.
@@ -196,7 +196,7 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True)
-class JsonMerged:
+class JsonMerged(Resource):
     """A JSON file holds at least these keys with these values; other keys in it stay.
 
     Objects are merged key by key, anything else is replaced. The text before is left beside the file, as

@@ -16,7 +16,7 @@ from hostwright.resources.originals import FORGET, RECORDED, kept, mark_changed,
 
 
 @dataclass(frozen=True, slots=True)
-class KeysGone:
+class KeysGone(Resource):
     """A JSON file lacks the keys that Hostwright set, or has their former values; a key that others changed stays.
 
     If nothing else was changed since, or if the file no longer holds a JSON object, the original file is back, byte for

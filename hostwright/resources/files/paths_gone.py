@@ -36,7 +36,7 @@ def leftovers(path: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
+class Original(Resource):
     """A path is again what it was before the first change: absent, or the file or link that was there.
 
     A link that leads elsewhere by now belongs to somebody else and stays, and so does a file of a package that was
@@ -136,7 +136,7 @@ def _is_text(answer: Answer) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class DirectoryGone:
+class DirectoryGone(Resource):
     """A directory that Hostwright made is gone, unless it has content."""
 
     path: str  #: of the directory

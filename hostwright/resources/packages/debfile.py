@@ -25,7 +25,7 @@ from hostwright.stack.store.hostcache import host_path
 
 
 @dataclass(frozen=True, slots=True)
-class DebFile:
+class DebFile(Resource):
     r"""A package is installed from a ``.deb`` of the stack, at exactly this version, and held.
 
     It is for what no repository of the host carries at the right version; what it depends on comes from the host's
@@ -82,7 +82,7 @@ class DebFile:
 
 
 @dataclass(frozen=True, slots=True)
-class DebFiles:
+class DebFiles(Resource):
     r"""Packages from files of the stack that need each other at exactly their versions, installed in one run of dpkg.
 
     apt would move none of them alone, and none at all where somebody's ``dpkg -i`` has moved one already. What they

@@ -182,7 +182,7 @@ TAKE = ALONG + sh_file(
 
 
 @dataclass(frozen=True, slots=True)
-class DebsGone:
+class DebsGone(Resource):
     """None of these packages is installed, unless it was before the first change or another package needs it.
 
     Packages that only they brought are removed with them: not installed before, not marked as manually installed, and

@@ -34,9 +34,10 @@ AUTOMATIC = Probe(
     cap_bytes=256 * 1024,
 )
 
-#: 600 s is what unattended-upgrades may take on a slow disk (Azure/aks-engine#1538, #3068).
+#: 600 s is what unattended-upgrades may take on a slow disk (Azure/aks-engine#1538, #3068). A site may have told apt to
+#: remove what it takes for unneeded with each command (mvo5/unattended-upgrades#276): ours do what the plan shows.
 APT_OPTIONS = (
-    "-y -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "
+    "-y -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 -o APT::Get::AutomaticRemove=false "
     "-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold"
 )
 APT_GET = "DEBIAN_FRONTEND=noninteractive apt-get " + APT_OPTIONS

@@ -57,7 +57,7 @@ def reinstall_script(rows: tuple[Installed, ...], source: str, mirrored: tuple[A
 
 
 @dataclass(frozen=True, slots=True)
-class PackagedTree:
+class PackagedTree(Resource):
     r"""Every file that packages put below ``root`` is there, and the links of their libraries lead where they should.
 
     In ``libraries`` a packaged link must lead to another packaged file of the same stem in the same directory, and a
@@ -148,7 +148,7 @@ def _stranger(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: 
 
 
 @dataclass(frozen=True, slots=True)
-class CommandReports:
+class CommandReports(Resource):
     r"""A program answers with ``expect`` when it is run with ``argument``.
 
     It counts once all of ``packages`` are installed at their versions. If it answers otherwise then, something else was

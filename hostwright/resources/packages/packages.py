@@ -113,7 +113,7 @@ def install_script(
 
 
 @dataclass(frozen=True, slots=True)
-class Debs:
+class Debs(Resource):
     r"""These packages are installed and wanted for themselves, and held where ``hold`` says so.
 
     All that are missing, or there at another version, are one change, since one run of apt is cheaper than many.
@@ -196,6 +196,10 @@ class Debs:
         """All of them; none where a source of their own carries them."""
         return () if self.source else self.packages
 
+    def packages_from(self, list_file: str, /) -> tuple[str, ...]:
+        """All of them, if that source carries them."""
+        return self.packages if self.source == list_file else ()
+
     def from_mirror(self, mirror: PackageMirror, /) -> Debs:
         """Taken from the mirror; where a source of their own carries them, what they need of the distribution."""
         return replace(self, mirror=mirror)
@@ -210,7 +214,7 @@ class Debs:
 
 
 @dataclass(frozen=True, slots=True)
-class DebsAbsent:
+class DebsAbsent(Resource):
     r"""No package is installed whose name matches one of these patterns.
 
     Those of other architectures go as well (``NAME:i386``). What depends on such a package goes with it, held or not,
@@ -287,7 +291,7 @@ JOURNAL = Probe('cd /var/lib/dpkg/updates && for file in *; do [ ! -e "$file" ] 
 
 
 @dataclass(frozen=True, slots=True)
-class DpkgInOrder:
+class DpkgInOrder(Resource):
     r"""dpkg is in order: nothing is half-installed, half-configured, waiting for a trigger, or lacks what it needs.
 
     It comes before all states of packages, since apt refuses to work on such a host. The change unpacks again what was

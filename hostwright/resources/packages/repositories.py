@@ -54,7 +54,7 @@ def deb_version(file: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalRepo:
+class LocalRepo(Resource):
     r"""A package that is an apt repository is installed: its packages and its key are unpacked on the host.
 
     dpkg itself installs it: ``apt-get`` would hash gigabytes that were checked when they came, and take four times as
@@ -101,12 +101,15 @@ class LocalRepo:
         version = deb_version(self.artifact.file)
         return (deb_software(facts, self.package, version, artifact=self.artifact, brought=True),)
 
+    def repositories(self) -> Mapping[str, Artifact]:
+        return {self.list_file: self.artifact}
+
     def removal(self) -> tuple[Resource, ...]:
         return (DebsGone((self.package,)),)
 
 
 @dataclass(frozen=True, slots=True)
-class RepoDropped:
+class RepoDropped(Resource):
     r"""A repository on the host's own disk is gone once everything that needs it is in order.
 
     It is planned together with the changes that need the repository, so that the plan of a bare host shows it, too.
@@ -140,7 +143,7 @@ class RepoDropped:
 
 
 @dataclass(frozen=True, slots=True)
-class Keyring:
+class Keyring(Resource):
     r"""A repository's key lies at ``path``, where apt reads it, and is the one in ``source``.
 
     A file with any other key than that of ``fingerprint`` is never taken over: the change fails and names what it
@@ -203,7 +206,7 @@ def _held(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class AptSource:
+class AptSource(Resource):
     r"""A source list names one repository, and the key that vouches for it.
 
     The change writes the file; apt's lists are fetched by whoever installs from it (``Debs.source``). When the role is
@@ -241,7 +244,7 @@ class AptSource:
 
 
 @dataclass(frozen=True, slots=True)
-class SourcesDisabled:
+class SourcesDisabled(Resource):
     r"""apt reads no source whose line holds one of these texts, but for the file ``keep``.
 
     A line of a ``.list`` becomes a comment. In a ``.sources`` file the stanza gets ``Enabled: no``; where it names

@@ -39,7 +39,7 @@ def in_place(how: str, path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SourcesRead:
+class SourcesRead(Resource):
     """apt sources with one of these texts that we disabled (``SourcesDisabled``) are read again."""
 
     texts: tuple[str, ...]  #: as for ``SourcesDisabled``
@@ -76,7 +76,7 @@ class SourcesRead:
 
 
 @dataclass(frozen=True, slots=True)
-class ListsGone:
+class ListsGone(Resource):
     """apt keeps no lists of the repository at ``uri`` unless a source other than ``path`` names it.
 
     ``{distribution}`` and ``{codename}`` as for ``AptSource``.

@@ -46,7 +46,7 @@ def _rows(facts: Facts) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class VenvPackage:
+class VenvPackage(Resource):
     r"""The distribution's package is installed without which the chosen Python makes no venvs.
 
     Debian and Ubuntu ship ``ensurepip`` in a package of its own, ``python3.9-venv``. The Python chosen is the first of

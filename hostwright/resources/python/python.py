@@ -51,7 +51,7 @@ def _step(script: str) -> Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Venv:
+class Venv(Resource):
     r"""A link leads to a venv of the first of the recipes' Pythons that the host has, with exactly the pinned packages.
 
     The venv is built beside the one in use, and the link is switched to it at the end: jobs that run keep their files
@@ -148,11 +148,11 @@ class Venv:
         want = f"{recipe.requirement} from the mirror"
         return Refusal(f"venv {self.path}", "wheels without a known hash", want, "wheel-hash", _no_wheel(recipe))
 
-    def files(self) -> tuple[RoleFile, ...]:
+    def role_files(self) -> tuple[RoleFile, ...]:
         """All wheels that come from the mirror, for whichever Python."""
         return tuple(wheel for recipe in self.recipes for wheel in recipe.from_mirror())
 
-    def files_for(self, facts: Facts | None, /) -> tuple[RoleFile, ...]:
+    def role_files_for(self, facts: Facts | None, /) -> tuple[RoleFile, ...]:
         """Those for the Python that is taken; where the host has none yet or nothing is known of it, for all."""
         recipes = tuple(recipe for recipe in self.recipes if recipe.mirrored)
         if recipes and facts is not None and PYTHONS in facts and pythons(facts):

@@ -17,7 +17,7 @@ TAKES = "removes the environment that jobs run from"
 
 
 @dataclass(frozen=True, slots=True)
-class VenvGone:
+class VenvGone(Resource):
     """No link of ours is at ``path``, and none of the venvs ``NAME-pyX.Y-KEY`` is below ``homes``.
 
     A link of others stays. Whatever was moved aside or kept for our link comes back. If a program runs from one of the

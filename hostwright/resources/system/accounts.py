@@ -11,7 +11,7 @@ from hostwright.resources.system.services_gone import UserGone
 
 
 @dataclass(frozen=True, slots=True)
-class SystemUser:
+class SystemUser(Resource):
     """An account for a service exists: no password, no shell, no home.
 
     One that exists is left as it is. When the role is removed, the account and the group of its name go if they were

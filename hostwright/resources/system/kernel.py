@@ -51,7 +51,7 @@ KERNEL_GONE = Probe(
 
 
 @dataclass(frozen=True, slots=True)
-class KernelThere:
+class KernelThere(Resource):
     r"""The running kernel's own files are there, without which nothing can be built for it or loaded.
 
     They are gone after its package was removed under it. Only a reboot into one of the kernels that are installed
@@ -79,7 +79,7 @@ class KernelThere:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelPackages:
+class KernelPackages(Resource):
     r"""The headers of the running kernel are there, and every installed kernel package is held.
 
     Headers and holds are one state, because the headers bring further kernel packages that must be held as well. Where
@@ -188,7 +188,7 @@ _HOLD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Initramfs:
+class Initramfs(Resource):
     """The running kernel's initramfs was built after a file was written, so that it holds it.
 
     Those of all installed kernels are built, since the next boot may be into another one. A host without an initramfs

@@ -16,7 +16,7 @@ KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
 
 
 @dataclass(frozen=True, slots=True)
-class KernelsAsBefore:
+class KernelsAsBefore(Resource):
     """No kernel package is held that was not before, and new headers are gone, unless others need them.
 
     Kernels themselves are never removed, whoever installed them. If the original state was not recorded, everything

@@ -19,7 +19,7 @@ FOUND = sh_file(__file__, "sh/loader_found.sh")
 
 
 @dataclass(frozen=True, slots=True)
-class LoaderCache:
+class LoaderCache(Resource):
     r"""The dynamic loader's cache finds each of these libraries, and finds it first, below ``home``.
 
     Whoever starts a program, from wherever, gets what this cache says: login shells, ssh, cron, systemd and sudo alike.
@@ -67,7 +67,7 @@ class LoaderCache:
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
+class Alternative(Resource):
     r"""A name that the system's alternatives manage leads to ``target``, whichever other choices are registered.
 
     Only where the name leads counts: a plain link to the right place is as good. What is in its place and belongs to no
@@ -115,7 +115,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
-class FormerName:
+class FormerName(Resource):
     r"""What lies at an alternative's path is kept, before packages come that take the name for themselves.
 
     It comes before the packages, ``Alternative`` after them. There is nothing to do where the path is no link, or

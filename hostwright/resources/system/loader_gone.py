@@ -18,7 +18,7 @@ def settings_of(name: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class AlternativeGone:
+class AlternativeGone(Resource):
     """A name of the system's alternatives does not have the choice ``target``, unless it had it before Hostwright came.
 
     The name leads where it led before Hostwright's first change, if that is still a choice, else where the system

@@ -43,7 +43,7 @@ class _Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FreeSpace:
+class FreeSpace(Resource):
     r"""What is still to be installed finds room and a place that can take it; else the host is refused.
 
     Each part is counted on the filesystem on which its directory really lies, links followed, in bytes and in inodes;

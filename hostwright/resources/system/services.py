@@ -7,10 +7,9 @@ from pathlib import PurePosixPath
 from typing import ClassVar
 
 from hostwright.common.quoting import sh, sh_file, words
-from hostwright.plan.model import Change, Facts, Planned, Probe, Resource, Step, losses_of, users_of
-from hostwright.plan.roles.software import Software, software_of
+from hostwright.plan.model import Change, Condition, Facts, Planned, Probe, Resource, Step
+from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.conditions import Condition
 from hostwright.resources.originals import MARK, ORIGIN, changed, keep_unit
 from hostwright.resources.system.services_gone import ServiceGone
 from hostwright.resources.system.units import parse_show, show_probe, started
@@ -19,7 +18,7 @@ __all__ = ["Disturbing", "RestartedAfter", "Running", "Service", "parse_show"]
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class Service(Resource):
     r"""A systemd unit is enabled at boot and active now, or disabled and stopped with ``running=False``.
 
     A unit that failed is started again. When the role is removed, it is stopped and disabled where it was so before;
@@ -57,7 +56,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class RestartedAfter:
+class RestartedAfter(Resource):
     r"""A unit that runs was started after its files were last changed, so that it works with what they say now.
 
     It is for units that read them only when they start. A restart is planned together with what is about to change the
@@ -130,7 +129,7 @@ def bus_path(unit: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class Running(Condition):
     r"""The condition that a unit is active now, or on its way there or from there.
 
     A unit that failed or that systemd does not know does not run.
@@ -153,7 +152,7 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
-class Disturbing:
+class Disturbing(Resource):
     r"""Another state holds, and its change disturbs running work where a condition holds.
 
     Such a change waits for a host on which nothing runs, or for an operator who allows it. What stays when the role is
@@ -182,13 +181,13 @@ class Disturbing:
         return replace(planned, disturbs=planned.disturbs or self.what)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        return (*users_of(self.resource, facts), *users_of(self.when, facts))
+        return (*self.resource.users(facts), *self.when.users(facts))
 
     def losses(self, facts: Facts) -> tuple[str, ...]:
-        return losses_of(self.resource, facts)
+        return self.resource.losses(facts)
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
-        return software_of([self.resource], facts)
+        return self.resource.software(facts)
 
     def removal(self) -> tuple[Resource, ...]:
         return tuple(Disturbing(state, self.what, self.when) for state in self.resource.removal())

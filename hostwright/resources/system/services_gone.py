@@ -15,7 +15,7 @@ _RUNS = {"active", "activating", "reloading"}
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceGone:
+class ServiceGone(Resource):
     """A unit that we enabled and started is disabled and stopped again, as it was before.
 
     Its state is recorded before it is enabled. Without a record, a unit whose file is in ``/etc/systemd/system`` is
@@ -51,7 +51,7 @@ class ServiceGone:
 
 
 @dataclass(frozen=True, slots=True)
-class UserGone:
+class UserGone(Resource):
     """An account and the group of the same name are gone, unless they existed before the first change.
 
     If the original state was not recorded, nobody knows whose the account is, and it stays.

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign
-from hostwright.audit.judging.context import Unread
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host import jobs
-from hostwright.plan.model import Probe
-from hostwright.plan.roles.software import software_of
-from hostwright.resources.packages.packages import DPKG, JOURNAL, DpkgInOrder, Installed, is_broken
+from hostwright.failures import FailureRule, ForPeople, Sign, Unread
+from hostwright.resources import DPKG, JOURNAL, DpkgInOrder, Installed, Probe, is_broken, jobs
+from hostwright.roles import Pattern, sh_file
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")
@@ -68,10 +63,9 @@ def _failed(ctx: AuditContext) -> tuple[Installed, ...]:
     half = [row for row in ctx.packages_where(is_broken) if row.state[1:] == "F "]
     if not half:
         return ()
-    wanted_debs = {deb.name for role in ctx.desired.roles for deb in software_of(role.resources, ctx.facts)}
-    state = next(
-        (one for role in ctx.desired.roles for one in role.resources if isinstance(one, DpkgInOrder)), IN_ORDER
-    )
+    states = [state for role in ctx.desired.roles for state in role.resources]
+    wanted_debs = {deb.name for state in states for deb in state.software(ctx.facts)}
+    state = next((one for one in states if isinstance(one, DpkgInOrder)), IN_ORDER)
     removed = state.removed(ctx.facts)
     return tuple(row for row in half if row.base not in wanted_debs and row.name not in removed)
 

@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Hardware, NoRoom, Sign
-from hostwright.audit.judging.context import Unread
-from hostwright.common.quoting import sh, sh_file
-from hostwright.common.text import shown_bytes
-from hostwright.plan.model import Probe
-from hostwright.stack.store.hostcache import CACHE
+from hostwright.failures import FailureRule, ForPeople, Hardware, NoRoom, Sign, Unread
+from hostwright.resources import CACHE, Probe
+from hostwright.roles import sh, sh_file, shown_bytes
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 GB, MB = 10**9, 10**6
 LEAST_BYTES = 500 * MB  #: gpud's threshold for a degraded disk (github.com/leptonai/gpud)
@@ -223,8 +220,8 @@ DISK_RULES = (
         "Run lsattr -d on FILE and on its directory: where i or a is shown, ask who set it, run chattr -i (or -a), and"
         " do again what failed",
         "chattr(1); rename(2) and unlink(2), EPERM",
-        # dpkg makes hard links of its own database, which some filesystems do not know
-        unless=r"own(?:er|ership)\b|[('\" ](?:/proc|/sys|/dev)/|mount|insert|modprobe|nvidia-container-cli"
+        # dpkg makes hard links of its own database, and update-initramfs of an initramfs, which some filesystems do not know
+        unless=r"hard link|own(?:er|ership)\b|[('\" ](?:/proc|/sys|/dev)/|mount|insert|modprobe|nvidia-container-cli"
         r"|new backup file",
         transient=False,
         weight="root cause",  # whatever a tool says after the line that names the file

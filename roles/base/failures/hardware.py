@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.audit.failures import FailureRule, Sign
-from hostwright.audit.judging.context import AuditContext
-from hostwright.plan.host.hostfacts import MEMORY, memory_bytes
+from hostwright.failures import AuditContext, FailureRule, Sign
+from hostwright.resources import MEMORY, memory_bytes
 
 #: Floppy, CD and loop devices answer with errors on healthy virtual machines.
 _NO_DISK = r"dev(?:ice)? (?:fd[0-9]|sr[0-9]|loop|nbd|mmcblk\w*(?:rpmb|boot))"

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.logs import LAST_JOBS, ended
-from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.judging.context import Unread
-from hostwright.plan.host import jobs, release
-from hostwright.plan.host.release import RELEASE
-from hostwright.plan.model import Probe
+from hostwright.failures import LAST_JOBS, FailureRule, Sign, Unread, ended
+from hostwright.resources import RELEASE, Probe, jobs, release
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 CLOCK = Probe("date +%s")
 AHEAD_S = 60  #: a larger difference cannot be explained by network latency

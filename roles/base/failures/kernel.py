@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule
+from hostwright.failures import FailureRule
 
 #: "out of memory" alone is also what CUDA says of a GPU's memory, which is another failure.
 _KERNEL_OOM = (

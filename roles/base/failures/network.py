@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule, ForPeople
+from hostwright.failures import FailureRule, ForPeople
 from hostwright.standard.roles.base.failures.trust import PROXY_REFUSES
 
 _AWAY = "(?:408|429|5[0-9]{2})"  #: too slow, too many requests, or the server's own trouble (RFC 9110, RFC 6585)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule, ForPeople, NoRoom
+from hostwright.failures import FailureRule, ForPeople, NoRoom
 from hostwright.standard.roles.base.failures.apt import (
     APT_RULES,
     CONFLICTING,

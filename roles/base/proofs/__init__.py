@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.roles.role import RoleContext
-from hostwright.prove.model import Program, Proof
+from hostwright.proofs import Program, Proof
+from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.base import Base
 from hostwright.standard.roles.base.proofs import judges
 from hostwright.standard.roles.base.proofs.sources import source

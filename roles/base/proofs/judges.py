@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hostwright.common.untrusted import whole
-from hostwright.prove.model import Expected, Measurement, Measurements, ProofFinding, Severity
+from hostwright.proofs import Expected, Measurement, Measurements, ProofFinding, Severity
+from hostwright.roles import whole
 
 #: MB/s of large blocks, read or written: our choice. A single hard disk of 7,200 revolutions gives 150 to 250; what
 #: gives less than 100 is a degraded array, a controller without its cache, or a volume whose throughput is limited

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.files import Absent
+from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
+from hostwright.roles import sh_file
 
 AUTHORITY = "authority.crt"  #: beside it: what people give their browsers
 
 
 @dataclass(frozen=True, slots=True)
-class OwnCertificate:
+class OwnCertificate(Resource):
     r"""The directory holds a certificate with its key, for all names of the host, valid for 30 days at least.
 
     The authority stays when the certificate is renewed, so that browsers need to be told of it once. It can vouch for

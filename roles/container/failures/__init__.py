@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule, Sign, Stuck
-from hostwright.resources.packages.packages import DPKG
+from hostwright.failures import FailureRule, Sign, Stuck
+from hostwright.resources import DPKG
 from hostwright.standard.roles.container.failures.cdi import CDI_RULES
 from hostwright.standard.roles.container.failures.docker import (
     DOCKER_RULES,
     HOOK_THERE,
+    TWICE,
     no_hook,
     not_json,
     runtime_unknown,
@@ -70,14 +71,14 @@ FAILURES = (
         "Start the container anew; /dev/char links (the container role makes them) keep it from happening again",
         "NVIDIA/nvidia-docker#1730, NVIDIA/nvidia-container-toolkit#48",
     ),
+    TWICE,
     FailureRule(
         "daemon-json",
         r"unable to configure the Docker daemon with file"
-        r"|the following directives (?:don't match any configuration option|are specified both as a flag and"
-        r" in the configuration)"
+        r"|the following directives don't match any configuration option"
         r"|daemon\.json[^\n]*(?:invalid character|cannot unmarshal|unexpected end of JSON)"
         r"|failed to load (?:daemon )?config(?:uration)?[^\n]*daemon\.json",
-        "/etc/docker/daemon.json is not valid, or says what a command line option says as well",
+        "/etc/docker/daemon.json is not valid",
         "Provision again: the container role validates it first and keeps the old one as .hostwright-backup",
         "moby/moby#44905",
         sign=Sign("container", not_json, SETTINGS, provision=True),

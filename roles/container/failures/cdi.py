@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign
-from hostwright.audit.failures.treatment import ForPeople
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Probe
+from hostwright.failures import FailureRule, ForPeople, Sign
+from hostwright.resources import Probe
+from hostwright.roles import Pattern, sh_file
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 MOST = 3  #: missing files that are named of each specification; all have the driver's former version
 CDI = Probe(sh_file(__file__, "cdi.sh", most=MOST), root=True)  # some sites keep them for root alone

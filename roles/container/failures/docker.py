@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign
-from hostwright.audit.judging.context import Unread
-from hostwright.plan.host import release
-from hostwright.plan.host.release import RELEASE
-from hostwright.plan.model import Probe
-from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.services import Disturbing, RestartedAfter
+from hostwright.failures import FailureRule, ForPeople, Sign, Unread
+from hostwright.resources import DPKG, RELEASE, Disturbing, Probe, RestartedAfter, release
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES, FIREWALL, SNAP_DOCKER, without
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
@@ -29,7 +24,7 @@ from hostwright.standard.roles.container.failures.units import UNITS, masked
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 LINKS = DeviceLinks()
 RUNTIME = "nvidia"
@@ -142,6 +137,18 @@ def flushed(ctx: AuditContext) -> Iterator[str]:
     yield from without(ctx.text(FIREWALL))
 
 
+#: matches before daemon-json, which is about the same file
+TWICE = FailureRule(
+    "daemon-json-twice",
+    r"directives are specified both as a flag and in the",
+    "dockerd does not start when a setting stands in daemon.json and on its command line,"
+    " such as hosts beside the -H fd:// of the packaged unit",
+    "Take the key out of /etc/docker/daemon.json, or the option out of the unit (systemctl edit docker)",
+    "moby/moby#25471, #37871",
+    sign=Sign("container", doubled, (*SETTINGS, COMMAND)),
+    treatment=ForPeople(),
+)
+
 DOCKER_RULES = (
     FailureRule(
         "docker-snap",
@@ -168,16 +175,6 @@ DOCKER_RULES = (
         "systemctl(1)",
         sign=Sign("container", stopped, (DPKG, UNITS.states), provision=True),
         weight="consequence",
-    ),
-    FailureRule(
-        "daemon-json-twice",
-        "",
-        "dockerd does not start when a setting stands in daemon.json and on its command line,"
-        " such as hosts beside the -H fd:// of the packaged unit",
-        "Take the key out of /etc/docker/daemon.json, or the option out of the unit (systemctl edit docker)",
-        "moby/moby#25471, #37871",
-        sign=Sign("container", doubled, (*SETTINGS, COMMAND)),
-        treatment=ForPeople(),
     ),
     FailureRule(
         "docker-restart-due",

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign
-from hostwright.plan.model import Probe
-from hostwright.resources.packages.packages import DPKG
+from hostwright.failures import FailureRule, ForPeople, Sign
+from hostwright.resources import DPKG, Probe
 from hostwright.standard.roles.container.engine import NAME_SERVERS_SH
 from hostwright.standard.roles.container.failures.state import engine_package
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 NAME_SERVERS = Probe(f"{NAME_SERVERS_SH}name_servers_lost", root=True)
 

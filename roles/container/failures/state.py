@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hostwright.audit.judging.context import Unread
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Probe
-from hostwright.resources.files.files import JsonMerged
+from hostwright.failures import Unread
+from hostwright.resources import JsonMerged, Probe
+from hostwright.roles import Pattern
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 UNIT = "docker.service"
 

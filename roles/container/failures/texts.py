@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule, Sign
+from hostwright.failures import FailureRule, Sign
 from hostwright.standard.roles.container.engine import FIREWALL
 from hostwright.standard.roles.container.failures.docker import flushed
 

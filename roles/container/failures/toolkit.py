@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign, Stuck
-from hostwright.audit.judging.context import Unread
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host import release
-from hostwright.plan.host.release import RELEASE
-from hostwright.plan.model import Answer, Probe
-from hostwright.resources.packages.packages import DPKG, Installed
-from hostwright.resources.packages.repositories import SourcesDisabled
+from hostwright.failures import FailureRule, Sign, Stuck, Unread
+from hostwright.resources import DPKG, RELEASE, Answer, Installed, Probe, SourcesDisabled, release
+from hostwright.roles import Pattern
 from hostwright.standard.roles.container.engine import OLD_PACKAGES, OLD_SOURCES
 from hostwright.standard.roles.container.section import ContainerSection
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 #: The toolkit's first action for every container: it opens the driver's management library. Without -k it loads no
 #: module, and for ``info`` it makes no device file.

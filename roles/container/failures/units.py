@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign, Stuck
-from hostwright.audit.failures.units import Units
-from hostwright.audit.judging.context import AuditContext, Unread
+from hostwright.failures import AuditContext, FailureRule, ForPeople, Sign, Stuck, Units, Unread
 from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures import state
 

@@ -9,15 +9,20 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from hostwright.common.errors import InputError
-from hostwright.common.quoting import sh, sh_file
-from hostwright.common.text import shown_bytes
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.resources.files.paths import ABSENT, few
-from hostwright.stack.stack import Artifact
-from hostwright.stack.store.artifacts import sha256_of
-from hostwright.stack.store.hostcache import host_path
+from hostwright.resources import (
+    ABSENT,
+    Change,
+    Facts,
+    Planned,
+    Probe,
+    Refusal,
+    Resource,
+    Step,
+    few,
+    host_path,
+    sha256_of,
+)
+from hostwright.roles import Artifact, InputError, Pattern, sh, sh_file, shown_bytes
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOADS, LOOK, read_look
 from hostwright.standard.roles.container.images.reference import is_tagged
 
@@ -53,7 +58,7 @@ def artifact_of(path: Path) -> Artifact:
 
 
 @dataclass(frozen=True, slots=True)
-class ImagesLoaded:
+class ImagesLoaded(Resource):
     """Docker loaded an archive, and its names lead to the images of the archive.
 
     ``archive`` is how operators call it. ``names`` are the names that it shall give; without any, a single name that

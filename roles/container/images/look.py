@@ -8,9 +8,8 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import json_object, whole
-from hostwright.plan.model import Facts, Probe
+from hostwright.resources import Facts, Probe
+from hostwright.roles import json_object, sh_file, whole
 
 _IMAGE = {"id": ".Id", "created": ".Created", "size": ".Size", "tags": ".RepoTags", "digests": ".RepoDigests"}
 _CONTAINER = {"name": ".Name", "image": ".Image", "state": ".State.Status", "created": ".Created"}

@@ -9,19 +9,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.goals import OnlyStates
-from hostwright.cli.opening import ask_password, open_fleet, targets_of
-from hostwright.cli.verbs import changes
-from hostwright.cli.views.shared import warn
-from hostwright.common.errors import AS_DESIRED, DIFFERS, HostError, InputError
-from hostwright.common.quoting import sh
-from hostwright.common.request import Request
-from hostwright.common.secret import Secret
-from hostwright.common.userpaths import expanded
-from hostwright.fleet import Fleet, TargetHost, Targets
-from hostwright.plan.model import Facts, Probe, Resource
-from hostwright.plan.observing import ask
+from hostwright.cli.verb import (
+    Connections,
+    Fleet,
+    OnlyStates,
+    Request,
+    TargetHost,
+    Targets,
+    ask,
+    ask_password,
+    changes,
+    open_fleet,
+    targets_of,
+    warn,
+)
+from hostwright.resources import Facts, Probe, Resource
+from hostwright.roles import AS_DESIRED, DIFFERS, HostError, InputError, Secret, expanded, sh
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded, artifact_of
 from hostwright.standard.roles.container.images.look import read_look
 from hostwright.standard.roles.container.images.reference import familiar

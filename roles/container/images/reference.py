@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.untrusted import Pattern
+from hostwright.roles import Pattern
 
 HUB = "docker.io"  #: the registry of names that name none
 _OLD_HUB = "index.docker.io"

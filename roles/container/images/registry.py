@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from hostwright.plan.targets import TargetHost
+from hostwright.cli.verb import TargetHost
 
 
 @runtime_checkable

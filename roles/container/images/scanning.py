@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from hostwright.apply.rollout.rollout import Interrupted, Results, on_each
-from hostwright.common.quoting import sh, sh_file
-from hostwright.common.text import short
-from hostwright.plan.model import Facts, Probe
-from hostwright.transport.root.rootshell import RootShell
+from hostwright.cli.verb import Interrupted, Results, RootShell, on_each
+from hostwright.resources import Facts, Probe
+from hostwright.roles import sh, sh_file, short
 
 SCANNERS = ("trivy", "grype")  #: the one that is taken where both are at hand is the first
 HERE = ""  #: the place of a scan that ran on this machine

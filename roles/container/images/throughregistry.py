@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.text import shown_bytes
-from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.resources.files.paths import ABSENT, few
+from hostwright.resources import ABSENT, Change, Facts, Planned, Probe, Refusal, Resource, Step, few
+from hostwright.roles import sh_file, shown_bytes
 from hostwright.standard.roles.container.images.loaded import LOAD_TIMEOUT_S, UNKNOWN, LoadedImage
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
 from hostwright.standard.roles.container.images.reference import HUB, read_image_name
@@ -37,7 +35,7 @@ class PushedImage:
 
 
 @dataclass(frozen=True, slots=True)
-class ImagesPushed:
+class ImagesPushed(Resource):
     """A registry has these images, from the Docker of this host, which has them."""
 
     at: str
@@ -88,7 +86,7 @@ class ImagesPushed:
 
 
 @dataclass(frozen=True, slots=True)
-class ImagesPulled:
+class ImagesPulled(Resource):
     """Docker has these images under their names, from a registry, by their digests."""
 
     at: str

@@ -8,16 +8,23 @@ from datetime import UTC, datetime
 
 from rich.text import Text
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import Interrupted, Results, on_each
-from hostwright.cli import console
-from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, open_fleet, targets_of
-from hostwright.cli.views.shared import errors_json, print_document, show_errors
-from hostwright.common.errors import HostError, InputError
-from hostwright.common.request import Request
-from hostwright.common.text import count, printable, shown_bytes
-from hostwright.plan.observing import ask
+from hostwright.cli.verb import (
+    Connections,
+    Interrupted,
+    Request,
+    Results,
+    ask,
+    ask_password,
+    console,
+    errors_json,
+    on_each,
+    open_fleet,
+    print_document,
+    show_errors,
+    shown,
+    targets_of,
+)
+from hostwright.roles import HostError, InputError, count, printable, shown_bytes
 from hostwright.standard.roles.container.images.look import LOOK, ImageFacts, read_look
 from hostwright.standard.roles.container.images.scanning import (
     NO_SCANNER,

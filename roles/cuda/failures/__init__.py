@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule
+from hostwright.failures import FailureRule
 from hostwright.standard.roles.cuda.failures.installed import CUDA
 from hostwright.standard.roles.cuda.failures.programs import PROGRAM_RULES
 from hostwright.standard.roles.cuda.failures.sources import SOURCE_RULES

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from hostwright.audit.judging.context import Unread
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Probe
-from hostwright.resources.packages.repositories import DEARMOR
+from hostwright.failures import Unread
+from hostwright.resources import DEARMOR, Probe
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.base.failures.trust.sources import Source, parsed
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 OLD_KEY = "F60F4B3D7FA2AF80"  #: until April 2022, and in every local repository of 11.2
 NEW_KEY = "A4B469963BF863CC"  #: since then, for the network repository

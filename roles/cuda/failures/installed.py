@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign, Tangled
-from hostwright.audit.failures.wanted import wanted
-from hostwright.audit.judging.context import Unread
-from hostwright.common.untrusted import Pattern
-from hostwright.resources.packages.packaged import CommandReports
-from hostwright.resources.packages.packages import DPKG, Debs, Installed
+from hostwright.failures import FailureRule, Sign, Tangled, Unread, wanted
+from hostwright.resources import DPKG, CommandReports, Debs, Installed
+from hostwright.roles import Pattern
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, UNINSTALLER, Toolkit, own, toolkits
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cached
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 META_PACKAGES = Pattern(r"cuda|cuda-\d+-\d+|cuda-(runtime|demo-suite)-\d+-\d+|cuda-drivers(-\d+)?")
 #: nvcc's version number in each update of 11.2, which all say "release 11.2" (seen in public build logs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule
+from hostwright.failures import FailureRule
 
 _NO_DEVICE = r"CUDA_ERROR_NO_DEVICE\b|cudaErrorNoDevice\b|no CUDA-capable device is detected|No CUDA GPUs are available"
 

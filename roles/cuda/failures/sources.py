@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, dropwhile
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import Covers, FailureRule, Sign
+from hostwright.failures import Covers, FailureRule, Sign
 from hostwright.standard.roles.base.failures.trust.sources import Source
 from hostwright.standard.roles.cuda.failures.apt_sources import (
     NEW_KEY,
@@ -25,7 +25,7 @@ from hostwright.standard.roles.cuda.failures.apt_sources import (
 from hostwright.standard.roles.cuda.section import CudaSection
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"  #: the network repositories, as the role cuda knows them
 MAIN_LIST = "/etc/apt/sources.list"  #: apt reads it before the lists in its directory

@@ -8,16 +8,13 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.wanted import wanted
-from hostwright.audit.judging.context import Unread
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Probe
-from hostwright.resources.packages.packaged import PackagedTree
+from hostwright.failures import Unread, wanted
+from hostwright.resources import PackagedTree, Probe
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.cuda.section import CudaSection
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 LINK = "/usr/local/cuda"  #: the name without a version
 LIBRARIES = "targets/x86_64-linux/lib"  #: below a toolkit

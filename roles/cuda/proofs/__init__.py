@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.roles.role import RoleContext
-from hostwright.prove.model import Program, Proof
+from hostwright.proofs import Program, Proof
+from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.base.proofs.sources import source
 from hostwright.standard.roles.cuda import Cuda
 from hostwright.standard.roles.cuda.compilers import OLDER_GCC

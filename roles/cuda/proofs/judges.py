@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from statistics import median
 
-from hostwright.prove.model import Expected, Measurement, Measurements, ProofFinding
+from hostwright.proofs import Expected, Measurement, Measurements, ProofFinding
 from hostwright.standard.roles.cuda.proofs.limits import (
     HOST,
     LEAST_OF_LINK,

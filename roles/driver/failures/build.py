@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import Covers, FailureRule, ForPeople, Sign, Tangled, logs
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host.hostfacts import HOST_PROBES, UNAME
-from hostwright.plan.model import Probe
-from hostwright.resources.packages.packages import DPKG, is_broken
-from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
+from hostwright.failures import Covers, FailureRule, ForPeople, Sign, Tangled, logs
+from hostwright.resources import DPKG, HEADERS, HOST_PROBES, KERNEL_GONE, UNAME, Probe, is_broken
+from hostwright.roles import Pattern
 from hostwright.standard.roles.driver.failures.logs import BUILD_FAILED, LOG_PROBES, from_log, told
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,
@@ -28,7 +25,7 @@ from hostwright.standard.roles.driver.failures.state import (
 from hostwright.standard.roles.driver.states.runfile import DriverState
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 #: What a build needs and the host lacks, one name per line.
 BUILD_TOOLS = Probe(

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.rule import Sign
-from hostwright.plan.host.hostfacts import PCI
-from hostwright.resources.packages.packages import DPKG, Installed, named_like
+from hostwright.failures import Sign
+from hostwright.resources import DPKG, PCI, Installed, named_like
 from hostwright.standard.roles.driver.failures.state import driver_of
 from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, UNITS
 from hostwright.standard.roles.driver.states.gpu_use import nvswitches
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 PACKAGES = ("nvidia-fabricmanager-[0-9]*", "nvidia-fabricmanager", "cuda-drivers-fabricmanager*")
 _NOTHING = "NV_WARN_NOTHING_TO_DO"

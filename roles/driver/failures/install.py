@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign, Tangled
-from hostwright.audit.failures.wanted import wanted
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host import jobs
-from hostwright.plan.model import Probe, Refusal
-from hostwright.resources.files.files import Absent
-from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.kernel import KERNEL_GONE
+from hostwright.failures import FailureRule, ForPeople, Sign, Tangled, wanted
+from hostwright.resources import DPKG, KERNEL_GONE, Absent, Probe, Refusal, jobs
+from hostwright.roles import Pattern
 from hostwright.standard.roles.driver.failures.build import LOGGED, MISSING, why_unbuilt
 from hostwright.standard.roles.driver.failures.loader_cache import CONF, LOADER, compat_first, preloaded
 from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, told
@@ -33,7 +28,7 @@ from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaR
 from hostwright.standard.roles.driver.states.steps import INSTALLING
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 MARKER = "/usr/lib/nvidia/alternate-install-present"
 MARKED = Absent(MARKER).probes()[0]  #: the same probe as the role's

@@ -9,19 +9,25 @@ from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 
-from hostwright.audit.failures import ForPeople
-from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.wanted import wanted
-from hostwright.audit.judging.context import Unread
-from hostwright.common.quoting import sh, sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host.hostfacts import PCI, UNAME
-from hostwright.plan.model import Change, Probe
-from hostwright.resources.files.paths import content_probe, stat_probe
-from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.bootloader import BOOT_LOADER, NextBoot, next_boot, words_set
-from hostwright.resources.system.kernel import KERNEL_GONE, Initramfs, KernelThere, is_loose_kernel
-from hostwright.stack.versions import kernel_version
+from hostwright.failures import FailureRule, ForPeople, Sign, Unread, wanted
+from hostwright.resources import (
+    BOOT_LOADER,
+    DPKG,
+    KERNEL_GONE,
+    PCI,
+    UNAME,
+    Change,
+    Initramfs,
+    KernelThere,
+    NextBoot,
+    Probe,
+    content_probe,
+    is_loose_kernel,
+    next_boot,
+    stat_probe,
+    words_set,
+)
+from hostwright.roles import Pattern, kernel_version, sh, sh_file
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,
     DkmsTree,
@@ -37,7 +43,7 @@ from hostwright.standard.roles.driver.states.modprobe import MODPROBE, at_this_b
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 #: ``kernel NAME HEADERS VERSION`` of each bootable kernel: HEADERS is yes or no, VERSION that of its nvidia module;
 #: ``modules NAME …`` of one without an image in /boot; ``service`` if DKMS builds modules at the boot, which Debian's

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Hardware, Sign, Stuck
-from hostwright.audit.judging.context import Unread
-from hostwright.common.text import count
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host.hostfacts import HOST_PROBES, PCI
-from hostwright.plan.model import Probe
-from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.kernel import KERNEL_GONE
+from hostwright.failures import FailureRule, ForPeople, Hardware, Sign, Stuck, Unread
+from hostwright.resources import DPKG, HOST_PROBES, KERNEL_GONE, PCI, Probe
+from hostwright.roles import Pattern, count
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, NO_POWER
 from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, told
@@ -34,7 +29,7 @@ from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, NouveauGone
 from hostwright.standard.roles.driver.xids.events import slot
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 #: ``there FILE`` of each of the driver's device files, ``cards N``, and ``setuid`` if any user's program can make them.
 DEVICES = Probe(

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.common.quoting import sh
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Probe
+from hostwright.resources import Probe
+from hostwright.roles import Pattern, sh
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 #: Each entry for this machine in the cache's order, then each directory with its links followed, but for a link at
 #: /usr/local itself. An unreadable cache is a failed probe, not an empty cache.

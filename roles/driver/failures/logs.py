@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hostwright.audit.failures import Sign, logs
-from hostwright.audit.failures.logs import LAST_JOBS
-from hostwright.audit.judging.context import AuditContext
-from hostwright.common.quoting import sh
-from hostwright.plan.host import jobs
-from hostwright.plan.model import Probe
+from hostwright.failures import LAST_JOBS, AuditContext, Sign, logs
+from hostwright.resources import Probe, jobs
+from hostwright.roles import sh
 from hostwright.standard.roles.driver.failures.state import build_errors
 from hostwright.standard.roles.driver.states.steps import LOG
 

@@ -7,17 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from hostwright.audit.failures.wanted import wanted
-from hostwright.audit.judging.context import AuditContext, Unread, once
-from hostwright.common.canonical import Same
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host.hostfacts import HOST_PROBES, UNAME, read_host
-from hostwright.plan.model import Facts, Probe
-from hostwright.resources.packages.packages import DPKG
-from hostwright.stack.fitting import Misfit, RoleRules
-from hostwright.stack.rules import check_host
-from hostwright.stack.stack import Stack
+from hostwright.failures import AuditContext, Unread, once, wanted
+from hostwright.resources import DPKG, HOST_PROBES, UNAME, Facts, Probe, read_host
+from hostwright.roles import Misfit, Pattern, RoleRules, Same, Stack, check_host, sh_file
 from hostwright.standard.roles.driver.gpus import kernel_log
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile, driver_packages

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.audit.failures import FailureRule, Sign, Stuck
-from hostwright.audit.failures.units import Units
-from hostwright.audit.judging.context import AuditContext, Unread
-from hostwright.plan.host.hostfacts import PCI
+from hostwright.failures import AuditContext, FailureRule, Sign, Stuck, Units, Unread
+from hostwright.resources import PCI
 from hostwright.standard.roles.driver.states.gpu_use import nvswitches
 
 PERSISTENCED = "nvidia-persistenced.service"

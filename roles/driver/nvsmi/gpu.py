@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess
+from hostwright.roles import EccCounts, Gpu, GpuProcess
 from hostwright.standard.roles.driver.nvsmi.fields import (
     LOST,
     MAX_SMALL_COUNT,

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hostwright.audit.hardware.gpu import Gpu, GpuLink
+from hostwright.roles import Gpu, GpuLink
 
 MAX_LINKS = 64  #: of a card; Blackwell has 18
 _MAX_LINES = 16_384  #: 64 cards with all their links and as many lines of other kinds

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
 
-from hostwright.audit.hardware.gpu import Gpu
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Probe
+from hostwright.resources import Probe
+from hostwright.roles import Gpu, sh_file
 from hostwright.standard.roles.driver.nvsmi.fields import MAX_CHARACTERS, MAX_SMALL_COUNT, count, said
 from hostwright.standard.roles.driver.nvsmi.gpu import read_gpu
 from hostwright.standard.roles.driver.nvsmi.links import with_links

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.roles.role import RoleContext
-from hostwright.prove.model import Program, Proof, Watch
+from hostwright.proofs import Program, Proof, Watch
+from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.driver import Driver
 from hostwright.standard.roles.driver.proofs import judges
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.facts.expected import MODEL
-from hostwright.prove.model import Expected, Measurements, ProofFinding, Severity
+from hostwright.proofs import MODEL, Expected, Measurements, ProofFinding, Severity
 from hostwright.standard.roles.driver.gpus import same_model
 
 

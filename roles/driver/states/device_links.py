@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources import Change, Facts, Probe, Resource, Step
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceLinks:
+class DeviceLinks(Resource):
     """A link in ``/dev/char`` to each of the driver's device files.
 
     systemd resolves a container's device rules through these links whenever it reloads its units; without them,

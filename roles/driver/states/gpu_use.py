@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Match, Pattern
-from hostwright.plan.host.hostfacts import PCI, display_controllers, pci_devices
-from hostwright.plan.model import Facts, Probe, Refusal, Resource
+from hostwright.resources import PCI, Condition, Facts, Probe, Refusal, Resource, display_controllers, pci_devices
+from hostwright.roles import Match, Pattern, sh_file
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 
 NVIDIA = 0x10DE  #: the vendor on the PCI bus
@@ -48,7 +46,8 @@ OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-fabricmanager", "nvidia-persisten
 
 _UNIT = Pattern(r"[A-Za-z0-9:_.@\\-]{1,255}\.service")
 _CONTAINER = Pattern(
-    r"(?P<first>[0-9]{1,10}) (?P<id>[0-9a-f]{12}|-) (?P<all>[0-9]{1,10}(?:,[0-9]{1,10})*) (?P<name>.*)"
+    r"(?P<first>[0-9]{1,10}) (?P<id>[0-9a-f]{12}|-) (?P<all>[0-9]{1,10}(?:,[0-9]{1,10})*) "
+    r"(?P<called>[A-Za-z0-9][A-Za-z0-9_.,/-]{0,254}|-) (?P<name>.*)"
 )
 
 
@@ -58,8 +57,8 @@ def display(facts: Facts) -> str:
 
 
 def users(facts: Facts) -> tuple[str, ...]:
-    """Who uses a GPU, as words for a sentence: ``python3 (4711)``, ``train.service (4712)``, ``container 3f2a1b2c3d4e
-    (pid 812)``.
+    """Who uses a GPU, as words for a sentence: ``python3 (4711)``, ``train.service (4712)``, ``container web
+    (3f2a1b2c3d4e, pid 812)``.
 
     Services that can be stopped are left out. A process in a container is named by its container, and one of a unit of
     the system's by that: whoever wants it to end must stop the unit.
@@ -77,9 +76,8 @@ def users(facts: Facts) -> tuple[str, ...]:
 
 
 def _container(match: Match) -> str:
-    if match["id"] == "-":
-        return f"container of {match['name']} (pid {match['first']})"
-    return f"container {match['id']} (pid {match['first']})"
+    names = [one for one in (match["called"], match["id"]) if one != "-"] or [f"of {match['name']}"]
+    return f"container {names[0]} ({', '.join((*names[1:], 'pid ' + match['first']))})"
 
 
 def unsigned_refused(facts: Facts) -> str:
@@ -104,7 +102,7 @@ def nvswitches(facts: Facts) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuPresent:
+class GpuPresent(Resource):
     """An NVIDIA card on the PCI bus; without it, this stack makes no sense."""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -124,7 +122,7 @@ class GpuPresent:
 
 
 @dataclass(frozen=True, slots=True)
-class AllGpusPresent:
+class AllGpusPresent(Resource):
     """All NVIDIA cards on the PCI bus that the inventory names; a missing one is told, and hinders nothing."""
 
     number: int  #: ``hostwright_gpus``
@@ -150,7 +148,7 @@ class AllGpusPresent:
 
 
 @dataclass(frozen=True, slots=True)
-class HasNvSwitch:
+class HasNvSwitch(Condition):
     """The condition that NVSwitches connect the GPUs (HGX and DGX boards), which Fabric Manager must set up."""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -162,7 +160,7 @@ class HasNvSwitch:
 
 
 @dataclass(frozen=True, slots=True)
-class ReloadTakesGpus:
+class ReloadTakesGpus(Condition):
     """The condition that a reload of systemd, which ``systemctl enable`` includes, takes the GPUs from a running
     container: such a container exists, and links in ``/dev/char`` are missing (``DeviceLinks``)."""
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.plan.model import Facts, Probe, Reboot, Resource
-from hostwright.resources.system.kernel import KERNEL_GONE
+from hostwright.resources import KERNEL_GONE, Facts, Probe, Reboot, Resource
 
 #: NVIDIA devices bound to an open driver, in lines ``0000:3b:00.0 nouveau``; nova is nouveau's successor.
 NOUVEAU = Probe(
@@ -25,7 +24,7 @@ def boots_first(facts: Facts) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class NouveauGone:
+class NouveauGone(Resource):
     """No open driver has an NVIDIA card. A blacklisted driver releases its card only at a reboot."""
 
     def probes(self) -> tuple[Probe, ...]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.common.quoting import sh
-from hostwright.plan.model import Probe, Resource
-from hostwright.plan.roles.role import RoleContext
-from hostwright.resources.conditions import Answers
-from hostwright.resources.files import passes
-from hostwright.resources.files.files import Absent, File
-from hostwright.resources.packages.packages import DebsAbsent
-from hostwright.resources.system.kernel import UPDATE_INITRAMFS, Initramfs
-from hostwright.resources.system.services import Disturbing
+from hostwright.resources import (
+    UPDATE_INITRAMFS,
+    Absent,
+    Answers,
+    DebsAbsent,
+    Disturbing,
+    File,
+    Initramfs,
+    Probe,
+    Resource,
+    passes,
+)
+from hostwright.roles import RoleContext, sh
 from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.standard.roles.driver.states.modprobe import ModulesAllowed
 from hostwright.standard.roles.driver.states.nouveau import NouveauGone

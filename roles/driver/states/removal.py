@@ -10,13 +10,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host import release
-from hostwright.plan.host.release import RELEASE
-from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
-from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.paths import ABSENT, few
+from hostwright.resources import (
+    ABSENT,
+    NO_IDENTITY,
+    RELEASE,
+    Change,
+    Facts,
+    Probe,
+    Refusal,
+    Resource,
+    Step,
+    few,
+    release,
+)
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
 
@@ -95,7 +102,7 @@ class Remains:
 
 
 @dataclass(frozen=True, slots=True)
-class DriverGone:
+class DriverGone(Resource):
     """No trace of a driver from a ``.run``: no module in the kernel or on disk, no DKMS entry, no file, no record.
 
     ``force`` ends the processes and the display that use the GPU. Without it, a module in use stays in the kernel, the

@@ -9,18 +9,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host.release import RELEASE
-from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource, Step, users_of
-from hostwright.plan.roles.software import Software, software_of
-from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.aside import kept_aside
-from hostwright.resources.files.paths import ABSENT, few
-from hostwright.resources.packages.packages import DPKG, NamedLike, dpkg_rows
-from hostwright.resources.system.kernel import KERNEL_GONE
-from hostwright.stack.stack import Artifact
-from hostwright.stack.store.hostcache import host_path
+from hostwright.resources import (
+    ABSENT,
+    DPKG,
+    KERNEL_GONE,
+    NO_IDENTITY,
+    RELEASE,
+    Change,
+    Deferred,
+    Facts,
+    NamedLike,
+    Planned,
+    Probe,
+    Reboot,
+    Refusal,
+    Resource,
+    Software,
+    Step,
+    dpkg_rows,
+    few,
+    host_path,
+    kept_aside,
+)
+from hostwright.roles import Artifact, Pattern, sh_file
 from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
@@ -186,7 +197,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class NvidiaRunfile:
+class NvidiaRunfile(Resource):
     """This version of the driver, installed by its own installer with DKMS, and loaded.
 
     With ``force``, the driver is replaced even if processes or a display use the GPU, and these are ended. Without it,
@@ -364,7 +375,7 @@ def driver_packages(facts: Facts) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class WithDriver:
+class WithDriver(Resource):
     """A resource that works only with the stack's driver in the kernel; if that needs a reboot, it comes afterwards."""
 
     driver: NvidiaRunfile
@@ -380,10 +391,10 @@ class WithDriver:
         return Deferred(planned.what, planned.have, planned.want, "reboot")
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        return users_of(self.resource, facts)
+        return self.resource.users(facts)
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
-        return software_of([self.resource], facts)
+        return self.resource.software(facts)
 
     def removal(self) -> tuple[Resource, ...]:
         return self.resource.removal()

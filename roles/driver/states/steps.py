@@ -7,14 +7,14 @@ and time of the files that the installer left: later damage is detected without 
 
 from __future__ import annotations
 
-from hostwright.common.quoting import sh, sh_file, words
-from hostwright.resources.files.aside import KEEP_ASIDE
+from hostwright.resources import KEEP_ASIDE
+from hostwright.roles import sh, sh_file, words
 from hostwright.standard.roles.driver.states.gpu_use import OUR_SERVICES
 
 STATE_DIR = "/var/lib/hostwright"
 INSTALLING = f"{STATE_DIR}/driver.installing"
 RECORD = f"{STATE_DIR}/driver.files"
-UNITS = "/run/hostwright-driver.units"  #: those that were stopped for the driver, until they are started again
+UNITS = "/run/hostwright-driver.units"  #: units and containers that were stopped for the driver, until they run again
 LOG = "/var/log/nvidia-installer.log"
 
 #: The programs of a headless installation; only those that exist are recorded.
@@ -49,7 +49,7 @@ done
 
 
 def unload(*, force: bool, build: bool = True) -> str:
-    """Stop the services and unload the modules; ``force`` stops other units and ends other processes first.
+    """Stop the services and unload the modules; ``force`` first stops containers and other units, and ends processes.
 
     Nothing is disturbed if the module could not be built afterwards (unless ``build`` is false), or if, without
     ``force``, other processes use the GPU.
@@ -57,19 +57,21 @@ def unload(*, force: bool, build: bool = True) -> str:
     leave = sh_file(__file__, "sh/leave_holders.sh", ours=OUR_SERVICES)
     stop = sh_file(__file__, "sh/stop_services.sh", services=OUR_SERVICES)
     units = sh_file(__file__, "sh/stop_units.sh", units=UNITS, ours=OUR_SERVICES)
+    containers = sh_file(__file__, "sh/stop_containers.sh", units=UNITS)
     end = sh_file(__file__, "sh/end_holders.sh")
     return "".join(
         (
             _TOOLS if build else "",
             sh_file(__file__, "sh/holders.sh"),
-            *((units, stop, end) if force else (leave, stop)),
+            *((containers, units, stop, end) if force else (leave, stop)),
             sh_file(__file__, "sh/unload.sh", modules=_MODULES, returned=returned()),
         )
     )
 
 
 def returned(*, start: bool = True) -> str:
-    """Start the units again that ``unload`` stopped, and say what became of each; or only that they are down."""
+    """Start the units and containers again that ``unload`` stopped, and say what became of each; or only that they are
+    down."""
     return sh_file(__file__, "sh/returned.sh", units=UNITS, start="yes" if start else "no")
 
 

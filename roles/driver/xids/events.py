@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from hostwright.audit.hardware.gpu import GpuEvent
-from hostwright.common.untrusted import Pattern
+from hostwright.roles import GpuEvent, Pattern
 from hostwright.standard.roles.driver.xids.catalog import meaning_of
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 

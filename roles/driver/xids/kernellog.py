@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Probe
+from hostwright.resources import Probe
+from hostwright.roles import sh_file
 
 WINDOW = timedelta(days=7)  #: older messages are history; the probe reads the journal for the same period
 MAX_LINES = 1200  #: the newest are kept: as many as the probe sends from its three sources

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule, Sign
-from hostwright.audit.failures.harmless import Try
+from hostwright.failures import FailureRule, Sign, Try
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
 from hostwright.standard.roles.environment.failures.loader import LOADER_RULES, no_ptxas, not_cached

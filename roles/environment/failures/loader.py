@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign, Tangled
-from hostwright.audit.failures.wanted import wanted
-from hostwright.resources.files.files import Link
-from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.loader import LoaderCache
+from hostwright.failures import FailureRule, Sign, Tangled, wanted
+from hostwright.resources import DPKG, Link, LoaderCache
 from hostwright.standard.roles.cuda.failures.toolkits import LIBRARIES, library_files, own, resolved
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.driver.failures.loader_cache import CONF, LOADER, Cached, cached, compat_first, named_by
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 DISTRIBUTION = ("nvidia-cuda-toolkit", "nvidia-cuda-dev")  #: Debian's and Ubuntu's own CUDA, of whatever release
 DISTRIBUTION_LIBRARIES = "/usr/lib/"

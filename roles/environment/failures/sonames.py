@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign, Tangled
-from hostwright.audit.judging.context import Unread
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Probe
+from hostwright.failures import FailureRule, Sign, Tangled, Unread
+from hostwright.resources import Probe
+from hostwright.roles import Pattern
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 _DIRECTORIES = (
     "/usr/local/cuda-[0-9]*.[0-9]*/targets/x86_64-linux/lib /usr/local/lib /usr/local/lib/x86_64-linux-gnu /usr/lib"

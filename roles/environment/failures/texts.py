@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hostwright.audit.failures import FailureRule
+from hostwright.failures import FailureRule
 
 #: CUDA's and cuDNN's libraries, as they stand at the beginning of a file's name (TensorRT's is optional: not here)
 _CUDA: Final = (

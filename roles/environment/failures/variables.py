@@ -9,17 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign
-from hostwright.audit.failures.homes import LOOK_S, homes_probe
-from hostwright.audit.judging.context import Unread
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
+from hostwright.failures import LOOK_S, FailureRule, ForPeople, Sign, Unread, homes_probe
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, Toolkit, toolkits
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment.winning import HAS, LOGIN, libraries, setter, settings
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: the environment role's own: the plan shows any difference there
 MAX_LINES = 400

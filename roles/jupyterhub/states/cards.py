@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.plan.model import Deferred, Facts, Planned, Probe, Refusal, Resource
+from hostwright.resources import Deferred, Facts, Planned, Probe, Refusal, Resource
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.workspaces.declared.gpus import clash
 from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
@@ -14,7 +14,7 @@ WHAT = "GPUs of JupyterHub"
 
 
 @dataclass(frozen=True, slots=True)
-class HubCards:
+class HubCards(Resource):
     """The GPUs that the hub gives out are on the host, and no workspace's container has one of them."""
 
     gpus: tuple[str, ...]  #: numbers or UUIDs

@@ -5,11 +5,20 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.paths import ABSENT
-from hostwright.resources.packages.packages import MIRROR_TRIES
+from hostwright.resources import (
+    ABSENT,
+    MIRROR_TRIES,
+    NO_IDENTITY,
+    Change,
+    Deferred,
+    Facts,
+    Planned,
+    Probe,
+    Refusal,
+    Resource,
+    Step,
+)
+from hostwright.roles import sh_file
 from hostwright.standard.roles.container.images.reference import absent_because
 from hostwright.standard.roles.jupyterhub.states.look import IMAGES
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
@@ -22,7 +31,7 @@ def tag_of(files: tuple[tuple[str, str], ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class HubImage:
+class HubImage(Resource):
     """An image is on the host in which a person's Jupyter can ask the hub who comes.
 
     pip of the hub's own environment fetches the wheels, each by its hash, and the image is built without a network.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import whole
-from hostwright.plan.model import Facts, Probe
+from hostwright.resources import Facts, Probe
+from hostwright.roles import sh_file, whole
 
 NETWORK = "hostwright-hub"  #: Docker's name of it, and the bridge's
 PREFIX = "hostwright-hub-"  #: of a container's name

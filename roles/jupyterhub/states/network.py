@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.resources.files.paths import ABSENT
+from hostwright.resources import ABSENT, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.roles import sh_file
 from hostwright.standard.roles.jupyterhub.states.look import HUB_LOOK, NETWORK, read_hub
 
 
 @dataclass(frozen=True, slots=True)
-class HubNetwork:
+class HubNetwork(Resource):
     """Docker has a network of these addresses, in which no container reaches another."""
 
     subnet: str

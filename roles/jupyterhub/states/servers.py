@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.resources import NO_IDENTITY, Change, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.roles import sh_file
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.jupyterhub.states.look import (
     HUB_LOOK,
@@ -34,7 +33,7 @@ class HubUser:
 
 
 @dataclass(frozen=True, slots=True)
-class HubServers:
+class HubServers(Resource):
     """No server runs of somebody who may not log in, on another port than theirs, or with a GPU that is not the hub's.
 
     Those of everybody else go on, whatever happens to the hub itself.
@@ -92,7 +91,7 @@ class HubServers:
 
 
 @dataclass(frozen=True, slots=True)
-class HubUserLeft:
+class HubUserLeft(Resource):
     """Somebody who left has no server any more. One in which they work is refused alone: the hub lets them in no more,
     nginx has no path to it, and it goes on until its work ends.
 
@@ -135,7 +134,7 @@ class HubUserLeft:
 
 
 @dataclass(frozen=True, slots=True)
-class HubGone:
+class HubGone(Resource):
     """Nothing of JupyterHub's is in Docker: no server, no network, no image that was built for it."""
 
     force: bool = field(default=False, metadata=NO_IDENTITY)

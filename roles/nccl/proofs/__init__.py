@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hostwright.plan.roles.role import RoleContext
-from hostwright.prove.model import Expected, Measurements, Program, Proof, ProofFinding
+from hostwright.proofs import Expected, Measurements, Program, Proof, ProofFinding
+from hostwright.roles import RoleContext
 from hostwright.standard.roles.base.proofs.sources import source
 from hostwright.standard.roles.cuda import proofs as cuda
 from hostwright.standard.roles.cuda.proofs.judges import missing, not_zero

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign
+from hostwright.failures import FailureRule, ForPeople, Sign
 from hostwright.standard.roles.proxy.failures.served import (
     SERVED,
     UNITS,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.units import Units
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Probe
+from hostwright.failures import Units
+from hostwright.resources import Probe
+from hostwright.roles import sh_file
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 UNIT = "nginx.service"
 CONF = "/etc/nginx/conf.d/hostwright-workspaces.conf"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.files import Absent
+from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
+from hostwright.roles import sh, sh_file
 
 OBTAIN_S = 600.0  #: an authority looks at each name several times, with pauses
 
 
 @dataclass(frozen=True, slots=True)
-class AcmeCertificate:
+class AcmeCertificate(Resource):
     r"""The file holds a certificate for all names, with its key, valid for 20 days at least.
 
     A timer renews it 30 days before its end; that it has less than 20 left means that the timer did not succeed.

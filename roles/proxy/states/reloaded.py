@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.model import Probe, Resource
-from hostwright.resources.originals import changed
-from hostwright.resources.system.services import RestartedAfter, bus_path
+from hostwright.resources import Probe, Resource, RestartedAfter, bus_path, changed
+from hostwright.roles import sh, sh_file
 
 
 @dataclass(frozen=True, slots=True)

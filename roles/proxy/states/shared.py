@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.plan.model import Facts, Planned, Probe, Resource
+from hostwright.resources import Facts, Planned, Probe, Resource
 
 
 @dataclass(frozen=True, slots=True)
-class SharedName:
+class SharedName(Resource):
     """The pages of these people have one name: nothing to change, and a note where there are several."""
 
     people: tuple[str, ...]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.resources.files.files import Absent
+from hostwright.resources import Absent, Change, Facts, Probe, Resource, Step
+from hostwright.roles import sh_file
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 
 
 @dataclass(frozen=True, slots=True)
-class PageTokens:
+class PageTokens(Resource):
     r"""nginx knows the tokens of these workspaces: the file that its configuration includes has them, for root alone.
 
     A workspace's token is made on the host with the workspace, and never leaves it for this. One that is missing, or is

@@ -7,7 +7,7 @@ import io
 import tarfile
 from pathlib import Path
 
-from hostwright.stack.stack import Artifact
+from hostwright.roles import Artifact
 from hostwright.standard.roles.serving.models.directory import SavedModel
 
 LISTING, FILES = "sha256sums", "files"  #: in the archive: the checksums, and the directory with the files

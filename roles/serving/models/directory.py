@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hostwright.common.errors import InputError
+from hostwright.roles import InputError
 from hostwright.standard.roles.serving.models.wire import graphs_of
 
 FILE = "saved_model.pb"

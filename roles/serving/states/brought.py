@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.resources.files.paths import ABSENT
-from hostwright.stack.stack import Artifact
-from hostwright.stack.store.hostcache import host_path
+from hostwright.resources import ABSENT, Change, Facts, Planned, Probe, Refusal, Resource, Step, host_path
+from hostwright.roles import Artifact, sh_file
 from hostwright.standard.roles.serving.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.undeclared import told
@@ -17,7 +14,7 @@ UNPACK_TIMEOUT_S = 3600.0  #: 100 GB on a worn-out disk
 
 
 @dataclass(frozen=True, slots=True)
-class ModelBrought:
+class ModelBrought(Resource):
     """A version's files are there, each with its checksum."""
 
     name: str

@@ -6,9 +6,8 @@ import json
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from hostwright.common import untrusted
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Facts, Probe
+from hostwright.resources import Facts, Probe
+from hostwright.roles import sh_file, whole
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 
 LOOK = Probe(sh_file(__file__, "sh/look.sh", state=STATE), root=True, cap_bytes=1024 * 1024)
@@ -30,7 +29,7 @@ class ModelFacts:
     def configured(self) -> tuple[tuple[int, ...], int]:
         """The versions of the configuration, and the live one; 0 where there is none."""
         words = self.config.split()
-        pairs = [(word, untrusted.whole(value)) for word, value in pairwise(words)]
+        pairs = [(word, whole(value)) for word, value in pairwise(words)]
         versions = tuple(number for word, number in pairs if word == "versions:" and number is not None)
         return versions, next((number for word, number in pairs if word == "value:" and number is not None), 0)
 
@@ -51,8 +50,8 @@ def read_look(facts: Facts) -> ServingFacts:
     """The answer to ``LOOK``. One that is cut off counts as Docker's silence."""
     answer = facts[LOOK]
     lines = [line.split(" ", 2) for line in answer.text.splitlines()]
-    whole = answer.ok and not answer.truncated and lines[-1:] == [["end"]]
-    look = ServingFacts("" if whole else "silent")
+    complete = answer.ok and not answer.truncated and lines[-1:] == [["end"]]
+    look = ServingFacts("" if complete else "silent")
     for kind, *words in lines:
         if kind == "docker" and words:
             look.docker = "absent" if words[0] == "absent" else "silent"
@@ -71,14 +70,14 @@ def _take(model: ModelFacts, kind: str, text: str) -> None:
         model.closed = text
     elif kind == "version":
         number, _, digest = text.partition(" ")
-        if (version := untrusted.whole(number)) is not None:
+        if (version := whole(number)) is not None:
             model.files[version] = f"sha256:{digest}"
     elif kind == "live":
-        model.live = untrusted.whole(text) or 0
+        model.live = whole(text) or 0
     elif kind == "status":
         model.states = {}
         for row in _rows(text):
-            version = untrusted.whole(str(row.get("version", "")))
+            version = whole(str(row.get("version", "")))
             status = row.get("status")
             if version is not None:
                 model.states[version] = str(row.get("state", ""))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Change, Facts, Planned, Probe, Resource, Step
+from hostwright.resources import Change, Facts, Planned, Probe, Resource, Step
+from hostwright.roles import sh_file
 from hostwright.standard.roles.serving.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.undeclared import told
 
 
 @dataclass(frozen=True, slots=True)
-class ModelReadable:
+class ModelReadable(Resource):
     """What was brought of a model can be read by everybody in its container: somebody's ``chmod`` is taken back."""
 
     name: str

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.resources.files.paths import ABSENT
+from hostwright.resources import ABSENT, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.roles import sh_file
 from hostwright.standard.roles.serving.states.brought import other_files, short
 from hostwright.standard.roles.serving.states.look import LOOK, ModelFacts, read_look
 from hostwright.standard.roles.serving.states.unserved import Unserved
@@ -46,7 +45,7 @@ def stages_of(
 
 
 @dataclass(frozen=True, slots=True)
-class ModelServed:
+class ModelServed(Resource):
     """A model's server answers for these versions, and for no others."""
 
     name: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Change, Facts, Planned, Probe, Resource, Step
+from hostwright.resources import Change, Facts, Planned, Probe, Resource, Step
+from hostwright.roles import sh_file
 from hostwright.standard.roles.serving.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.undeclared import told
@@ -14,7 +14,7 @@ PATIENCE_S = 60  #: for the requests that their servers still answer
 
 
 @dataclass(frozen=True, slots=True)
-class Unserved:
+class Unserved(Resource):
     """No other model than these is on the host."""
 
     names: tuple[str, ...] = ()

@@ -8,16 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.goals import OnlyStates
-from hostwright.cli.asking import agree, answered
-from hostwright.cli.opening import ask_password, open_fleet, targets_of
-from hostwright.cli.verbs import changes
-from hostwright.common.errors import AS_DESIRED, InputError
-from hostwright.common.input.nearest import suggestion
-from hostwright.common.request import Request
-from hostwright.common.userpaths import expanded
-from hostwright.fleet import Fleet
+from hostwright.cli.verb import (
+    Connections,
+    Fleet,
+    OnlyStates,
+    Request,
+    agree,
+    answered,
+    ask_password,
+    changes,
+    open_fleet,
+    targets_of,
+)
+from hostwright.roles import AS_DESIRED, InputError, expanded, suggestion
 from hostwright.standard.roles.serving.models.archive import pack
 from hostwright.standard.roles.serving.models.directory import SavedModel, called_like_a_version, read_model
 from hostwright.standard.roles.serving.states.brought import ModelBrought

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hostwright.common.quoting import sh
-from hostwright.common.request import Request
-from hostwright.plan.model import Facts
+from hostwright.cli.verb import Request, RootShell
+from hostwright.resources import Facts
+from hostwright.roles import sh
 from hostwright.standard.roles.serving.states.look import LOOK, ServingFacts, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.states.look import trouble_with
 from hostwright.standard.roles.workspaces.verbs.listing import show_rows
 from hostwright.standard.roles.workspaces.verbs.looking import declared_of
-from hostwright.transport.root.rootshell import RootShell
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign
-from hostwright.plan.host.hostfacts import AVX, PYTHONS
+from hostwright.failures import FailureRule, ForPeople, Sign
+from hostwright.resources import AVX, PYTHONS
 from hostwright.standard.roles.tensorflow.failures.python import (
     PYTHON,
     no_avx,

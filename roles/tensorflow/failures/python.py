@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign, Tangled
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host.hostfacts import AVX, PYTHONS, interpreters, pythons
-from hostwright.resources.python.python import Recipe
-from hostwright.resources.python.venv_audit import Drift
+from hostwright.failures import FailureRule, Sign, Tangled
+from hostwright.resources import AVX, PYTHONS, Drift, Recipe, interpreters, pythons
+from hostwright.roles import Pattern
 from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS, Used, major, outside, used
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 #: packages that install files over tensorflow's own (names as pip normalises them)
 SECOND = Pattern(r"tensorflow-(gpu|cpu|rocm|intel)|tf-nightly(-gpu|-cpu)?|intel-tensorflow(-avx512)?")

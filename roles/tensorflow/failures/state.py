@@ -11,16 +11,12 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from hostwright.audit.failures.homes import LOOK_S, homes_probe
-from hostwright.audit.failures.wanted import wanted
-from hostwright.audit.judging.context import Unread
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Probe
-from hostwright.resources.python.python import Recipe, Venv
-from hostwright.resources.python.venv_audit import Dist, Drift, FoundVenv, find_drifts, parse_audit
+from hostwright.failures import LOOK_S, Unread, homes_probe, wanted
+from hostwright.resources import Dist, Drift, FoundVenv, Probe, Recipe, Venv, find_drifts, parse_audit
+from hostwright.roles import sh_file
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 #: Every package of every venv in /opt, for a venv made by hand in place of the stack's.
 VENVS = Probe(sh_file(__file__, "venvs.sh"), cap_bytes=256 * 1024)

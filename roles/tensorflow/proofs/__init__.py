@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostwright.plan.roles.role import RoleContext
-from hostwright.prove.model import Expected, Level, Measurements, Program, Proof, ProofFinding
+from hostwright.proofs import Expected, Level, Measurements, Program, Proof, ProofFinding
+from hostwright.roles import RoleContext
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.tensorflow import Tensorflow

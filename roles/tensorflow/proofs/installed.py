@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.prove.model import CPU, Expected, Measurements, ProofFinding
-from hostwright.stack.versions import series
+from hostwright.proofs import CPU, Expected, Measurements, ProofFinding
+from hostwright.roles import series
 from hostwright.standard.roles.driver.chips import chip
 from hostwright.standard.roles.tensorflow.proofs.judging import CONVOLVED, cards, models, within
 

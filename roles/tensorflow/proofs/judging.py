@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.audit.hardware.gpu import Gpu
-from hostwright.plan.facts.expected import MODEL
-from hostwright.prove.model import CPU, Expected, Measurement, Measurements, ProofFinding
+from hostwright.proofs import CPU, MODEL, Expected, Measurement, Measurements, ProofFinding
+from hostwright.roles import Gpu
 from hostwright.standard.roles.driver.gpus import same_model
 
 SAME = 1e-4  #: the same computation in float32, in another order

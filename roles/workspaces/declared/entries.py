@@ -8,9 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from hostwright.common.input.hostpath import clean_path
-from hostwright.common.input.unquoted import Unquoted
-from hostwright.common.text import short
+from hostwright.roles import Unquoted, clean_path, short
 from hostwright.standard.roles.workspaces.declared.forms import (
     HOME,
     UNATTENDED,

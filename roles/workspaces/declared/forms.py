@@ -10,10 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from hostwright.common.input.hostpath import HostPath, clean_path
-from hostwright.common.input.unquoted import Unquoted
-from hostwright.common.input.validation import describe
-from hostwright.common.text import short
+from hostwright.roles import HostPath, Unquoted, clean_path, describe, short
 from hostwright.standard.roles.container.images.reference import read_image_name
 from hostwright.standard.roles.workspaces.declared.zones import checked_zone
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 
 from pydantic import AfterValidator, BeforeValidator
 
-from hostwright.common.input.unquoted import Unquoted
+from hostwright.roles import Unquoted
 
 _INDEX = re.compile(r"0|[1-9][0-9]?")
 _HEX = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"

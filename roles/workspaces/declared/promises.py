@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from hostwright.common.input.nearest import suggestion
+from hostwright.roles import suggestion
 from hostwright.standard.roles.workspaces.declared.entries import NOBODY, WorkspaceEntry, WorkspaceLimits, WorkspaceUser
 from hostwright.standard.roles.workspaces.declared.forms import bytes_of
 from hostwright.standard.roles.workspaces.declared.gpus import clash

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from hostwright.common.input.nearest import nearest
+from hostwright.roles import nearest
 
 FILES = "/usr/share/zoneinfo/"  #: where programs look for a zone's file
 _NAME = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hostwright.common.errors import InputError
+from hostwright.roles import InputError
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.forms import HOME
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace

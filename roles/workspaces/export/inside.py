@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.common.errors import InputError
+from hostwright.roles import InputError
 from hostwright.standard.roles.workspaces.declared.entries import MOST_WORD_BYTES
 from hostwright.standard.roles.workspaces.declared.forms import HOME
 from hostwright.standard.roles.workspaces.declared.gpus import is_mig

@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hostwright.common.errors import InputError
-from hostwright.common.text import short
+from hostwright.roles import InputError, short
 from hostwright.standard.roles.workspaces.declared.forms import HOME, bytes_of
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.inside import PORTS, cards_checked, command_inside, hosts_checked

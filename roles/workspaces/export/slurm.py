@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hostwright.common.errors import InputError
-from hostwright.common.quoting import words
-from hostwright.common.templates import render
+from hostwright.roles import InputError, render, words
 from hostwright.standard.roles.workspaces.declared.forms import HOME, bytes_of
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.inside import PORTS, cards_checked, command_inside, hosts_checked

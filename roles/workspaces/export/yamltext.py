@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from hostwright.common.input.unquoted import Unquoted, text_as_written
+from hostwright.roles import Unquoted, text_as_written
 
 
 def yaml_text(documents: Iterable[Mapping[str, Any]], *, explicit_start: bool = False) -> str:

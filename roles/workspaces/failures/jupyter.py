@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule
+from hostwright.failures import FailureRule
 
 JUPYTER_RULES = (
     FailureRule(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign
-from hostwright.audit.judging.context import Unread
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Probe
+from hostwright.failures import FailureRule, ForPeople, Sign, Unread
+from hostwright.resources import Probe
+from hostwright.roles import sh_file
 from hostwright.standard.roles.workspaces.states.look import LOOK, WorkspaceFacts, read_look
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 #: nvidia-smi in each workspace that has GPUs
 CARDS_INSIDE = Probe(sh_file(__file__, "cards.sh"), root=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.roles.role import RoleContext
-from hostwright.prove.model import Level, Proof
+from hostwright.proofs import Level, Proof
+from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.tensorflow.proofs import WITH_COMPILING_S, of_one_host
 from hostwright.standard.roles.tensorflow.proofs.installed import TensorflowJudge

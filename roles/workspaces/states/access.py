@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh, sh_file
-from hostwright.plan.host.jobs import ERROR
-from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Resource, Step
-from hostwright.resources.files.paths import ABSENT, few
+from hostwright.resources import ABSENT, ERROR, Change, Deferred, Facts, Planned, Probe, Resource, Step, few
+from hostwright.roles import sh, sh_file
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.undeclared import told
 
@@ -21,7 +19,7 @@ CUT_OFF = "cut off: open connections end, processes go on until the workspace is
 
 
 @dataclass(frozen=True, slots=True)
-class NetworksClosed:
+class NetworksClosed(Resource):
     """No other host begins a connection to a person's container, also not by a route to its own address.
 
     Docker's start sets the rules, and a flush of the firewall takes them away. They are set again while containers run,
@@ -46,7 +44,7 @@ class NetworksClosed:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworksOpen:
+class NetworksOpen(Resource):
     """The host's firewall has none of the rules of ``NetworksClosed``."""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -65,7 +63,7 @@ class NetworksOpen:
 
 
 @dataclass(frozen=True, slots=True)
-class AccessWithdrawn:
+class AccessWithdrawn(Resource):
     """No container of these people is in a network, so that their connections and ports are gone.
 
     What runs in it goes on: nobody's work ends, and so it is never refused. That ends with the container, which

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Facts, Probe
+from hostwright.resources import Facts, Probe
+from hostwright.roles import Pattern
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, read_report
 from hostwright.standard.roles.workspaces.declared.gpus import CARD, MIG, clash, is_mig
 from hostwright.standard.roles.workspaces.declared.promises import not_shared

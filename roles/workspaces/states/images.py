@@ -5,12 +5,21 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.host.jobs import ERROR
-from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.paths import ABSENT
-from hostwright.resources.packages.packages import MIRROR_TRIES
+from hostwright.resources import (
+    ABSENT,
+    ERROR,
+    MIRROR_TRIES,
+    NO_IDENTITY,
+    Change,
+    Deferred,
+    Facts,
+    Planned,
+    Probe,
+    Refusal,
+    Resource,
+    Step,
+)
+from hostwright.roles import sh_file
 from hostwright.standard.roles.container.engine import NAME_SERVERS_SH
 from hostwright.standard.roles.container.images.reference import absent_because
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
@@ -24,7 +33,7 @@ def tag_of(kind: str, files: tuple[tuple[str, str], ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageBuilt:
+class ImageBuilt(Resource):
     """An image is on the host that was built there from these files, with its packages' updates of that day."""
 
     tag: str

@@ -8,9 +8,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from hostwright.common import untrusted
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Facts, Probe
+from hostwright.resources import Facts, Probe
+from hostwright.roles import sh_file, whole
 from hostwright.standard.roles.container.images.reference import read_image_name
 from hostwright.standard.roles.container.running import CHILDREN_SH, processes
 from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
@@ -165,20 +164,17 @@ def read_look(facts: Facts) -> WorkspaceFacts:
     """The answer to ``LOOK``. One that is cut off counts as Docker's silence."""
     answer = facts[LOOK]
     lines = [line.partition(" ")[::2] for line in answer.text.splitlines()]
-    whole = answer.ok and not answer.truncated and lines[-1:] == [("end", "")]
+    complete = answer.ok and not answer.truncated and lines[-1:] == [("end", "")]
     docker = [rest for kind, rest in lines if kind == "docker"]
     children = dict(_numbers(rest) for kind, rest in lines if kind == "children")
-    killed = {untrusted.whole(rest) for kind, rest in lines if kind == "killed"}
+    killed = {whole(rest) for kind, rest in lines if kind == "killed"}
     libraries = {
-        untrusted.whole(pid): version
-        for kind, rest in lines
-        if kind == "libraries"
-        for pid, _, version in [rest.partition(" ")]
+        whole(pid): version for kind, rest in lines if kind == "libraries" for pid, _, version in [rest.partition(" ")]
     }
     rows = [_object(rest) for kind, rest in lines if kind == "container"]
     containers = (_held(row, children) for row in rows if row)
     return WorkspaceFacts(
-        docker="absent" if "absent" in docker else "silent" if docker or not whole else "",
+        docker="absent" if "absent" in docker else "silent" if docker or not complete else "",
         containers=tuple(
             replace(held, killed=held.killed or held.pid in killed, libraries=libraries.get(held.pid, ""))
             for held in containers
@@ -191,9 +187,7 @@ def read_look(facts: Facts) -> WorkspaceFacts:
         queued=frozenset(rest for kind, rest in lines if kind == "batch"),
         waits={name: why for kind, rest in lines if kind == "waits" for name, _, why in [rest.partition(" ")]},
         ports=frozenset(
-            port
-            for kind, rest in lines
-            if kind == "listen" and (port := untrusted.whole(rest.rpartition(":")[2])) is not None
+            port for kind, rest in lines if kind == "listen" and (port := whole(rest.rpartition(":")[2])) is not None
         ),
         definitions={
             name: _object(text)
@@ -206,7 +200,7 @@ def read_look(facts: Facts) -> WorkspaceFacts:
 
 def _numbers(text: str) -> tuple[int, int]:
     first, _, second = text.partition(" ")
-    numbers = untrusted.whole(first), untrusted.whole(second)
+    numbers = whole(first), whole(second)
     return (0, 0) if numbers[0] is None or numbers[1] is None else (numbers[0], numbers[1])
 
 

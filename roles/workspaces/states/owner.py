@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh
-from hostwright.common.text import short
-from hostwright.common.untrusted import whole
-from hostwright.plan.model import Facts, Planned, Probe, Refusal, Resource
+from hostwright.resources import Facts, Planned, Probe, Refusal, Resource
+from hostwright.roles import sh, short, whole
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 FIRST = 1000  #: ids below are the system's
@@ -71,7 +69,7 @@ _FOREIGN = (
 
 
 @dataclass(frozen=True, slots=True)
-class PeoplesFiles:
+class PeoplesFiles(Resource):
     """A directory that is empty, not there yet, or has directories of people already."""
 
     directory: str

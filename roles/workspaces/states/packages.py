@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from hostwright.common.quoting import sh_file
+from hostwright.roles import sh_file
 
 Packages = Mapping[str, str]  #: each package's version, by its name
 _INSTALLED = ("ii", "hi")  #: how dpkg abbreviates that a package is there, and whether its version is held

@@ -6,10 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hostwright.common import untrusted
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.resources import NO_IDENTITY, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.roles import sh_file, whole
 
 WHAT = "disk quotas"
 #: Other programs count their projects from 1 on (Docker on xfs, /etc/projid).
@@ -22,7 +20,7 @@ def project_of(directory: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class DiskQuotas:
+class DiskQuotas(Resource):
     """The files of these workspaces take at most so many KiB, and those of others have no limit."""
 
     directory: str  #: with the files of all of them
@@ -74,7 +72,7 @@ def _due(lines: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, int]]) ->
     """The directories whose project or limit is another."""
     limits = dict(pair for kind, rest in lines if kind == "limit" if (pair := _numbers(rest)) is not None)
     projects = {
-        folder: (untrusted.whole(number), "P" in flags)
+        folder: (whole(number), "P" in flags)
         for kind, rest in lines
         if kind == "project"
         for number, flags, folder in [([*rest.split(None, 2), "", "", ""])[:3]]
@@ -90,7 +88,7 @@ def _due(lines: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, int]]) ->
 
 def _numbers(text: str) -> tuple[int, int] | None:
     first, _, second = text.partition(" ")
-    numbers = untrusted.whole(first), untrusted.whole(second)
+    numbers = whole(first), whole(second)
     return None if numbers[0] is None or numbers[1] is None else (numbers[0], numbers[1])
 
 

@@ -9,11 +9,8 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from hostwright.common.quoting import sh, sh_file
-from hostwright.common.text import count
-from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.paths import ABSENT
+from hostwright.resources import ABSENT, NO_IDENTITY, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.roles import count, sh, sh_file
 from hostwright.standard.roles.container.images.reference import absent_because
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.declared.zones import zone_of
@@ -50,7 +47,7 @@ def digest(definition: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkspaceRuns:
+class WorkspaceRuns(Resource):
     """A workspace is there, with exactly what its definition says, and answers on its port."""
 
     name: str

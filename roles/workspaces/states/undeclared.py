@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.common.quoting import sh_file
-from hostwright.plan.host.jobs import ERROR
-from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.resources import ERROR, NO_IDENTITY, Change, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.roles import sh_file
 from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.look import LOOK, WorkspaceFacts, read_look
@@ -17,7 +15,7 @@ BUILT = "hostwright/workspace-"  #: how the names of images begin that are built
 
 
 @dataclass(frozen=True, slots=True)
-class Undeclared:
+class Undeclared(Resource):
     """No container of another workspace than these is on the host, and no network of other people."""
 
     names: tuple[str, ...] = ()

@@ -11,15 +11,8 @@ from typing import Any
 
 from rich.text import Text
 
-from hostwright.cli import console
-from hostwright.cli.asking import agree, answered
-from hostwright.cli.opening import open_fleet
-from hostwright.cli.verbs import changes
-from hostwright.cli.views.shared import warn
-from hostwright.common.errors import AS_DESIRED, HostError, InputError
-from hostwright.common.input.nearest import suggestion
-from hostwright.common.request import Request
-from hostwright.common.text import count, printable, short
+from hostwright.cli.verb import Request, agree, answered, changes, console, open_fleet, warn
+from hostwright.roles import AS_DESIRED, HostError, InputError, count, printable, short, suggestion
 from hostwright.standard.roles.workspaces.verbs.edit import (
     ROLE,
     alone,

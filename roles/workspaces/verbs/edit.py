@@ -18,13 +18,8 @@ from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from hostwright.common.errors import InputError
-from hostwright.common.input.nearest import suggestion
-from hostwright.common.input.unquoted import Unquoted
-from hostwright.common.input.yamlfile import parse_document
-from hostwright.common.interruption import on_interrupt
-from hostwright.common.places import write_whole
-from hostwright.inventory import Host, bind, definitions, load
+from hostwright.cli.verb import Host, bind, definitions, load
+from hostwright.roles import InputError, Unquoted, on_interrupt, parse_document, suggestion, write_whole
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.verbs.giventext import GivenText
 

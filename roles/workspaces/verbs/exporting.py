@@ -6,11 +6,8 @@ from collections.abc import Callable
 
 from rich.text import Text
 
-from hostwright.cli import console
-from hostwright.common.errors import InputError
-from hostwright.common.input.nearest import suggestion
-from hostwright.common.request import Request
-from hostwright.common.text import printable
+from hostwright.cli.verb import Request, console
+from hostwright.roles import InputError, printable, suggestion
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.export.compose import compose, compose_runtime
 from hostwright.standard.roles.workspaces.export.inside import hosts_checked

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from hostwright.common.errors import InputError, InputErrors
+from hostwright.roles import InputError, InputErrors
 
 #: fields of a workspace whose option has another name, and those that have none
 _OPTIONS = {"mounts": "mount", "environment": "env", "when_idle": "when-idle", "versions": "", "live": ""}

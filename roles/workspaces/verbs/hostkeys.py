@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.common.errors import HostError
-from hostwright.common.quoting import sh
-from hostwright.fleet import TargetHost
+from hostwright.cli.verb import Connections, HostKey, TargetHost
+from hostwright.roles import HostError, sh
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
-from hostwright.transport.identity.keys import HostKey
 
 _TIMEOUT_S = 30.0
 

@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Group
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import Results, on_each
-from hostwright.cli import console
-from hostwright.cli.exits import shown
-from hostwright.cli.opening import ask_password, open_fleet, targets_of
-from hostwright.cli.views.shared import errors_json, print_document, show_errors
-from hostwright.common.errors import HostError
-from hostwright.common.request import Request
-from hostwright.common.text import one_line
-from hostwright.fleet import TargetHost
-from hostwright.plan.model import Facts, Probe
-from hostwright.plan.observing import ask
+from hostwright.cli.verb import (
+    Connections,
+    Request,
+    Results,
+    TargetHost,
+    ask,
+    ask_password,
+    console,
+    errors_json,
+    on_each,
+    open_fleet,
+    print_document,
+    show_errors,
+    shown,
+    targets_of,
+)
+from hostwright.resources import Facts, Probe
+from hostwright.roles import HostError, one_line
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -10,26 +10,38 @@ from dataclasses import dataclass, replace
 
 from rich.text import Text
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.rollout import NOTHING_CHANGED
-from hostwright.cli import console
-from hostwright.cli.opening import ask_password, open_fleet, targets_of
-from hostwright.cli.views.shared import print_document, warn
-from hostwright.common.errors import HostError, InputError
-from hostwright.common.input.nearest import suggestion
-from hostwright.common.interruption import on_interrupt
-from hostwright.common.quoting import sh, sh_file
-from hostwright.common.request import Request
-from hostwright.common.text import count, one_line, printable, short
-from hostwright.fleet import TargetHost
-from hostwright.plan.model import Facts
+from hostwright.cli.verb import (
+    NOTHING_CHANGED,
+    Connections,
+    Request,
+    RootShell,
+    TargetHost,
+    ask_password,
+    console,
+    open_fleet,
+    print_document,
+    targets_of,
+    warn,
+)
+from hostwright.resources import Facts
+from hostwright.roles import (
+    HostError,
+    InputError,
+    count,
+    on_interrupt,
+    one_line,
+    printable,
+    sh,
+    sh_file,
+    short,
+    suggestion,
+)
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE, Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.look import LOOK, PREFIX, WorkspaceFacts, read_look
 from hostwright.standard.roles.workspaces.verbs.edit import ROLE
 from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_lines
 from hostwright.standard.roles.workspaces.verbs.listing import show_rows
-from hostwright.transport.root.rootshell import RootShell
 
 WITH_PAGE = ("jupyter", "tensorboard")  #: the kinds with a page, whose workspaces have a token
 COMMANDS = ("ssh ", "ssh-keygen ", "http://", "https://")  #: what people copy begins with one of these

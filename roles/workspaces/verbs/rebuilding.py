@@ -12,21 +12,26 @@ from datetime import date
 
 from rich.text import Text
 
-from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.limits import read_limits
-from hostwright.apply.rollout.rollout import on_each
-from hostwright.cli import console
-from hostwright.cli.asking import agree
-from hostwright.cli.opening import ask_password, open_fleet, targets_of
-from hostwright.cli.verbs import changes
-from hostwright.cli.views.shared import print_document, show_errors
-from hostwright.common.errors import HostError, InputError, InputErrors
-from hostwright.common.request import Request
-from hostwright.common.secret import Secret
-from hostwright.common.text import printable
-from hostwright.fleet import Fleet, TargetHost, Targets
-from hostwright.inventory.patterns import counted
-from hostwright.plan.observing import ask
+from hostwright.cli.verb import (
+    Connections,
+    Fleet,
+    Request,
+    TargetHost,
+    Targets,
+    agree,
+    ask,
+    ask_password,
+    changes,
+    console,
+    counted,
+    on_each,
+    open_fleet,
+    print_document,
+    read_limits,
+    show_errors,
+    targets_of,
+)
+from hostwright.roles import HostError, InputError, InputErrors, Secret, printable
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.states.packages import Packages, differences, packages_script, read_packages
 from hostwright.standard.roles.workspaces.verbs.changing import show_written

@@ -155,7 +155,7 @@ BROKEN: dict[str, tuple[dict[str, str], tuple[str, int], str]] = {
             )
         },
         ("roles/motd", 0),
-        "yields None, which is no state",
+        "yields None, which is no state: states derive from Resource",
     ),
     "failures that are none": (
         {

@@ -18,7 +18,6 @@ from hostwright.plan.model import (
     Refusal,
     RolePlan,
     Step,
-    users_of,
 )
 from hostwright.resources.packages.packages import DpkgInOrder
 
@@ -104,7 +103,7 @@ def test_what_is_none_of_the_four_kinds_is_no_plan(differs):
 
 
 def test_a_state_without_users_has_none():
-    assert users_of(DpkgInOrder(), Facts({})) == ()
+    assert DpkgInOrder().users(Facts({})) == ()
 
 
 def test_a_question_that_was_not_asked_is_a_mistake_of_the_program():

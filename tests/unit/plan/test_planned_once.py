@@ -28,7 +28,7 @@ STACK = load_stack("tensorflow-2.9")
 
 
 @dataclass(frozen=True)
-class Marked:
+class Marked(Resource):
     """A state that counts how often it is planned."""
 
     name: str

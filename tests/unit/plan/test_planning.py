@@ -6,7 +6,7 @@ import pytest
 
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
-from hostwright.plan.model import Answer, Change, Facts, Probe, Step
+from hostwright.plan.model import Answer, Change, Facts, Probe, Resource, Step
 from hostwright.plan.planning import PREFLIGHT, at_work, disturbing, make_plan, plan_host
 from hostwright.plan.roles.role import RoleContext, discover
 from hostwright.plan.roles.wants import desire
@@ -27,7 +27,7 @@ FITS = {
 
 
 @dataclass(frozen=True)
-class Named:
+class Named(Resource):
     """A state that is wrong when its probe fails."""
 
     name: str

@@ -76,7 +76,7 @@ def test_the_page_names_no_constant_of_the_code() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Lamp:
+class Lamp(Resource):
     """The lamp is on. It gets warm.
 
     It stays ``on``.

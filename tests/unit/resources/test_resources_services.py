@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.plan.model import Change, Deferred, Facts, Probe
+from hostwright.plan.model import Change, Deferred, Facts, Probe, Resource
 from hostwright.resources.files.files import Absent
 from hostwright.resources.system.services import Disturbing, RestartedAfter, Running, Service
 from tests.unit.support.facts import changes_of, facts_for
@@ -135,7 +135,7 @@ def test_what_systemd_does_not_know_does_not_run() -> None:
     assert not Running("a.service").holds(facts_for(Service("a.service")))
 
 
-class Later:
+class Later(Resource):
     """What is known only after a reboot."""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -143,6 +143,9 @@ class Later:
 
     def plan(self, facts: Facts) -> Deferred:
         return Deferred("x", "a", "b", "reboot")
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
 
 
 def test_a_change_without_steps_disturbs_nobody_yet() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from hostwright.plan.model import Answer, Change, Deferred, Facts, Reboot, Refusal, Resource, losses_of
+from hostwright.plan.model import Answer, Change, Deferred, Facts, Reboot, Refusal, Resource
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
 from hostwright.resources.packages.packages import hold_script
@@ -484,5 +484,5 @@ PROVISIONED = '{"schema": 2, "roles": {"driver": {"desired": "x"}}}'
 def test_a_driver_of_somebody_else_is_lost_only_with_a_yes(differs: dict[str, str], release: str, lost: str) -> None:
     answers: dict[str, str | Answer] = {"modinfo -k": state(**differs), "release.json": release}
     assert any(map(installs, plan(**answers)))
-    losses = [loss for one in RESOURCES for loss in losses_of(one, host(RESOURCES, **answers))]
+    losses = [loss for one in RESOURCES for loss in one.losses(host(RESOURCES, **answers))]
     assert [lost in loss for loss in losses] == ([True] if lost else [])

@@ -6,11 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hostwright.common.quoting import sh
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.plan.roles.role import RoleContext, role
-from hostwright.stack.stack import Artifact
-from hostwright.stack.store.hostcache import host_path
+from hostwright.resources import Change, Facts, Probe, Resource, Step, host_path
+from hostwright.roles import Artifact, RoleContext, role, sh
 
 from .section import BulkSection
 
@@ -23,7 +20,7 @@ class Bulk:
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class Linked(Resource):
     """An artifact is at a path, as a second name of the file that the host verified when it came: no byte is copied."""
 
     KIND: ClassVar = "bulk-linked"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from hostwright.stack.stack import Section
-from hostwright.stack.stackvalues import ArtifactName
+from hostwright.roles import ArtifactName, Section
 
 
 class BulkSection(Section):

@@ -9,8 +9,8 @@
 : "${no_lists:?}"
 named() { sed "s/:$(dpkg --print-architecture)\$//" | sort -u; }
 along() {
-  if ! simulated=$(LC_ALL=C apt-get $no_lists -o Debug::NoLocking=true -q -s --ignore-hold \
-    --allow-change-held-packages "$@" 2>&1); then
+  if ! simulated=$(LC_ALL=C apt-get $no_lists -o Debug::NoLocking=true -o APT::Get::AutomaticRemove=false -q -s \
+    --ignore-hold --allow-change-held-packages "$@" 2>&1); then
     printf '%s\n' "$simulated" | sed -n 's/^E: //p' | tail -n 1
     return 1
   fi

@@ -9,16 +9,13 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from hostwright.audit.failures import FailureRule, Sign
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Probe
-from hostwright.resources.packages.openpgp import expired_on
-from hostwright.resources.packages.repositories import DEARMOR, AptSource, SourcesDisabled
+from hostwright.failures import FailureRule, Sign
+from hostwright.resources import DEARMOR, AptSource, Probe, SourcesDisabled, expired_on
+from hostwright.roles import Pattern, sh_file
 from hostwright.standard.roles.base.failures.trust.sources import parsed
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 KEYRINGS = Probe(DEARMOR + "\n" + sh_file(__file__, "keyrings.sh"), root=True, cap_bytes=1024 * 1024)
 PROXIES = Probe(sh_file(__file__, "proxies.sh"), root=True)

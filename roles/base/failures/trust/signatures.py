@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule, ForPeople
+from hostwright.failures import FailureRule, ForPeople
 from hostwright.standard.roles.base.failures.trust import FOREIGN, KEY_EXPIRED, KEYRING_UNREADABLE, WITHOUT_RELEASE
 from hostwright.standard.roles.base.failures.trust.writable import OTHERS_WRITE
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from hostwright.common.untrusted import Pattern
+from hostwright.roles import Pattern
 
 _LIST_LINE = Pattern(r"\s*deb(?:-src)?\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)")
 _CREDENTIALS = Pattern(r"//[^/\s]+@")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures import FailureRule, Sign
-from hostwright.common.quoting import sh_file
-from hostwright.plan.model import Probe
+from hostwright.failures import FailureRule, Sign
+from hostwright.resources import Probe
+from hostwright.roles import sh_file
 
 if TYPE_CHECKING:
-    from hostwright.audit.judging.context import AuditContext
+    from hostwright.failures import AuditContext
 
 #: Where root's programs are looked for, and single files that make it run or load something.
 PLACES = (

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.audit.failures import FailureRule, ForPeople, Sign
-from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.judging.context import AuditContext
+from hostwright.failures import AuditContext, FailureRule, ForPeople, Sign
+from hostwright.roles import Gpu
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.thresholds import BRAKED, HOT
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS

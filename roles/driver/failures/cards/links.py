@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from hostwright.audit.failures import FailureRule, Hardware, Sign
-from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.judging.context import AuditContext, Unread
-from hostwright.common.quoting import sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.host.hostfacts import PCI, pci_devices
-from hostwright.plan.model import Probe
+from hostwright.failures import AuditContext, FailureRule, Hardware, Sign, Unread
+from hostwright.resources import PCI, Probe, pci_devices
+from hostwright.roles import Gpu, Pattern, sh_file
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from hostwright.audit.failures.rule import Sign
-from hostwright.audit.judging.context import AuditContext, Unread
-from hostwright.common.untrusted import Pattern
+from hostwright.failures import AuditContext, Sign, Unread
+from hostwright.roles import Pattern
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, GpuReport

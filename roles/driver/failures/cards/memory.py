@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.audit.failures import FailureRule, Hardware, Sign
-from hostwright.audit.hardware.gpu import EccCounts, Gpu
-from hostwright.audit.judging.context import AuditContext
-from hostwright.common.untrusted import Pattern
+from hostwright.failures import AuditContext, FailureRule, Hardware, Sign
+from hostwright.roles import EccCounts, Gpu, Pattern
 from hostwright.standard.roles.driver.failures.cards.thresholds import (
     CORRECTED,
     DRAM_CORRECTED,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.audit.failures import FailureRule, Hardware, Sign
-from hostwright.audit.judging.context import AuditContext, Unread
+from hostwright.failures import AuditContext, FailureRule, Hardware, Sign, Unread
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus, smi_status
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, NO_POWER, REBOOT

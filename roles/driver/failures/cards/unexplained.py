@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hostwright.audit.failures import FailureRule, Hardware, Sign
-from hostwright.audit.judging.context import AuditContext, Unread
+from hostwright.failures import AuditContext, FailureRule, Hardware, Sign, Unread
 from hostwright.standard.roles.driver.failures.cards.lost import smi_status
 from hostwright.standard.roles.driver.failures.cards.smi import MANUAL, ended
 from hostwright.standard.roles.driver.failures.state import driver_of

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hostwright.audit.failures import Case, FailureRule, Hardware, Sign
-from hostwright.audit.hardware.gpu import GpuEvent
-from hostwright.audit.judging.context import AuditContext, Unread
-from hostwright.common.untrusted import Pattern
+from hostwright.failures import AuditContext, Case, FailureRule, Hardware, Sign, Unread
+from hostwright.roles import GpuEvent, Pattern
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.thresholds import RECENT
 from hostwright.standard.roles.driver.failures.cards.treatments import GPUD

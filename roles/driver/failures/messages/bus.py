@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule
+from hostwright.failures import FailureRule
 
 #: the driver that has a card in place of NVIDIA's, but for nouveau and nova, which have a rule of their own
 BOUND = r"is already bound to (?P<driver>(?:[a-mo-z]|n[a-np-uw-z]|nv[a-hj-z]|nvidia[a-z])[\w-]{0,40})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule, ForPeople, Held, Stuck, Tangled
+from hostwright.failures import FailureRule, ForPeople, Held, Stuck, Tangled
 from hostwright.standard.roles.driver.failures.build import (
     BUILD_FAILED_SIGN,
     NO_COMPILER_SIGN,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule, ForPeople
+from hostwright.failures import FailureRule, ForPeople
 from hostwright.standard.roles.driver.failures.kernel import BLACKLISTED_SIGN, FORBIDDEN_SIGN
 
 #: whose module it is: ``insert 'nvidia': Exec format error``, ``nvidia: Unknown symbol``, ``nvidia.ko disagrees about``

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule, ForPeople, Hardware
+from hostwright.failures import FailureRule, ForPeople, Hardware
 from hostwright.standard.roles.driver.failures import fabric
 from hostwright.standard.roles.driver.failures.build import MISSING_SIGN
 from hostwright.standard.roles.driver.failures.cards.lost import GPU_LOST_SIGN

@@ -10,12 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from hostwright.common.quoting import sh, sh_file
-from hostwright.common.untrusted import Pattern
-from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.resources.files.paths import few
-from hostwright.resources.packages.packages import DPKG_LOCK
-from hostwright.resources.system.kernel import UPDATE_INITRAMFS
+from hostwright.resources import DPKG_LOCK, UPDATE_INITRAMFS, Change, Facts, Probe, Resource, Step, few
+from hostwright.roles import Pattern, sh, sh_file
 
 ETC = "/etc/modprobe.d"
 #: In the order of modprobe.d(5): a file hides those of its name in the directories behind its own.
@@ -112,7 +108,7 @@ def at_this_boot(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class ModulesAllowed:
+class ModulesAllowed(Resource):
     """No line in ``modprobe.d`` keeps nvidia or nvidia-uvm from being loaded."""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -158,7 +154,7 @@ def _warnings(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class LinesBack:
+class LinesBack(Resource):
     """No line in ``modprobe.d`` is commented out by us."""
 
     def probes(self) -> tuple[Probe, ...]:

@@ -1,5 +1,6 @@
 # One line for each container that has the GPU's device files, open or not: its first process, its 12-digit id in docker
-# and similar engines or "-", all its processes separated by commas, and its first process's name.
+# and similar engines or "-", all its processes separated by commas, its name in Docker, podman or LXC or "-",
+# and its first process's name. An engine is asked only where it runs already: a question would start Docker by its socket.
 # A container, whoever runs it, has a mount namespace of its own and another root directory than the host. systemd's
 # sandboxed services have the host's root; snaps, recognised by their cgroup, see the host's devices whether they use
 # them or not. `find -H` gives device and inode of the targets of links in /proc.
@@ -10,6 +11,11 @@ for process in /proc/[0-9]*; do
   [ "$process/root" -ef / ] || { others=yes; break; }
 done
 [ -n "$others" ] || exit 0
+names() {
+  if [ -e /run/docker.pid ]; then timeout 5 docker ps --no-trunc --format '{{.ID}} {{.Names}}'; fi
+  if [ -d /run/libpod ]; then timeout 5 podman ps --no-trunc --format '{{.ID}} {{.Names}}'; fi
+} 2>/dev/null
+named=
 find -H /proc/self/ns/mnt /proc/self/root /proc/[0-9]*/ns/mnt /proc/[0-9]*/root -maxdepth 0 -printf '%D:%i %p\n' |
 awk -F'[ /]' '$5 == "ns" { space[$4] = $1 } $5 == "root" { root[$4] = $1 } END {
   for (p in root) {
@@ -24,5 +30,11 @@ awk -F'[ /]' '$5 == "ns" { space[$4] = $1 } $5 == "root" { root[$4] = $1 } END {
   read -r name <"/proc/$p/comm" || continue
   if grep -q '/snap[.][^/]*$' "/proc/$p/cgroup"; then continue; fi
   id=$(grep -oE -m 1 '[0-9a-f]{64}' "/proc/$p/cgroup")
-  echo "$p $(printf %.12s "${id:--}") $all $name"
+  [ -n "$named" ] || [ -z "$id" ] || named=" $(names)"
+  if [ -n "$id" ]; then
+    called=$(printf '%s\n' "${named# }" | sed -n "s/^$id //p")
+  else
+    called=$(sed -nE 's,^.*:/lxc(\.payload\.|/)([^/]+).*,\2,p' "/proc/$p/cgroup" | head -n 1)
+  fi
+  echo "$p $(printf %.12s "${id:--}") $all ${called:--} $name"
 done; exit 0

@@ -1,7 +1,10 @@
 # holders: the processes that hold a device file of NVIDIA's open. service PID: sets $unit to the system's unit that the
-# process belongs to, such as nvidia-persistenced.service, or to "-". Whoever starts a process chooses its name and its
-# program; its control group is root's to give, and users' own units lie below user.slice. A line with a file name in it
-# may be a line of cgroup v1 ("1:name=systemd:/…") or v2 ("0::/…").
+# process belongs to, such as nvidia-persistenced.service, or to "-"; and $container to the container of Docker's or
+# podman's that it is in, such as docker/ID, or to "-". Whoever starts a process chooses its name and its program; its
+# control group is root's to give, but those below user.slice and below a unit are named by others. A line is one of
+# cgroup v1 ("1:name=systemd:/…") or v2 ("0::/…"); a host that has both says "/docker/ID" in v1's lines, and
+# "/system.slice/containerd.service" in v2's, of the same process. Slurm's jobs on
+# v1 are below slurmd's unit in systemd's line only.
 holders() {
   last='' links=$(find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null) || :  # of a process that has just ended
   for link in $links; do
@@ -12,12 +15,21 @@ holders() {
 }
 # shellcheck disable=SC2034  # for whoever calls it
 service() {
-  unit=-
+  unit=- container=- inside=
   while IFS=: read -r _ hierarchy group; do
+    case $group in
+      /user.slice/* | *.service | *.service/*) ;;
+      */docker/* | */docker-*.scope*) inside=yes container=docker/${group#*/docker[/-]} ;;
+      */libpod-*) inside=yes container=podman/${group#*/libpod-} ;;
+      */kubepods* | /lxc* | */job_*/step_*) inside=yes ;;
+    esac
     case $hierarchy:$group in
       :/system.slice/*.service* | name=systemd:/system.slice/*.service*) unit=${group#/system.slice/} unit=${unit%%/*} ;;
       *) continue ;;
     esac
     case $unit in *.service) ;; *) unit=- ;; esac
   done 2>/dev/null <"/proc/$1/cgroup" || :
+  [ -z "$inside" ] || unit=-
+  inside=${container#*/} inside=${inside%%/*} inside=${inside%%.scope*}
+  case $inside in '' | *[!0-9a-f]*) container=- ;; *) container=${container%%/*}/$inside ;; esac
 }

@@ -1,17 +1,28 @@
-# Starts the units again that stop_units.sh stopped, as it kept them in $units, and says what became of each. A unit that
-# failed too often is not started before that is reset. $start is "no" where there is no driver any more.
+# Starts the units and containers again that stop_units.sh and stop_containers.sh stopped, as they are named in $units,
+# and says what became of each. A unit that failed too often is not started before that is reset. $start is "no" where
+# there is no driver any more.
 : "${units:?}"
 : "${start:?}"
+start_unit() {
+  systemctl reset-failed "$1" 2>/dev/null || true  # it had not failed
+  timeout 60 systemctl start "$1" && systemctl -q is-active "$1"
+}
+start_container() {
+  timeout 60 "$1" start "$2" >/dev/null && [ "$(timeout 10 "$1" inspect --format '{{.State.Running}}' "$2")" = true ]
+}
 if [ -s "$units" ]; then
-  sort -u "$units" | while read -r unit; do
-    if [ "$start" = yes ]; then
-      systemctl reset-failed "$unit" 2>/dev/null || true  # it had not failed
-      if timeout 60 systemctl start "$unit" && systemctl -q is-active "$unit"; then
-        echo "hostwright: note: $unit was stopped for the driver and runs again"
-        continue
-      fi
+  sort -u "$units" | while IFS=/ read -r unit id name; do
+    if [ -n "$id" ]; then
+      again="start_container $unit $id" look="$unit logs $name" name="container $name"
+    else
+      again="start_unit $unit" look="systemctl status $unit" name=$unit
     fi
-    echo "hostwright: note: $unit was stopped for the driver and is down: systemctl status $unit"
+    # shellcheck disable=SC2086  # a command and its words, which have no blanks
+    if [ "$start" = yes ] && $again; then
+      echo "hostwright: note: $name was stopped for the driver and runs again"
+    else
+      echo "hostwright: note: $name was stopped for the driver and is down: $look"
+    fi
   done
   rm -f "$units"
 fi

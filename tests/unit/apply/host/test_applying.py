@@ -40,7 +40,7 @@ from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.host import locks, newrelease, release
 from hostwright.plan.host.occupancy import Occupancies
-from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Step
+from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource, Step
 from hostwright.resources import originals
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
@@ -53,7 +53,7 @@ STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
 
 
 @dataclass(frozen=True)
-class Flag:
+class Flag(Resource):
     """A file that shall be there; ``script`` is how it comes."""
 
     path: str
@@ -78,6 +78,9 @@ class Flag:
         if self.reboot:
             return Reboot(self.path, "absent", "there", self.reboot)
         return Change(self.path, "absent", "there", (Step(self.script, self.lock),), alone=self.alone)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
 
 
 class LocalSession:

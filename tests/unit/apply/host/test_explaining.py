@@ -106,6 +106,18 @@ def test_the_unit_that_failed_first_is_quoted_and_not_the_one_that_needs_it() ->
     assert sentence.endswith(f"; next: {RECORD}"), "nobody knows what that is"
 
 
+def test_a_cause_in_one_journal_is_told_instead_of_its_consequence_in_another() -> None:
+    """The socket is started too often since the service, whose setting stands twice, does not start."""
+    twice = "the following directives are specified both as a flag and in the configuration file: default-runtime: (…)"
+    error = failed(f'{CONTROL} See "systemctl status docker.service" and "journalctl -xe" for details.')
+    often = journal("docker.socket", "docker.socket: Failed with result 'service-start-limit-hit'.")
+    sentence = told(error, often, journal("docker.service", twice))
+    assert f"docker.service says: {twice}. The cause: dockerd does not start when a setting stands in" in sentence
+    assert sentence.endswith(f"; then: {AGAIN}"), "provisioning alone does not fix it"
+    assert error.step.known is not None
+    assert error.step.known.rule == "daemon-json-twice"
+
+
 def test_a_general_cause_is_told_with_what_the_journal_says() -> None:
     output = (
         "dpkg: error processing package nginx (--configure):\n installed nginx package post-installation script "
@@ -123,7 +135,7 @@ GRAVE = Finding("x", "container", True, ("evidence",), "the disk is gone", "Put 
 
 def test_what_its_layer_is_found_to_have_is_the_cause_where_the_output_names_none() -> None:
     assert told(failed("odd", units=()), findings=(GRAVE,)).endswith(
-        f"ended with status 1: odd. The cause: the disk is gone. Put it back; next: {AGAIN}"
+        f"ended with status 1: odd. The cause: the disk is gone. Put it back; then: {AGAIN}"
     )
     elsewhere = told(failed("odd", role="cuda", units=()), findings=(GRAVE,))
     assert elsewhere.endswith(f"status 1: odd; next: {RECORD}"), "another layer's"

@@ -22,7 +22,7 @@ from hostwright.common.errors import ArtifactError, SeveralFailed, Stopped
 from hostwright.common.quoting import sh
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import release
-from hostwright.plan.model import Change, Deferred, Facts, Plan, Planned, Probe, RolePlan, Step
+from hostwright.plan.model import Change, Deferred, Facts, Plan, Planned, Probe, Resource, RolePlan, Step
 from hostwright.stack.stack import Artifact, Stack
 from tests.unit.apply.delivery.hosts import LoopFleet, LoopHost, fleet_of
 from tests.unit.apply.host import test_applying
@@ -32,7 +32,7 @@ place = test_applying.place
 
 
 @dataclass(frozen=True)
-class Copied:
+class Copied(Resource):
     """A file of the stack is at a place."""
 
     path: str
@@ -47,6 +47,9 @@ class Copied:
             return None
         copy = Step(sh("cp %s %s", self.source, self.path))
         return Change(self.path, "absent", "there", (copy,), artifacts=(self.artifact,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
 
 
 @pytest.fixture

@@ -192,6 +192,10 @@ SAMPLES = {
     "runtime-unknown": "docker: Error response from daemon: unknown or invalid runtime name: nvidia.",
     "container-without-driver": "nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown.",
     "container-lost-gpu": "Failed to initialize NVML: Unknown Error",
+    "daemon-json-twice": (
+        "unable to configure the Docker daemon with file /etc/docker/daemon.json: the following directives are "
+        "specified both as a flag and in the configuration file: hosts: (from flag: [fd://], from file: [tcp://…])"
+    ),
     "daemon-json": (
         "unable to configure the Docker daemon with file /etc/docker/daemon.json: invalid character '}' looking for"
     ),

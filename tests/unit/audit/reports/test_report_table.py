@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, Group, RenderableType
 
+from hostwright.audit.failures import ForPeople
 from hostwright.audit.fleetaudit import Reading
 from hostwright.audit.reports.ages import since
 from hostwright.audit.reports.diagnosis import next_verbs, show_diagnosis
@@ -167,15 +168,18 @@ def test_what_is_next_after_a_doctor():
         ),
         *(host("h", findings=(fixable,)), host("i", "unread", sentence="refused")),
     )
-    assert [*next_verbs(hosts)] == [
+    people = host("j", findings=(replace(grave, rule="for-people"),), deviations=(LINK,))
+    assert [*next_verbs((*hosts, people), {"for-people": ForPeople()})] == [
         ("plan", ("a", "c"), ""),
         ("rebuild", ("b", "e", "h"), " --check"),
         ("trust", ("g",), ""),
-    ], "where every state is as desired, provisioning fixes nothing"
+    ], "where every state is as desired, provisioning fixes nothing; and nothing leads on from what people must do"
 
 
 def test_provisioning_fixes_what_the_plan_has_something_to_do_for():
     finding = replace(XID, provision=True)
     with_drift, without = host("a", findings=(finding,), deviations=(LINK,)), host("a", findings=(finding,))
-    assert "provisioning fixes it" in shown(Group(*show_diagnosis((with_drift,), {})))
+    assert "provisioning fixes it; " in shown(Group(*show_diagnosis((with_drift,), {})))
+    hindered = replace(with_drift, findings=(finding, replace(XID, rule="other", provision=False)))
+    assert "provisioning fixes it, after what it does not fix; " in shown(Group(*show_diagnosis((hindered,), {})))
     assert "provisioning does not fix it: every state is as desired" in shown(Group(*show_diagnosis((without,), {})))

@@ -15,7 +15,7 @@ import pytest
 
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.atwork import AtWork
-from hostwright.plan.model import Answer, Change, Facts, Reboot, Step
+from hostwright.plan.model import Answer, Change, Facts, Reboot, Resource, Step
 from hostwright.plan.planning import HostPlan, plan_host
 from hostwright.resources.system.services import Disturbing
 from hostwright.standard.roles.container.running import CONTAINERS, UNLISTED, DockerRuns
@@ -27,7 +27,7 @@ WEB = "812 " + "3f2a1b2c3d4e" + "0" * 52 + " /web\n"
 NAMED = "container 3f2a1b2c3d4e (pid 812) web"
 
 
-class Restart:
+class Restart(Resource):
     """A change of Docker."""
 
     def probes(self):
@@ -73,7 +73,7 @@ def test_what_is_no_container_is_nobody(line: str) -> None:
     assert looked(True, f"spared false\n{line}\n")[1] == ()
 
 
-class AnotherKernel:
+class AnotherKernel(Resource):
     """A state that only a reboot brings about."""
 
     def probes(self):

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from hostwright.plan.model import Answer, Change, Facts, Planned, Refusal
-from hostwright.plan.model import users_of as users_of_state
 from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.container.engine import FIREWALL, RESTARTS, FirewallRules
 from tests.unit.support.stubs import stub
@@ -69,7 +68,7 @@ def test_force_restarts_and_names_whom_it_ends() -> None:
     plan, state = planned("filter\n", force=True), FirewallRules(force=True)
     assert isinstance(plan, Change)
     assert plan.disturbs == RESTARTS
-    assert users_of_state(state, facts(state, "filter\n")) == ("container 9cd078cb21bc (pid 7) workspace-alice-lab",)
+    assert state.users(facts(state, "filter\n")) == ("container 9cd078cb21bc (pid 7) workspace-alice-lab",)
 
 
 class Host:

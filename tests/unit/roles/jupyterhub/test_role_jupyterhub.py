@@ -14,7 +14,6 @@ from pydantic import TypeAdapter, ValidationError
 from hostwright.common.errors import InputError
 from hostwright.plan.host.occupancy import Occupancies
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Plan, Planned, Refusal, RolePlan
-from hostwright.plan.model import users_of as users_of_state
 from hostwright.plan.roles.role import RoleContext
 from hostwright.plan.testing import facts_for
 from hostwright.resources.files.files import File
@@ -241,7 +240,7 @@ class TestServers:
         assert isinstance(forced, Change)
         assert forced.disturbs
         state = HubUserLeft("eve", force=True)
-        assert users_of_state(state, facts_for(state, {"hostwright.hub": busy})) == ("the server of eve (2 processes)",)
+        assert state.users(facts_for(state, {"hostwright.hub": busy})) == ("the server of eve (2 processes)",)
         assert planned(HubUserLeft("eve"), server("alice", children=2) + EMPTY) is None
         assert planned(HubUserLeft("eve"), "docker\tsilent\nend\n") is None
 
@@ -280,7 +279,7 @@ class TestServers:
         """``users`` is a method of some states: a field of that name ended a run."""
         v = read(Jupyterhub, {"gpus": [1]})
         for state in jupyterhub.resources(v, role_context(v)):
-            assert users_of_state(state, facts_for(state, {})) == ()
+            assert state.users(facts_for(state, {})) == ()
 
     def test_people_are_named_before_a_reboot(self) -> None:
         ident = "9cd078cb21bc" + "0" * 52

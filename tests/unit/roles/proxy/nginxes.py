@@ -23,10 +23,14 @@ import pytest
 
 from hostwright.plan.roles.role import RoleContext
 from hostwright.resources.files.files import File
-from hostwright.standard.roles.proxy import CONF, Proxy, proxy
+from hostwright.standard.roles.proxy import CONF, Proxy, names_of_people, proxy, served
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
+from tests.lab.sshd import free_port
+from tests.unit.roles.base.states.certificates import made
 
 ADDRESS = "127.0.7.3"
+NAME = "gpu01.example.org"
 
 
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -188,3 +192,24 @@ def upstream() -> Iterator[int]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+@contextmanager
+def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Nginx, Path]]:
+    """An nginx where alice and bob each have a workspace at a name of their own; with the authority's own file."""
+    binary, folder, tls = program(tmp_path_factory), *(tmp_path_factory.mktemp(n) for n in ("named", "names"))
+    authority = Path(made(tls, (NAME,)).directory) / "authority.pem"
+    with upstream() as alice, upstream() as bob:
+        port = free_port()
+        declared = Workspaces(
+            users={"alice": WorkspaceUser(2001), "bob": WorkspaceUser(2002)},
+            containers={
+                "alice-lab": WorkspaceEntry("alice", "jupyter", port=alice),
+                "bob-lab": WorkspaceEntry("bob", "jupyter", port=bob),
+            },
+        )
+        v = Proxy(listen=(f"{ADDRESS}:{port}",), names=(NAME,), people_domain=NAME)
+        own = made(tls, (NAME, *names_of_people(v, served(role_context(declared)))))
+        text = configuration(v, declared).replace("/var/lib/hostwright/proxy/host.pem", own.file)
+        with running(binary, folder, text, port, Path(own.directory) / "authority.crt") as nginx:
+            yield nginx, authority

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.standard.roles.proxy import Proxy, names_of_people, served
+from hostwright.standard.roles.proxy import Proxy
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from tests.lab.sshd import free_port
 from tests.unit.roles.base.states.certificates import made
 from tests.unit.roles.proxy import nginxes
-from tests.unit.roles.proxy.nginxes import ADDRESS, Nginx, configuration, request, role_context, running, upstream
+from tests.unit.roles.proxy.nginxes import ADDRESS, Nginx, configuration, request, running, upstream
 
 TOKEN = "3f1c9a" * 8
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
@@ -205,28 +205,14 @@ def test_a_reload_ends_no_websocket(site: Site) -> None:
 
 def test_a_page_is_at_its_persons_name_alone(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A new person needs no new authority, which browsers would have to be given again."""
-    binary, folder, tls = nginxes.program(tmp_path_factory), *(tmp_path_factory.mktemp(n) for n in ("named", "names"))
-    authority = Path(made(tls, ("gpu01.example.org",)).directory) / "authority.pem"
-    before = authority.read_bytes()
-    with upstream() as alice, upstream() as bob:
-        port = free_port()
-        declared = Workspaces(
-            users={"alice": WorkspaceUser(2001), "bob": WorkspaceUser(2002)},
-            containers={
-                "alice-lab": WorkspaceEntry("alice", "jupyter", port=alice),
-                "bob-lab": WorkspaceEntry("bob", "jupyter", port=bob),
-            },
-        )
-        v = Proxy(listen=(f"{ADDRESS}:{port}",), names=("gpu01.example.org",), people_domain="gpu01.example.org")
-        own = made(tls, (*v.names, *names_of_people(v, served(role_context(declared)))))
-        text = configuration(v, declared).replace("/var/lib/hostwright/proxy/host.pem", own.file)
-        with running(binary, folder, text, port, Path(own.directory) / "authority.crt") as nginx:
-            hosts = ("gpu01.example.org", "alice.gpu01.example.org", "bob.gpu01.example.org")
-            found = {
-                (host, path): nginx.get(path, host=host)[0]
-                for host in hosts
-                for path in ("/alice/alice-lab/", "/bob/bob-lab/")
-            }
+    with nginxes.named(tmp_path_factory) as (nginx, authority):
+        before = authority.read_bytes()
+        hosts = (nginxes.NAME, f"alice.{nginxes.NAME}", f"bob.{nginxes.NAME}")
+        found = {
+            (host, path): nginx.get(path, host=host)[0]
+            for host in hosts
+            for path in ("/alice/alice-lab/", "/bob/bob-lab/")
+        }
     assert [where for where, status in found.items() if status == 200] == [
         ("alice.gpu01.example.org", "/alice/alice-lab/"),
         ("bob.gpu01.example.org", "/bob/bob-lab/"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.errors import InputError
-from hostwright.plan.model import Change, Facts, HasNotes
+from hostwright.plan.model import Change, Facts
 from hostwright.plan.roles.role import RoleContext
 from hostwright.plan.testing import changes_of, facts_for
 from hostwright.resources.files.files import Absent, File
@@ -80,7 +80,7 @@ def test_people_have_a_name_each_and_the_hosts_own_has_no_page_of_theirs() -> No
 
 
 def notes(v: Proxy, many: Workspaces) -> list[str]:
-    return [note for state in states(v, many) if isinstance(state, HasNotes) for note in state.notes(Facts({}))]
+    return [note for state in states(v, many) for note in state.notes(Facts({}))]
 
 
 def test_a_plan_says_who_share_a_name() -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.plan.model import Change, Deferred, Refusal, users_of
+from hostwright.plan.model import Change, Deferred, Refusal
 from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
@@ -244,7 +244,7 @@ def test_somebodys_work_is_not_ended_unless_forced() -> None:
     for state in states(changed, force=True):
         mine = isinstance(state, WorkspaceRuns) and state.name == "bob-lab"
         named = ("workspace bob-lab of bob (2 processes)",) if mine else ()
-        assert users_of(state, facts_for([state], answers(at_work))) == named
+        assert state.users(facts_for([state], answers(at_work))) == named
 
 
 def test_an_undeclared_workspace_goes_and_its_files_stay() -> None:

@@ -170,6 +170,48 @@ def test_force_stops_the_unit_of_a_holder_before_it_is_killed_and_starts_it_agai
     assert not (root / "units").exists()
 
 
+CONTAINER = f"docker/{'3f2a' * 16}"
+
+
+def test_force_lets_docker_stop_a_holders_container_and_leaves_containerd_alone(loaded: Path) -> None:
+    root = loaded.parent
+    program(loaded, "find", f"[ -e {root}/stopped ] || echo /proc/4711/fd/3")
+    program(loaded, "timeout", 'shift; "$@"')
+    program(
+        loaded,
+        "docker",
+        f'echo "docker $@" >>{root}/done; case $1 in stop) touch {root}/stopped ;; inspect) echo /ollama ;; esac',
+    )
+    _, _, identifier = CONTAINER.partition("/")
+    (root / "cgroup").write_text(f"9:pids:/{CONTAINER}\n0::/system.slice/containerd.service\n")
+    text = driver_steps.unload(force=True, build=False).replace("/sys/module", f"{root}/module")
+    text = text.replace("/proc/$1/cgroup", f"{root}/cgroup").replace(driver_steps.UNITS, f"{root}/units")
+    assert run(text, path=loaded).returncode == 0
+    done = (root / "done").read_text().splitlines()
+    assert f"docker stop {identifier}" in done
+    assert not [line for line in done if "containerd" in line]
+    assert (root / "units").read_text() == f"{CONTAINER}/ollama\n"
+
+
+@pytest.mark.parametrize(
+    ("start", "state", "told"),
+    [
+        (True, "true", "runs again"),
+        (True, "false", "is down: docker logs ollama"),
+        (False, "true", "is down: docker logs ollama"),
+    ],
+)
+def test_a_container_that_was_stopped_for_the_driver_runs_again_or_is_named_as_down(
+    loaded: Path, start: bool, state: str, told: str
+) -> None:
+    units = loaded.parent / "units"
+    units.write_text(f"{CONTAINER}/ollama\n")
+    program(loaded, "docker", f"[ $1 != inspect ] || echo {state}")
+    done = run(driver_steps.returned(start=start).replace(driver_steps.UNITS, str(units)), path=loaded)
+    note = f"hostwright: note: container ollama was stopped for the driver and {told}\n"
+    assert (done.returncode, done.stdout.decode()) == (0, note)
+
+
 @pytest.mark.parametrize("start", [True, False])
 def test_a_unit_that_does_not_run_again_is_named_as_down(loaded: Path, start: bool) -> None:
     units = loaded.parent / "units"

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Answer, Facts
+from hostwright.standard.roles.driver.states import gpu_use
 from hostwright.standard.roles.driver.states.gpu_use import BUSY_PROBES, DISPLAY, ReloadTakesGpus, users
 from tests.unit.support.facts import reply_to
 from tests.unit.support.shell import ask, program, run
@@ -31,15 +33,19 @@ def test_gpu_users_are_named_once_without_our_services() -> None:
     assert used("268 dcgm-exporter.service dcgm-exporter\n270 dcgm-exporter.service sh\n") == (
         "dcgm-exporter.service (268, 270)",
     )
-    inside = "812 3f2a1b2c3d4e 812,840 python3\n900 - 900 my job\n"
+    inside = "812 3f2a1b2c3d4e 812,840 ollama python3\n860 3f2a1b2c3d4f 860 - sh\n900 - 900 - my job\n910 - 910 web x\n"
     assert used("4711 - python3\n812 - python3\n840 docker.service python3\n", inside) == (
         "python3 (4711)",
-        "container 3f2a1b2c3d4e (pid 812)",
+        "container ollama (3f2a1b2c3d4e, pid 812)",
+        "container 3f2a1b2c3d4f (pid 860)",
         "container of my job (pid 900)",
+        "container web (pid 910)",
     )
 
 
-@pytest.mark.parametrize("line", ["812", "x 3f2a1b2c3d4e 812 a", "812 3F2A 812 a", "812 - ; a", "\x1b[2J"])
+@pytest.mark.parametrize(
+    "line", ["812", "x 3f2a1b2c3d4e 812 - a", "812 3F2A 812 - a", "812 - ; - a", "812 - 812 ; a", "\x1b[2J"]
+)
 def test_a_line_that_is_no_container_is_none(line: str) -> None:
     assert used(containers=line + "\n") == ()
 
@@ -64,6 +70,10 @@ CGROUPS = {  # what stands in /proc/PID/cgroup, and whether it is the service
     "a session": ("0::/user.slice/user-1000.slice/session-3.scope\n", False),
     "another service": ("0::/system.slice/cron.service\n", False),
     "a container": ("0::/system.slice/docker-3f2a.scope\n", False),
+    "a container on a host with both": (
+        "1:name=systemd:/docker/3f2a\n0::/system.slice/nvidia-dcgm.service\n", False,
+    ),
+    "a job of Slurm's": ("4:memory:/slurm/uid_1/job_7/step_0\n1:name=systemd:/system.slice/dcgm.service\n", False),
     "nothing": ("", False),
 }  # fmt: skip
 
@@ -79,6 +89,32 @@ def test_a_service_is_known_by_its_control_group_and_never_by_its_name(tmp_path:
     done = run(text, path=tmp_path / "bin")
     name = "cron.service" if "cron" in cgroup else "nv-hostengine"
     assert used(done.stdout.decode()) == (() if ours else (f"{name} (4711)",))
+
+
+ID = "3f2a" * 16
+IN_CONTAINERS = {  # what stands in /proc/PID/cgroup, and the container that is stopped
+    "v1": (f"9:pids:/docker/{ID}\n1:name=systemd:/docker/{ID}\n", f"docker/{ID}"),
+    "v1 beside v2": (f"9:pids:/docker/{ID}\n0::/system.slice/containerd.service\n", f"docker/{ID}"),
+    "of systemd's": (f"0::/system.slice/docker-{ID}.scope\n", f"docker/{ID}"),
+    "a group of its own below": (f"0::/system.slice/docker-{ID}.scope/docker/{'0' * 64}\n", f"docker/{ID}"),
+    "a parent of its own": (f"0::/batch/docker-{ID}.scope/x\n", f"docker/{ID}"),
+    "podman": (f"0::/machine.slice/libpod-{ID}.scope/container\n", f"podman/{ID}"),
+    "podman on v1": (f"3:cpu:/libpod_parent/libpod-{ID}\n", f"podman/{ID}"),
+    "a user's": (f"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{ID}.scope\n", "-"),
+    "named by a service": (f"0::/system.slice/x.service/docker-{ID}.scope\n", "-"),
+    "a unit of that name": ("0::/system.slice/docker-registry.service\n", "-"),
+    "an id that is none": ("0::/system.slice/docker-$(touch ran).scope\n", "-"),
+    "Kubernetes": (f"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{ID}.scope\n", "-"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("cgroup", "container"), IN_CONTAINERS.values(), ids=IN_CONTAINERS)
+def test_a_container_that_its_engine_stops_is_known_by_its_control_group(
+    tmp_path: Path, cgroup: str, container: str
+) -> None:
+    (tmp_path / "cgroup").write_text(cgroup)
+    functions = sh_file(gpu_use.__file__, "sh/holders.sh").replace("/proc/$1/cgroup", str(tmp_path / "cgroup"))
+    assert run(functions + 'service 1; echo "$container"').stdout.decode() == f"{container}\n"
 
 
 def test_a_process_of_a_users_that_holds_a_device_is_named_by_the_real_shell(tmp_path: Path) -> None:
@@ -138,7 +174,7 @@ def test_a_running_x_server_is_named(tmp_path: Path) -> None:
     assert found == f"X server {process.pid}\n"
 
 
-CONTAINER = "812 3f2a1b2c3d4e 812 python3\n"
+CONTAINER = "812 3f2a1b2c3d4e 812 - python3\n"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,70 @@
+"""For authors of roles: how a verb is declared (``tasks.py``), and what its function works with once it is called.
+
+Each name is imported when it is first used: ``hostwright --list`` declares all verbs and calls none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hostwright.apply.rollout.connections import Connections
+    from hostwright.apply.rollout.goals import OnlyStates
+    from hostwright.apply.rollout.limits import read_limits
+    from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, on_each
+    from hostwright.cli import console
+    from hostwright.cli.asking import agree, answered
+    from hostwright.cli.exits import shown
+    from hostwright.cli.opening import ask_password, open_fleet, targets_of
+    from hostwright.cli.tasks.options import CONNECTED, GRADUAL, LISTED, OF_ONE, REACHED, READ, verb
+    from hostwright.cli.verbs import changes
+    from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
+    from hostwright.common.request import Option, Request
+    from hostwright.fleet import Fleet, Targets
+    from hostwright.inventory import Host, bind, definitions, load
+    from hostwright.inventory.patterns import counted
+    from hostwright.plan.observing import ask
+    from hostwright.plan.roles.site import Site
+    from hostwright.plan.targets import TargetHost
+    from hostwright.transport.identity.keys import HostKey
+    from hostwright.transport.root.rootshell import RootShell
+
+__all__ = [
+    "CONNECTED", "GRADUAL", "LISTED", "NOTHING_CHANGED", "OF_ONE", "REACHED", "READ", "Connections", "Fleet", "Host",
+    "HostKey", "Interrupted", "OnlyStates", "Option", "Request", "Results", "RootShell", "Site", "TargetHost",
+    "Targets", "agree", "answered", "ask", "ask_password", "bind", "changes", "console", "counted", "definitions",
+    "errors_json", "load", "on_each", "open_fleet", "print_document", "read_limits", "show_errors", "shown",
+    "targets_of", "verb", "warn",
+]  # fmt: skip
+
+_MODULES = {
+    "hostwright.apply.rollout.connections": "Connections",
+    "hostwright.apply.rollout.goals": "OnlyStates",
+    "hostwright.apply.rollout.limits": "read_limits",
+    "hostwright.apply.rollout.rollout": "NOTHING_CHANGED Interrupted Results on_each",
+    "hostwright.cli": "console",
+    "hostwright.cli.asking": "agree answered",
+    "hostwright.cli.exits": "shown",
+    "hostwright.cli.opening": "ask_password open_fleet targets_of",
+    "hostwright.cli.tasks.options": "CONNECTED GRADUAL LISTED OF_ONE REACHED READ verb ",
+    "hostwright.cli.verbs": "changes",
+    "hostwright.cli.views.shared": "errors_json print_document show_errors warn",
+    "hostwright.common.request": "Option Request",
+    "hostwright.fleet": "Fleet Targets",
+    "hostwright.inventory": "Host bind definitions load",
+    "hostwright.inventory.patterns": "counted",
+    "hostwright.plan.observing": "ask",
+    "hostwright.plan.roles.site": "Site",
+    "hostwright.plan.targets": "TargetHost",
+    "hostwright.transport.identity.keys": "HostKey",
+    "hostwright.transport.root.rootshell": "RootShell",
+}
+
+if not TYPE_CHECKING:  # type checkers read the imports above, and complain of other names
+
+    def __getattr__(name: str) -> Any:
+        """The name, from its module."""
+        for module, names in _MODULES.items():
+            if name in names.split():
+                return getattr(__import__(module, fromlist=[name]), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
