@@ -220,7 +220,7 @@ DISK_RULES = (
         "Run lsattr -d on FILE and on its directory: where i or a is shown, ask who set it, run chattr -i (or -a), and"
         " do again what failed",
         "chattr(1); rename(2) and unlink(2), EPERM",
-        # dpkg makes hard links of its own database, and update-initramfs of an initramfs, which some filesystems do not know
+        # dpkg and update-initramfs make hard links, which some filesystems do not know
         unless=r"hard link|own(?:er|ership)\b|[('\" ](?:/proc|/sys|/dev)/|mount|insert|modprobe|nvidia-container-cli"
         r"|new backup file",
         transient=False,
