@@ -20,12 +20,14 @@ from hostwright.resources.system.bootloader import BOOT_LOADER
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.driver.failures.kernel import (
     KERNELS,
+    UDEV,
     VFIO,
     booted_next,
     for_vfio,
     kernels_in,
     lacks_driver,
     other_kernel,
+    taking_cards,
 )
 from hostwright.standard.roles.driver.failures.state import DKMS_TREE, read_tree
 from hostwright.standard.roles.driver.nvsmi.fields import bus_address
@@ -145,7 +147,9 @@ def test_the_driver_has_every_card(root_run: Run) -> None:
 def test_device_files_are_there(host: Host) -> None:
     """The device files of the GPUs and of unified memory can be opened by every user."""
     for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm"):
-        assert host.run("test -r %s && test -w %s", path, path).rc == 0, f"{path} is missing or not for everyone"
+        status = host.run("[ -e %s ] || exit 2; [ -r %s ] && [ -w %s ]", path, path, path).rc
+        assert status != 2, f"{path} is missing"
+        assert status == 0, f"{path} is there, and not for every user"
 
 
 def test_dkms_builds_it_for_the_next_kernel(root_run: Run, stack: Stack) -> None:
@@ -179,6 +183,8 @@ def test_it_is_there_after_the_next_boot(root_run: Run, stack: Stack) -> None:
     cards = gpu_ids(Facts({PCI: Answer(0, root_run(PCI.script).stdout)}))
     taken = for_vfio(root_run(VFIO.script).stdout, cards)
     assert not taken, f"after a reboot vfio-pci has the card: {'; '.join(taken)}"
+    rules = taking_cards(root_run(UDEV.script).stdout)
+    assert not rules, f"after a reboot a udev rule removes the cards: {'; '.join(rules)}"
     kernel = other_kernel(found, boot, root_run("uname -r").stdout.strip()) if not boot.unknown else None
     lacking = lacks_driver(kernel, {wanted.version}, read_tree(tree), wanted) if kernel else ""
     assert not kernel or not lacking, f"after a reboot into {kernel.version} there are no GPUs: {lacking} ({boot.why})"

@@ -23,17 +23,17 @@ HELD = Probe(sh_file(__file__, "sh/holders.sh", locks=LOCKS), root=True)
 
 #: apt's messages when it reads only its sources: without the lists and dpkg's status, since it would then build its
 #: cache, which takes half a second and is written to disk.
-SOURCES = Probe(
-    "timeout -k 1 5 apt-get -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o Dir::State::Lists=/var/empty/"
-    " -o Dir::State::status=/dev/null indextargets 2>&1 >/dev/null; s=$?; [ $s -lt 124 ] || exit $s",
-    root=True,
-)
+#: Where it names a repository that two lists have with different keys, then the entries of all lists, as
+#: ``FILE:NUMBER:TEXT``.
+SOURCES = Probe(sh_file(__file__, "sh/sources.sh"), root=True)
 
 #: The conflicts of apt's last run of dpkg, each with its archive, as apt's log of terminals has them.
 CONFLICTS = Probe(sh_file(__file__, "sh/conflicts.sh"), root=True)
 _OVERWRITES = Pattern(r".*?([^/\s]+\.deb) .*(trying to overwrite .*, which is also in package (\S+) (\S+))\s*")
 
 _UNREAD = "E: The list of sources could not be read."  #: apt's last message after each error in a source list
+_REGARDING = Pattern(r"regarding source ([^\s:]{1,9}://[^\s'\"]{1,200})")
+_ENTRY = Pattern(r"(/etc/apt/[^:\n]{1,300}):([0-9]{1,7}):")
 _CONFLICT = "Conflicting values set for option Signed-By"
 _TWICE = Pattern(r"W: Target .* is configured multiple times in (.*)")
 _HELD = Pattern(r"(/\S+) (\d{1,10}) (\d{1,10}) (.*)")
@@ -108,7 +108,17 @@ def locked(ctx: AuditContext) -> Iterator[str]:
 
 def conflicting(ctx: AuditContext) -> Iterator[str]:
     """apt says so when it reads its sources. CUDA's repositories are left out: they have a rule of their own."""
-    yield from (line for line in _complaints(ctx) if _CONFLICT in line)  # CUDA's are covered by its own rule
+    for line in (line for line in _complaints(ctx) if _CONFLICT in line):  # CUDA's are covered by its own rule
+        address = _REGARDING.search(line)
+        entries = [entry for entry in _complaints(ctx) if _ENTRY.match(entry)]
+        yield line
+        yield from (f"{entry} ({line})" for entry in entries if address and _is_of(entry, address[1]))
+
+
+def _is_of(entry: str, address: str) -> bool:
+    """Whether an entry of a list names this address; apt replaces ``$(ARCH)`` in it."""
+    words = (word.partition("$(")[0].rstrip("/") for word in entry.split() if "://" in word)
+    return any(address.startswith(word) for word in words)
 
 
 def unreadable(ctx: AuditContext) -> Iterator[str]:

@@ -45,6 +45,15 @@ READ_ONLY = Probe(sh_file(__file__, "sh/read_only.sh"))
 _DISK_KINDS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"}
 
 
+#: A line about a full device that names a file of /boot, or of the compressor that writes an initramfs there. cpio
+#: alone writes to /var/tmp.
+BOOT_IS_FULL = (
+    r"/boot/[^\n]{1,200}: [^\n]{0,80}no space left on device|no space left on device[^\n]{0,80}'?/boot/"
+    r"|(?:gzip|zstd|lz4|xz|bzip2|lzma|lzop)\b[^\n]{0,80}no space left on device[^\n]{0,80}\n"
+    r"(?:[^\n]*\n){0,4}?[^\n]*update-initramfs: failed for /boot/"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Room:
     """The space of a filesystem, in bytes or in inodes; ``size`` is the part that users other than root may fill."""
@@ -167,7 +176,7 @@ DISK_RULES = (
     ),
     FailureRule(
         "boot-full",
-        r"[Ww]rite error ?: ?cannot write (?:compressed )?block",
+        r"[Ww]rite error ?: ?cannot write (?:compressed )?block|" + BOOT_IS_FULL,
         "/boot has no room for another initramfs, which is written beside the old one: the next update of a kernel or a"
         " driver fails, and may leave packages half configured",
         "Take kernels that are not needed (apt-get autoremove --purge; dpkg -l 'linux-image-*' shows them) or enlarge"
@@ -211,8 +220,8 @@ DISK_RULES = (
         "Run lsattr -d on FILE and on its directory: where i or a is shown, ask who set it, run chattr -i (or -a), and"
         " do again what failed",
         "chattr(1); rename(2) and unlink(2), EPERM",
-        # dpkg makes hard links of its own database, which some filesystems do not know
-        unless=r"own(?:er|ership)\b|[('\" ](?:/proc|/sys|/dev)/|mount|insert|modprobe|nvidia-container-cli"
+        # dpkg and update-initramfs make hard links, which some filesystems do not know
+        unless=r"hard link|own(?:er|ership)\b|[('\" ](?:/proc|/sys|/dev)/|mount|insert|modprobe|nvidia-container-cli"
         r"|new backup file",
         transient=False,
         weight="root cause",  # whatever a tool says after the line that names the file

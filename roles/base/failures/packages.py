@@ -11,7 +11,7 @@ from hostwright.standard.roles.base.failures.apt import (
     OVERWRITES,
     SCRIPT_FAILED,
 )
-from hostwright.standard.roles.base.failures.disks import DISK_RULES, FULL
+from hostwright.standard.roles.base.failures.disks import BOOT_IS_FULL, DISK_RULES, FULL
 from hostwright.standard.roles.base.failures.hardware import HARDWARE
 from hostwright.standard.roles.base.failures.host import HOST_RULES
 from hostwright.standard.roles.base.failures.kernel import BUILD_KILLED, KERNEL, KERNEL_FAULTS, KILLED
@@ -39,6 +39,7 @@ DISK = (
         "Free space (df -h names the filesystem; apt-get clean is a start) and provision again",
         "dpkg, apt, pip",
         unless=_NOT_FULL,
+        narrower=BOOT_IS_FULL,
         transient=False,
         sign=FULL,
         treatment=NoRoom(),
@@ -102,8 +103,10 @@ PACKAGES = (
         "signed-by-conflict",
         r"Conflicting values set for option Signed-By",
         "the same repository is configured twice with different keys",
-        "Delete the older of the two lists in /etc/apt/sources.list.d",
+        "Find both files (grep -rn ADDRESS /etc/apt/sources.list /etc/apt/sources.list.d), and delete the one that is"
+        " not Hostwright's",
         "NVIDIA/nvidia-docker#1631",
+        names=(r"regarding source (?P<address>[^\s:]{1,9}://[^\s'\"]{1,200})",),
         sign=CONFLICTING,
         treatment=ForPeople(),
     ),

@@ -18,6 +18,7 @@ from hostwright.standard.roles.container.failures.state import (
     engine_package,
     said_twice,
     settings,
+    unit_files,
 )
 from hostwright.standard.roles.container.failures.units import UNITS, masked
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
@@ -77,7 +78,7 @@ def doubled(ctx: AuditContext) -> Iterator[str]:
     except NotJson:
         return  # a failure of its own
     for key in keys:
-        yield f"{key}: in {DAEMON_JSON} and on the command line of {UNIT}"
+        yield f"{key}: in {DAEMON_JSON} and on the command line of {UNIT} ({', '.join(unit_files(ctx))})"
     if keys:
         yield from _failed(ctx)
 

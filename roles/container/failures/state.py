@@ -28,7 +28,10 @@ INFO = Probe(
 )
 
 #: How systemd starts dockerd, and the options that Debian's unit takes from a file.
-COMMAND = Probe(f"systemctl show -p ExecStart -- {UNIT} && {{ grep -s '^DOCKER_OPTS=' /etc/default/docker; exit 0; }}")
+COMMAND = Probe(
+    f"systemctl show -p ExecStart -p FragmentPath -p DropInPaths -- {UNIT} &&"
+    " { grep -s '^DOCKER_OPTS=' /etc/default/docker; exit 0; }"
+)
 
 SETTINGS = JsonMerged(DAEMON_JSON, "{}").probes()[:2]  #: what daemon.json is, and its text: asked by the role as well
 
@@ -45,6 +48,7 @@ _KEYS = {
 _MERGED = {"runtimes"}
 
 _STARTED = Pattern(r"argv\[\]=(.*?) ; ignore_errors=")
+_FILES = Pattern(r"(?m)^(?:FragmentPath|DropInPaths)=(.*)$")
 _ASSIGNED = Pattern(r"(?m)^DOCKER_OPTS=(.*)$")
 
 
@@ -102,6 +106,11 @@ def options(ctx: AuditContext) -> frozenset[str]:
     more = _split(assigned[-1]) if assigned else ""
     line = start[1].replace("${DOCKER_OPTS}", more).replace("$DOCKER_OPTS", more) if start else ""
     return frozenset(filter(None, (_key(word) for word in line.split()[1:])))
+
+
+def unit_files(ctx: AuditContext) -> tuple[str, ...]:
+    """The unit's file and its drop-ins, one of which has the command line. Raises ``Unread``."""
+    return tuple(path for match in _FILES.finditer(ctx.text(COMMAND)) for path in match[1].split())
 
 
 def said_twice(ctx: AuditContext) -> tuple[str, ...]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 
-from hostwright.failures import FailureRule, Sign, Unread, wanted
+from hostwright.failures import FailureRule, ForPeople, Sign, Unread, wanted
 from hostwright.resources import (
     BOOT_LOADER,
     DPKG,
@@ -26,7 +27,7 @@ from hostwright.resources import (
     stat_probe,
     words_set,
 )
-from hostwright.roles import Pattern, kernel_version, sh
+from hostwright.roles import Pattern, kernel_version, sh, sh_file
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,
     DkmsTree,
@@ -78,6 +79,9 @@ VFIO = Probe(
     )
 )
 
+#: ``FILE:NUMBER:TEXT`` of each udev rule that takes a device of NVIDIA's off its bus.
+UDEV = Probe(sh_file(__file__, "udev.sh"))
+
 #: apt's own view of what may be upgraded unattended.
 UNATTENDED = Probe(
     "timeout 10 apt-config dump | grep -E '^(Unattended-Upgrade::Package-Blacklist|APT::Periodic)::'; exit 0"
@@ -89,6 +93,10 @@ PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"  #: the role's
 _KERNEL = Pattern(r"(kernel|modules) ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})")
 _GIVEN = Pattern(r"(?i)10de:([0-9a-fA-F]{4})")
 _SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
+#: an assignment, after the vendor's number is compared (udev(7))
+_TAKES = Pattern(r'(?:ATTRS?|SYSFS)\{vendor\}=="0x10de".*\{(?:remove|driver_override)\}="[^"]')
+_CLASS = Pattern(r"ATTRS?\{class\}==\"([^\"]{1,40})\"")
+_DISPLAYS = ("0x030000", "0x030200")  #: VGA and 3D controllers (PCI code and ID assignment)
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
 
 
@@ -203,6 +211,23 @@ def for_vfio(text: str, cards: Collection[int]) -> tuple[str, ...]:
     return (*given, *loads) if given and loads else ()
 
 
+def removed_by_udev(ctx: AuditContext) -> Iterator[str]:
+    """A udev rule writes ``remove`` of a device with NVIDIA's vendor number, and its class is a display's or none; a
+    rule for the sound or USB functions of a card is harmless.
+    """
+    yield from taking_cards(ctx.text(UDEV))
+
+
+def taking_cards(text: str) -> tuple[str, ...]:
+    """The lines in the answer to ``UDEV`` that take cards off the bus at each boot."""
+    return tuple(line for line in text.splitlines() if _TAKES.search(line) and _of_displays(line))
+
+
+def _of_displays(line: str) -> bool:
+    classes = [match[1] for match in _CLASS.finditer(line)]
+    return not classes or any(fnmatchcase(kind, each) for each in classes for kind in _DISPLAYS)
+
+
 def forbidden(ctx: AuditContext) -> Iterator[str]:
     """A file of ``modprobe.d`` that modprobe reads has ``blacklist``, an ``alias`` of another name (off) or an
     ``install`` that loads nothing (/bin/false) for nvidia or nvidia-uvm.
@@ -293,6 +318,17 @@ KERNEL_RULES = (
         " -u -k all; where a virtual machine is, take the host out of the role driver",
         "Linux drivers/vfio/pci/vfio_pci.c, ids; modprobe.d(5), softdep",
         sign=Sign("driver", given_to_vfio, (VFIO, PCI), grave=False),
+    ),
+    FailureRule(
+        "card-removed-by-udev",
+        "",
+        "a udev rule takes the cards off the PCI bus at each boot, as laptops do to save power: the host comes back"
+        " without GPUs",
+        "Remove the file that the evidence names (envycontrol, optimus-manager and others write it), or the line in it,"
+        " then run udevadm control --reload and reboot",
+        "udev(7); bayasdev/envycontrol",
+        sign=Sign("driver", removed_by_udev, (UDEV,)),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "nouveau-not-blocked",

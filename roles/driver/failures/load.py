@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, Hardware, Sign, Stuck, Unread
+from hostwright.failures import FailureRule, ForPeople, Hardware, Sign, Stuck, Unread
 from hostwright.resources import DPKG, HOST_PROBES, KERNEL_GONE, PCI, Probe
 from hostwright.roles import Pattern, count
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
-from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE
+from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, NO_POWER
 from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, told
 from hostwright.standard.roles.driver.failures.state import (
     BOOTED,
@@ -24,7 +24,7 @@ from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.states.gpu_use import SECURE_BOOT, gpu_ids, unsigned_refused
-from hostwright.standard.roles.driver.states.modprobe import MODPROBE, at_this_boot, forbidding
+from hostwright.standard.roles.driver.states.modprobe import MODPROBE, at_this_boot, forbidding, private_devices
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, NouveauGone
 from hostwright.standard.roles.driver.xids.events import slot
 
@@ -139,6 +139,12 @@ def not_loaded(ctx: AuditContext) -> Iterator[str]:
     yield from said_since_boot(ctx, r"NVRM|\bnvidia: ")[-1:]
 
 
+def devices_private(ctx: AuditContext) -> Iterator[str]:
+    """``options nvidia NVreg_DeviceFileMode=`` in a file of ``modprobe.d`` has a mode that is not for everyone."""
+    if ours(ctx) is not None:
+        yield from private_devices(ctx.text(MODPROBE))
+
+
 def uvm_not_loaded(ctx: AuditContext) -> Iterator[str]:
     """``/sys/module/nvidia`` is there and ``/sys/module/nvidia_uvm`` is not."""
     state = ours(ctx)
@@ -240,6 +246,17 @@ LOAD_RULES = (
         treatment=Stuck("the driver's device files are missing"),
     ),
     FailureRule(
+        "device-files-private",
+        "",
+        "an option of the nvidia module gives the cards' device files to root and a group alone, so that other accounts"
+        " and containers do not reach a GPU",
+        "Where everybody is to use the cards, remove NVreg_DeviceFileMode from the file that the evidence names, run"
+        " update-initramfs -u, and reboot or reload the module",
+        "NVIDIA driver README, NVreg_DeviceFileMode",
+        sign=Sign("driver", devices_private, (MODPROBE, DPKG)),
+        treatment=ForPeople(),
+    ),
+    FailureRule(
         "gpu-init-failed",
         r"RmInitAdapter failed|rm_init_adapter failed|Cannot initialize GSP firmware"
         r"|failed to wait for GFW.?(?:BOOT|boot)|failed, bailing out of RmInitAdapter"
@@ -248,6 +265,7 @@ LOAD_RULES = (
         "the driver cannot start a card: it has hung since the last reset, has no power, or is broken",
         "Drain the host and cycle its power; where it stays, check the card's seat and power, then have it replaced",
         "nvidia.ko, RmInitAdapter",
+        narrower=NO_POWER,
         sign=Sign("gpu", init_failed, (BOOTED, NVIDIA_SMI)),
         treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),
     ),

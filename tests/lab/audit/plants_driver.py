@@ -105,6 +105,17 @@ DRIVER = (
         rules="card-for-vfio", cure="rm /etc/modprobe.d/vfio.conf", quick=True,
     ),
     plant(
+        "a udev rule that takes the cards off the bus at the next boot", "driver",
+        """printf '%s\\n' 'ACTION=="add", ATTR{vendor}=="0x10de", ATTR{class}=="0x03[0-9]*", ATTR{remove}="1"' """
+        ">/etc/udev/rules.d/50-remove-nvidia.rules",
+        rules="card-removed-by-udev", cure="rm /etc/udev/rules.d/50-remove-nvidia.rules", quick=True,
+    ),
+    plant(
+        "device files for a group alone", "driver",
+        "echo 'options nvidia NVreg_DeviceFileMode=432 NVreg_DeviceFileGID=44' >/etc/modprobe.d/planted.conf",
+        rules="device-files-private", cure="rm /etc/modprobe.d/planted.conf",
+    ),
+    plant(
         "nvidia-uvm not loaded", "driver", "rmdir /sys/module/nvidia_uvm || rm -r /sys/module/nvidia_uvm",
         rules="uvm-not-loaded", states=(MODULE,), quick=True,
     ),

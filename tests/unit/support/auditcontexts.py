@@ -65,6 +65,7 @@ ROOMY = (("/", 100_000_000, 50_000_000), ("/boot", 500_000, 200_000))
 FREE = f"{df(*ROOMY)}inodes\n{df(*ROOMY)}"
 EXEC = (
     "ExecStart={ path=/usr/sbin/dockerd ; argv[]=/usr/sbin/dockerd -H fd:// $DOCKER_OPTS ; ignore_errors=no ; pid=0 }\n"
+    "FragmentPath=/lib/systemd/system/docker.service\nDropInPaths=/etc/systemd/system/docker.service.d/a.conf\n"
 )
 
 

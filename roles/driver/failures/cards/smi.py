@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from hostwright.failures import AuditContext, FailureRule, Hardware, Sign, Unread
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus, smi_status
 from hostwright.standard.roles.driver.failures.cards.memory import card
-from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, REBOOT
+from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, NO_POWER, REBOOT
 from hostwright.standard.roles.driver.failures.cards.xids import sorted_xids, told
 from hostwright.standard.roles.driver.gpus import smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
@@ -91,7 +91,7 @@ SMI = (
     ),
     FailureRule(
         "power-cable",
-        r"does not have the\s{1,9}necessary\s{1,9}power cables",
+        NO_POWER,
         "a card's power cables are not connected properly",
         "Drain the host, switch it off, and check the card's power cables and the supply's rating",
         f"{MANUAL}: 8; NVIDIA's Xid catalog, Xid 54",

@@ -6,7 +6,7 @@ from hostwright.failures import FailureRule, ForPeople, Hardware
 from hostwright.standard.roles.driver.failures import fabric
 from hostwright.standard.roles.driver.failures.build import MISSING_SIGN
 from hostwright.standard.roles.driver.failures.cards.lost import GPU_LOST_SIGN
-from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, GPUD
+from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, GPUD, NO_POWER
 from hostwright.standard.roles.driver.failures.install import STUB, VERSION_MISMATCH_SIGN
 from hostwright.standard.roles.driver.failures.load import GPU_UNSUPPORTED_SIGN, NO_DEVICE_SIGN
 
@@ -102,6 +102,7 @@ RUNNING = (
         "Read dmesg | grep NVRM and lspci -nnk -d 10de: on the host",
         "nvidia-installer kernel.c",
         sign=NO_DEVICE_SIGN,
+        narrower=NO_POWER,
         treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),
         unless=r"\bCPU\b|skip|fall(?:ing|s)? back",
     ),

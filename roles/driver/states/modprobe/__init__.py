@@ -24,6 +24,8 @@ MODPROBE = Probe(sh_file(__file__, "look.sh", directories=" ".join(DIRECTORIES))
 _MARKED = Probe(sh("grep -ls %s %s/*.conf; exit 0", f"^{MARK}", ETC))
 
 _ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):\s*(alias|blacklist|install)\s+(nvidia\S*)\s*(.*)")
+_OPTIONS = Pattern(r"/[^:\n]{1,300}:[0-9]{1,7}:\s*options\s+nvidia\s(.*)")
+_MODE = Pattern(r"\bNVreg_DeviceFileMode=(0[xX][0-9a-fA-F]{1,4}|[0-9]{1,6})\b")
 _WORD = Pattern(r"kernel ((?:module_|modprobe\.)blacklist=\S+)")
 #: commands that load nothing: ``install nvidia /bin/false``
 _LOADS_NOTHING = Pattern(r"(?:/usr)?(?:/bin/)?(?:false|true|:|exit|echo|logger)\b.*|:")
@@ -60,6 +62,17 @@ def forbidding(text: str) -> tuple[ConfigLine, ...]:
     needed = {row.path for module in NEEDED for row in _against(module, rows)}
     against = {row: None for module in FAMILY for row in _against(module, rows) if row.path in needed}
     return tuple(row for row in rows if row in against)
+
+
+def private_devices(text: str) -> tuple[str, ...]:
+    """The lines in the answer to ``MODPROBE`` that keep /dev/nvidia* from other accounts than root's or a group's."""
+    found = []
+    for line in text.splitlines():
+        row = _OPTIONS.fullmatch(line)
+        mode = _MODE.search(row[1]) if row else None
+        if mode and int(mode[1], 16 if mode[1][:2] in ("0x", "0X") else 8 if mode[1][:1] == "0" else 10) & 0o6 != 0o6:
+            found.append(line)
+    return tuple(found)
 
 
 def _against(module: str, rows: Sequence[ConfigLine]) -> Iterator[ConfigLine]:

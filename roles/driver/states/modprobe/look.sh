@@ -3,7 +3,7 @@
 : "${directories:?}"
 set --
 for directory in $directories; do set -- "$@" "$directory"/*.conf; done
-rows=$(grep -anHsE -m 50 '^[[:space:]]*(alias|blacklist|install)[[:space:]]+nvidia' "$@")
+rows=$(grep -anHsE -m 50 '^[[:space:]]*(alias|blacklist|install|options)[[:space:]]+nvidia' "$@")
 set -f
 newline='
 '

@@ -419,3 +419,24 @@ def test_ordinary_output_of_a_good_installation_is_no_failure() -> None:
         )
         is None
     )
+
+
+def test_a_card_without_power_is_told_before_what_follows_from_it() -> None:
+    failure = KNOWN.classify(
+        "NVRM: GPU 0000:01:00.0: GPU does not have the necessary power cables connected.\n"
+        "NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x24:0x1c:1603)\nNo devices were found"
+    )
+    assert failure is not None and failure.rule.name == "power-cable"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "gzip: stdout: No space left on device\nE: mkinitramfs failure cpio 141 gzip 1\n"
+        "update-initramfs: failed for /boot/initrd.img-5.10.0-23-amd64 with 1.",
+        "cp: error writing '/boot/vmlinuz-5.10.0-23-amd64': No space left on device",
+    ],
+)
+def test_a_full_boot_is_not_told_as_any_full_filesystem(output: str) -> None:
+    failure = KNOWN.classify(output)
+    assert failure is not None and failure.rule.name == "boot-full"

@@ -24,6 +24,7 @@ CUT = {
     "nvidia-nvidia-docker-914", "tensorflow-tensorflow-59256",
     "akash-network-website-632", "nixos-nixpkgs-13799", "nixos-nixpkgs-32330", "podman-container-tools-podman-10825",
     "pytorch-ci-infra-490", "tilt-dev-tilt-3916",
+    "ubuntuforums-org-error-brokencount-2011-07-24",
 }  # fmt: skip
 
 

@@ -167,6 +167,21 @@ def test_a_repeated_signed_by_conflict_is_reported_once() -> None:
     assert evidence("apt-sources-unreadable", said) == []
 
 
+def test_the_lists_of_a_repository_with_two_keys_are_named() -> None:
+    conflict = CONFLICT.replace("https://m.example/ /", "https://m.example/deb/amd64/ /").strip()
+    lists = (
+        "/etc/apt/sources.list:1:deb http://deb.debian.org/debian bullseye main\n"
+        "/etc/apt/sources.list.d/a.list:3:deb [signed-by=/b.asc] https://m.example/deb/$(ARCH) /\n"
+        "/etc/apt/sources.list.d/b.sources:2:URIs: https://m.example/deb/amd64/\n"
+    )
+    found = evidence("signed-by-conflict", {apt.SOURCES: f"{conflict}\n{UNREAD}{lists}"})
+    assert [line.split(":")[0] for line in found[1:]] == [
+        "/etc/apt/sources.list.d/a.list",
+        "/etc/apt/sources.list.d/b.sources",
+    ]
+    assert evidence("apt-sources-unreadable", {apt.SOURCES: f"{conflict}\n{UNREAD}{lists}"}) == []
+
+
 def test_what_apt_cannot_read_is_seen() -> None:
     malformed = "E: Malformed entry 1 in list file /etc/apt/sources.list.d/x.list (Suite)\n"
     assert evidence("apt-sources-unreadable", {apt.SOURCES: malformed + UNREAD}) == [malformed.strip()]

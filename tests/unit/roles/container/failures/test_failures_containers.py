@@ -134,6 +134,7 @@ def test_hosts_beside_the_packaged_units_own_are_seen() -> None:
     text = json.dumps({**test_role_container.RUNTIMES, "hosts": ["tcp://0.0.0.0:2376"]})
     assert evidence("daemon-json-twice", {JSON: text}) == [
         "hosts: in /etc/docker/daemon.json and on the command line of docker.service"
+        " (/lib/systemd/system/docker.service, /etc/systemd/system/docker.service.d/a.conf)"
     ]
 
 

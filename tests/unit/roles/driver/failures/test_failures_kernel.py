@@ -16,7 +16,7 @@ from hostwright.resources.system.kernel import Initramfs
 from hostwright.standard.roles.driver.failures import build as driver_build
 from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
-from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UNATTENDED, VFIO
+from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UDEV, UNATTENDED, VFIO
 from hostwright.standard.roles.driver.states.modprobe import MODPROBE
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 from tests.unit.roles import test_role_base
@@ -344,3 +344,29 @@ def test_apts_own_words_are_understood(tmp_path: Path) -> None:
     text = ask(f"APT_CONFIG={conf}; export APT_CONFIG\n{UNATTENDED.script}")[1]
     assert PERIODIC in text
     assert findings({UNATTENDED: text}) == {}
+
+
+RULE = '/lib/udev/rules.d/50-x.rules:2:ACTION=="add", SUBSYSTEM=="pci", ATTR{{vendor}}=="0x10de", {}ATTR{{remove}}="1"'
+
+
+@pytest.mark.parametrize(
+    ("condition", "takes"),
+    [
+        ('ATTR{class}=="0x03[0-9]*", ', True),
+        ('ATTR{class}=="0x030200", ', True),
+        ("", True),
+        ('ATTR{class}=="0x040300", ', False),
+        ('ATTR{class}=="0x0c0330", ', False),
+    ],
+)
+def test_a_udev_rule_that_takes_cards_off_the_bus_is_named(condition: str, takes: bool) -> None:
+    line = RULE.format(condition)
+    assert findings({UDEV: f"{line}\n"}) == ({"card-removed-by-udev": [line]} if takes else {})
+
+
+@pytest.mark.parametrize(
+    ("mode", "private"), [("432", True), ("0660", True), ("0x1b0", True), ("0666", False), ("438", False)]
+)
+def test_an_option_that_keeps_the_device_files_from_others_is_named(mode: str, private: bool) -> None:
+    line = f"/etc/modprobe.d/nvidia.conf:1:options nvidia NVreg_DeviceFileMode={mode} NVreg_DeviceFileGID=44"
+    assert findings({MODPROBE: f"{line}\n"}) == ({"device-files-private": [line]} if private else {})
