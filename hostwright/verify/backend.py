@@ -15,6 +15,8 @@ from hostwright.transport import Output
 from hostwright.transport.root.become import PATH
 from hostwright.transport.root.rootshell import RootShell
 
+ANSWER_S = 30  #: one command of a program that may hang; the time that probes give such a program, too
+TIMED_OUT = (124, 137)  #: exit statuses of timeout(1)
 CHECK_TIMEOUT_S = 300.0  #: one command of a check; training a small model on the CPU of a slow host takes a minute
 
 #: Shell words: where the login user's programs of a check may lie. A hardened host's /tmp may not execute.
@@ -70,6 +72,24 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
 def testinfra_host(shell: RootShell, *, root: bool = False, heard: Heard = _unheard) -> TestinfraHost:
     """The testinfra ``host`` object for an open session; ``heard`` is given the output of each command."""
     return TestinfraHost(SessionBackend(shell, root=root, heard=heard))
+
+
+class BoundedRunner:
+    """Runs commands of programs that may hang, each within ``ANSWER_S``. A program that hung is not run again."""
+
+    def __init__(self, host: TestinfraHost):
+        self._host = host
+        self._hung: set[str] = set()
+
+    def __call__(self, command: str, *arguments: str) -> CommandResult:
+        """Run a command as the host's user. Raises ``AssertionError`` if its program, the first word, hangs."""
+        program = command.split(maxsplit=1)[0]
+        if program not in self._hung:
+            done = self._host.run(f"timeout -k 5 {ANSWER_S} {command}", *arguments)
+            if done.rc not in TIMED_OUT:
+                return done
+            self._hung.add(program)
+        raise AssertionError(f"{program} does not answer within {ANSWER_S} s: it hangs")
 
 
 def program_runner(shell: RootShell, heard: Heard = _unheard) -> Callable[..., CommandResult]:

@@ -35,7 +35,7 @@ from hostwright.plan.targets import Roster, TargetHost
 from hostwright.stack.stack import Stack
 from hostwright.transport import Output, Session, import_all
 from hostwright.transport.root.rootshell import RootShell
-from hostwright.verify.backend import program_runner, testinfra_host
+from hostwright.verify.backend import BoundedRunner, program_runner, testinfra_host
 from hostwright.verify.crew import HostCrew
 from hostwright.verify.lending import LentSession
 from hostwright.verify.units import MARKS, HostUnits, PlacedCheck, Unit, lanes_for, units_of
@@ -305,6 +305,12 @@ def shell(pytestconfig: pytest.Config) -> Iterator[RootShell]:
 def host(shell: RootShell, pytestconfig: pytest.Config) -> TestinfraHost:
     """testinfra's host, as the login user."""
     return testinfra_host(shell, heard=pytestconfig.stash[SAID].hear)
+
+
+@pytest.fixture(scope="session")
+def bounded_run(host: TestinfraHost) -> BoundedRunner:
+    """``bounded_run("cmd -a")`` runs a command that may hang, as the login user; once it hung, it fails at once."""
+    return BoundedRunner(host)
 
 
 @pytest.fixture(scope="session")

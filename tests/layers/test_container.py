@@ -102,9 +102,9 @@ def test_cdi_specifications_name_files_that_are_there(root_run):
     assert not missing, f"{missing[0].replace(' ', ' names ', 1)}, which is not there: {again}"
 
 
-def test_a_container_has_the_gpus_of_the_host(host, root_run, image):
+def test_a_container_has_the_gpus_of_the_host(bounded_run, root_run, image):
     """A container that asks for all GPUs lists exactly those of the host."""
-    own = host.run("nvidia-smi -L")
+    own = bounded_run("nvidia-smi -L")
     assert own.rc == 0 and "GPU" in own.stdout, f"the host itself lists no GPU: {own.stdout.strip()}"
     inside = root_run("docker run --rm --gpus all %s nvidia-smi -L", image)
     assert inside.rc == 0, inside.stderr.strip() or inside.stdout.strip()
@@ -115,5 +115,6 @@ def test_a_container_has_the_gpus_of_the_host(host, root_run, image):
 
 def test_a_container_has_no_gpu_by_default(root_run, image, variables):
     """A container that does not ask for a GPU has none, unless the nvidia runtime is the default."""
-    inside = root_run("docker run --rm %s nvidia-smi -L", image)
-    assert variables.default_runtime or inside.rc != 0, f"nvidia-smi works in it: {inside.stdout.strip()}"
+    if not variables.default_runtime:
+        inside = root_run("docker run --rm %s nvidia-smi -L", image)
+        assert inside.rc != 0, f"nvidia-smi works in it: {inside.stdout.strip()}"

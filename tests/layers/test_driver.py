@@ -34,6 +34,7 @@ from hostwright.standard.roles.driver.nvsmi.fields import bus_address
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.states.modprobe import MODPROBE, blacklisted_by, forbidding
+from hostwright.verify.backend import TIMED_OUT
 
 Run = Callable[..., CommandResult]
 
@@ -62,7 +63,7 @@ int main(void) {
 }
 END
 cc -o "$work/count" "$work/count.c" -ldl
-"$work/count"
+timeout -k 5 60 "$work/count"
 """
 
 
@@ -79,7 +80,7 @@ def cards_on_the_bus(root_run: Run) -> int:
     return sum(1 for line in lines if line.split()[1].rstrip(":") in {"0300", "0302"})
 
 
-def test_one_version_everywhere(host: Host, root_run: Run, stack: Stack) -> None:
+def test_one_version_everywhere(host: Host, root_run: Run, bounded_run: Run, stack: Stack) -> None:
     """Module on disk, module in the kernel, library and nvidia-smi are all of the stack's version."""
     loaded = host.run("sed -n 's/^NVRM version:.*Module  *\\([0-9.]*\\).*/\\1/p' /proc/driver/nvidia/version")
     library = host.run(
@@ -89,7 +90,7 @@ def test_one_version_everywhere(host: Host, root_run: Run, stack: Stack) -> None
         "module on disk": root_run("modinfo -F version nvidia").stdout.strip(),
         "module in the kernel": loaded.stdout.strip(),
         "libcuda.so.1": library.stdout.strip().rpartition("libcuda.so.")[2],
-        "nvidia-smi": host.run("nvidia-smi --query-gpu=driver_version --format=csv,noheader").stdout.split("\n")[0],
+        "nvidia-smi": bounded_run("nvidia-smi --query-gpu=driver_version --format=csv,noheader").stdout.split("\n")[0],
     }
     wrong = [
         f"{what} is {version or 'absent'}"
@@ -99,9 +100,9 @@ def test_one_version_everywhere(host: Host, root_run: Run, stack: Stack) -> None
     assert not wrong, f"not {stack.section(DriverSection).version}: {', '.join(wrong)}"
 
 
-def test_nvidia_smi_lists_every_card(host: Host, root_run: Run) -> None:
+def test_nvidia_smi_lists_every_card(root_run: Run, bounded_run: Run) -> None:
     """nvidia-smi, run by the login user, lists as many cards as the PCI bus shows."""
-    listed = host.run("nvidia-smi -L")
+    listed = bounded_run("nvidia-smi -L")
     assert listed.rc == 0, f"nvidia-smi says: {(listed.stdout + listed.stderr).strip()}"
     cards = sum(1 for line in listed.stdout.splitlines() if "UUID: GPU-" in line)
     on_bus = cards_on_the_bus(root_run)
@@ -109,11 +110,13 @@ def test_nvidia_smi_lists_every_card(host: Host, root_run: Run) -> None:
     assert cards == on_bus, f"nvidia-smi lists {cards} of {on_bus} cards"
 
 
-def test_every_card_of_the_inventory_is_there(host: Host, root_run: Run, target: TargetHost, inventory: str) -> None:
+def test_every_card_of_the_inventory_is_there(
+    root_run: Run, bounded_run: Run, target: TargetHost, inventory: str
+) -> None:
     """The PCI bus shows as many cards as the inventory says that the host has, where it says so."""
     declared, on_bus = read_expected_gpus(target.host), cards_on_the_bus(root_run)
     known = History(state_root()).hardware(inventory).get(target.name, NOTHING_KNOWN)
-    rows = host.run("nvidia-smi --query-gpu=pci.bus_id,uuid --format=csv,noheader").stdout.splitlines()
+    rows = bounded_run("nvidia-smi --query-gpu=pci.bus_id,uuid --format=csv,noheader").stdout.splitlines()
     present = [row.partition(",")[::2] for row in rows]
     gone = known.missing(Gpu(0, bus_address(bus.strip()), uuid.strip()) for bus, uuid in present)
     names = "".join(f"; gone since an earlier audit: card at {card.name}" for card in gone)
@@ -124,6 +127,7 @@ def test_cuda_starts(run_program: Run, root_run: Run) -> None:
     """A program of the login user opens libcuda.so.1, starts CUDA and counts every card."""
     answer = run_program(COUNT_CARDS)
     said = (answer.stdout + answer.stderr).strip()
+    assert answer.rc not in TIMED_OUT, "CUDA does not start within 60 s: a card or its driver hangs"
     assert answer.rc == 0, f"the program is not built, or cannot open libcuda.so.1: {said}"
     *numbers, library = answer.stdout.splitlines()[-1].split(" ", 3)
     error, driver, cards = map(int, numbers)
@@ -186,10 +190,10 @@ def test_it_is_there_after_the_next_boot(root_run: Run, stack: Stack) -> None:
     assert not kernel or not lacking, f"after a reboot into {kernel.version} there are no GPUs: {lacking} ({boot.why})"
 
 
-def test_persistence_mode_is_on(host: Host) -> None:
+def test_persistence_mode_is_on(host: Host, bounded_run: Run) -> None:
     """The persistence daemon runs, and keeps every card awake."""
     assert host.service("nvidia-persistenced").is_running, "nvidia-persistenced does not run"
-    modes = host.run("nvidia-smi --query-gpu=persistence_mode --format=csv,noheader").stdout.split()
+    modes = bounded_run("nvidia-smi --query-gpu=persistence_mode --format=csv,noheader").stdout.split()
     assert set(modes) == {"Enabled"}, f"persistence mode: {', '.join(modes) or 'nvidia-smi does not say'}"
 
 

@@ -129,9 +129,9 @@ def test_it_trains_a_small_model(look):
     assert losses[-1] < losses[0] / 2, f"the loss went from {losses[0]:.3f} to {losses[-1]:.3f}"
 
 
-def test_it_lists_every_card(look, host):
+def test_it_lists_every_card(look, bounded_run):
     """TensorFlow lists as many GPUs as the driver has cards."""
-    listed = host.run("nvidia-smi -L")
+    listed = bounded_run("nvidia-smi -L")
     cards = sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
     assert listed.rc == 0, f"nvidia-smi fails, so this cannot hold: {listed.stdout.strip() or listed.stderr.strip()}"
     assert look["cards"] == cards > 0, f"TensorFlow lists {look['cards']} of {cards} cards"

@@ -28,7 +28,7 @@ _MAX_PRINTED_BYTES = 2 * MAX_REPORT_BYTES
 #: A complete report counts, whatever nvidia-smi's exit status (14: the infoROM of a card is corrupted); that status is
 #: then a line after it.
 NVIDIA_SMI = Probe(sh_file(__file__, "report.sh", most=_MAX_PRINTED_BYTES), cap_bytes=MAX_REPORT_BYTES)
-NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 5 30 nvidia-smi nvlink --status")
+NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 1 15 nvidia-smi nvlink --status")
 
 _ROOT = "nvidia_smi_log"
 _BEGIN = re.compile(rf"<\?xml\b|<!DOCTYPE\b|<{_ROOT}\b")

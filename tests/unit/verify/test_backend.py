@@ -124,6 +124,18 @@ def test_where_nobody_may_it_says_so(here: Any, tmp_path: Path, monkeypatch: Any
     assert done.stderr == "no directory was found in which programs may be run\n"
 
 
+def test_a_program_that_hung_is_not_run_again(here: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(backend, "ANSWER_S", 0.1)
+    (tmp_path / "hangs").write_text('#!/bin/sh\necho once >>"$0.ran"\nexec sleep 60\n')
+    (tmp_path / "hangs").chmod(0o755)
+    run = backend.BoundedRunner(backend.testinfra_host(RootShell(here, Secret("hunter2"))))
+    for _ in range(2):
+        with pytest.raises(AssertionError, match=r"hangs does not answer within 0\.1 s"):
+            run(f"{tmp_path}/hangs -L")
+    assert (tmp_path / "hangs.ran").read_text() == "once\n"
+    assert run("printf %s", "a b").stdout == "a b"
+
+
 def test_no_message_of_a_check_shows_a_python_object() -> None:
     """pytest's own explanation of ``assert run("x").rc == 0`` names the method of an object at an address."""
 

@@ -32,7 +32,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.transport.root.rootshell import RootShell
-from tests.unit.verify.test_eyes import Here
+from tests.unit.verify.test_backend import Here
 
 FOLDER = Path({folder!r})
 

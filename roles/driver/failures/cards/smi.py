@@ -81,7 +81,7 @@ def _needs_reset(ctx: AuditContext) -> Iterator[str]:
 SMI = (
     FailureRule(
         "nvidia-smi-silent",
-        "",
+        r"nvidia-smi does not answer within",
         "nvidia-smi does not answer: a card or its driver hangs, and so does what uses it",
         "Drain the host and look for Xids and for processes in state D (ps -eo pid,stat,wchan:30,comm); reboot, and"
         " cycle the power where the reboot hangs too",

@@ -143,6 +143,7 @@ SAMPLES = {
     "mirror.example:80 (192.0.2.1). - connect (111: Connection refused)",
     "download-damaged": "E: Failed to fetch http://mirror.example/pool/make_4.3.deb  Hash Sum mismatch",
     "download-missing": "E: Failed to fetch http://mirror.example/pool/curl_7.74.deb  404  Not Found",
+    "nvidia-smi-silent": "nvidia-smi does not answer within 30 s: it hangs",
     "held-packages": "E: Unable to correct problems, you have held broken packages.",
     "dependency-unconfigured": "dpkg: dependency problems prevent configuration of libnvidia-decode-570:amd64:",
     "inotify-limit": "Failed to allocate directory watch: Too many open files",
