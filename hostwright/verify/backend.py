@@ -16,7 +16,10 @@ from hostwright.transport.root.become import PATH
 from hostwright.transport.root.rootshell import RootShell
 
 ANSWER_S = 30  #: one command of a program that may hang; the time that probes give such a program, too
-TIMED_OUT = (124, 137)  #: exit statuses of timeout(1)
+_KILL_S = 5  #: after which it is killed
+TIMED_OUT = 124  #: exit status of timeout(1)
+#: Shell command after that of timeout(1): 137, a program that had to be killed, would count as a lost host.
+KILLED_AS_TIMED_OUT = f"|| {{ status=$?; [ $status -ne 137 ] || status={TIMED_OUT}; exit $status; }}"
 CHECK_TIMEOUT_S = 300.0  #: one command of a check; training a small model on the CPU of a slow host takes a minute
 
 #: Shell words: where the login user's programs of a check may lie. A hardened host's /tmp may not execute.
@@ -85,8 +88,8 @@ class BoundedRunner:
         """Run a command as the host's user. Raises ``AssertionError`` if its program, the first word, hangs."""
         program = command.split(maxsplit=1)[0]
         if program not in self._hung:
-            done = self._host.run(f"timeout -k 5 {ANSWER_S} {command}", *arguments)
-            if done.rc not in TIMED_OUT:
+            done = self._host.run(f"timeout -k {_KILL_S} {ANSWER_S} {command} {KILLED_AS_TIMED_OUT}", *arguments)
+            if done.rc != TIMED_OUT:
                 return done
             self._hung.add(program)
         raise AssertionError(f"{program} does not answer within {ANSWER_S} s: it hangs")

@@ -9,6 +9,8 @@ from hostwright.resources import Answer, Condition, Facts, PassPart, Probe, Runn
 from hostwright.roles import Match, Pattern, sh_file, whole
 
 DOCKER = "docker.service"
+#: Docker's command for the host's own daemon. ``-H`` wins over root's context or DOCKER_HOST.
+LOCAL_DOCKER = "docker -H unix:///var/run/docker.sock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,12 @@ _OF_CONTAINERS = PassPart(ContainersPass(), ("running",), lambda _: Answer(0, ""
 CONTAINERS = Probe(
     "all=$(curl -q -s -f -m 3 --noproxy '*' --unix-socket /var/run/docker.sock http://docker/containers/json)"
     ' && [ "$all" = "[]" ] && exit 0\n'
-    "ids=$(timeout 10 docker ps -q --no-trunc) || { [ $? -ne 124 ] || echo unlisted; exit 0; }\n"
+    f"ids=$(timeout 10 {LOCAL_DOCKER} ps -q --no-trunc) || {{ [ $? -ne 124 ] || echo unlisted; exit 0; }}\n"
     '[ -n "$ids" ] || exit 0\n'
-    "timeout 10 docker info --format 'spared {{.LiveRestoreEnabled}}' || echo unlisted\n"
+    f"timeout 10 {LOCAL_DOCKER} info --format 'spared {{{{.LiveRestoreEnabled}}}}' || echo unlisted\n"
     "! systemctl -q is-enabled docker.service || echo boots\n"
-    "timeout 10 docker inspect --format '{{.State.Pid}} {{.Id}} {{.Name}} {{.HostConfig.RestartPolicy.Name}}' $ids"
+    f"timeout 10 {LOCAL_DOCKER} inspect --format"
+    " '{{.State.Pid}} {{.Id}} {{.Name}} {{.HostConfig.RestartPolicy.Name}}' $ids"
     " || [ $? -eq 1 ] || echo unlisted\n"
     "exit 0",
     root=True,

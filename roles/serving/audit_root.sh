@@ -1,5 +1,6 @@
 # Of each model: the versions that its server answers for, the live one, and the checksum of each version's files as
 # they are now. A stopped daemon is not queried: a query would start it.
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 get() { # PORT PATH
   # shellcheck disable=SC2016  # bash's own variables
   bounded bash -c '

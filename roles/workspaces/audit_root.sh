@@ -1,5 +1,6 @@
 # The workspaces that the host has: whether each runs, the digest of its definition, and its image. A stopped daemon is
 # not queried: a query would start it.
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 line_of /run/docker.pid
 if [ -n "$line" ] && [ -d "/proc/$line" ]; then
   ids=$(bounded docker ps -aq --no-trunc --filter label=hostwright.workspace)

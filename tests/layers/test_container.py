@@ -8,6 +8,7 @@ import pytest
 
 from hostwright.standard.roles.container.engine import DAEMON_JSON, FIREWALL, OLD_PACKAGES, without
 from hostwright.standard.roles.container.failures.cdi import CDI
+from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.container.section import ContainerSection
 
 #: An image of the libraries that the host's nvidia-smi and libnvidia-ml need, and of nothing of NVIDIA's: whatever a
@@ -18,6 +19,7 @@ cd /
 smi=$(command -v nvidia-smi)
 nvml=$(ldconfig -p | sed -n 's/^[[:space:]]*libnvidia-ml\.so\.1 .*x86-64.* => //p' | head -n 1)
 needed=$(ldd "$smi" "$nvml" | grep -oE '/[^ :)]+\.so[^ :)]*' | grep -v nvidia | sed 's|^/||' | sort -u)
+export DOCKER_HOST=unix:///var/run/docker.sock
 tar -chf - --no-recursion etc/debian_version usr/bin usr/lib/x86_64-linux-gnu $needed | docker import - 2>&1
 """
 
@@ -31,12 +33,12 @@ def image(root_run, variables):
     assert made.rc == 0, f"no image could be made for the test: {made.stdout.strip() or made.stderr.strip()}"
     name = made.stdout.split()[-1]
     yield name
-    root_run("docker rmi --force %s", name)
+    root_run(f"{LOCAL_DOCKER} rmi --force %s", name)
 
 
 @pytest.fixture(scope="module")
 def info(root_run):
-    done = root_run("docker info --format %s", "{{json .}}")
+    done = root_run(f"{LOCAL_DOCKER} info --format %s", "{{json .}}")
     assert done.rc == 0, f"docker info fails: {done.stderr.strip() or done.stdout.strip()}"
     answer = json.loads(done.stdout)
     assert not answer.get("ServerErrors"), f"the daemon does not answer: {'; '.join(answer['ServerErrors'])}"
@@ -106,7 +108,7 @@ def test_a_container_has_the_gpus_of_the_host(bounded_run, root_run, image):
     """A container that asks for all GPUs lists exactly those of the host."""
     own = bounded_run("nvidia-smi -L")
     assert own.rc == 0 and "GPU" in own.stdout, f"the host itself lists no GPU: {own.stdout.strip()}"
-    inside = root_run("docker run --rm --gpus all %s nvidia-smi -L", image)
+    inside = root_run(f"{LOCAL_DOCKER} run --rm --gpus all %s nvidia-smi -L", image)
     assert inside.rc == 0, inside.stderr.strip() or inside.stdout.strip()
     assert inside.stdout == own.stdout, (
         f"in the container: {inside.stdout.strip()!r}; on the host: {own.stdout.strip()!r}"
@@ -116,5 +118,5 @@ def test_a_container_has_the_gpus_of_the_host(bounded_run, root_run, image):
 def test_a_container_has_no_gpu_by_default(root_run, image, variables):
     """A container that does not ask for a GPU has none, unless the nvidia runtime is the default."""
     if not variables.default_runtime:
-        inside = root_run("docker run --rm %s nvidia-smi -L", image)
+        inside = root_run(f"{LOCAL_DOCKER} run --rm %s nvidia-smi -L", image)
         assert inside.rc != 0, f"nvidia-smi works in it: {inside.stdout.strip()}"

@@ -9,6 +9,7 @@ import pytest
 from testinfra.backend.base import CommandResult
 
 from hostwright.standard.roles.base.states.certificate import AUTHORITY
+from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.jupyterhub import HOME, PATH, STATE, UNIT, VERSION
 from hostwright.standard.roles.proxy import STATE as PROXY
 from hostwright.standard.roles.workspaces.declared.forms import bytes_of
@@ -36,8 +37,8 @@ def ask(root_run: Run, target):
 @pytest.fixture(scope="module")
 def servers(root_run: Run) -> dict[str, dict]:
     """What Docker says of each server that runs: none, as long as nobody has started one."""
-    names = root_run("docker ps --filter label=hostwright.hub --format %s", "{{.Names}}").stdout.split()
-    return {name: json.loads(root_run("docker container inspect %s", name).stdout)[0] for name in names}
+    names = root_run(f"{LOCAL_DOCKER} ps --filter label=hostwright.hub --format %s", "{{.Names}}").stdout.split()
+    return {name: json.loads(root_run(f"{LOCAL_DOCKER} container inspect %s", name).stdout)[0] for name in names}
 
 
 def test_it_runs_in_its_version(root_run: Run):
@@ -82,7 +83,7 @@ def test_servers_have_their_persons_rights_and_limits(root_run: Run, servers, va
         assert (lines["CapBnd"], lines["NoNewPrivs"]) == (["0" * 16], ["1"]), name
         if variables.memory:
             read = "cat /sys/fs/cgroup/memory.max || cat /sys/fs/cgroup/memory/memory.limit_in_bytes"
-            done = root_run("docker exec %s /bin/sh -c %s", name, f"{{ {read}; }} 2>/dev/null")
+            done = root_run(f"{LOCAL_DOCKER} exec %s /bin/sh -c %s", name, f"{{ {read}; }} 2>/dev/null")
             assert done.stdout.strip() == str(bytes_of(variables.memory)), f"{name}: memory is not limited"
 
 
@@ -93,7 +94,7 @@ def test_no_gpu_is_given_twice(root_run: Run, servers, variables):
     if not variables.shared:
         assert len(set(given)) == len(given), given
     label = '{{index .Config.Labels "hostwright.gpus"}}'
-    ids = root_run("docker ps -aq --filter label=hostwright.workspace").stdout.split()
+    ids = root_run(f"{LOCAL_DOCKER} ps -aq --filter label=hostwright.workspace").stdout.split()
     for ident in ids:
-        theirs = root_run("docker container inspect --format %s %s", label, ident).stdout.strip().split(",")
+        theirs = root_run(f"{LOCAL_DOCKER} container inspect --format %s %s", label, ident).stdout.strip().split(",")
         assert not set(theirs) & set(given), f"{set(theirs) & set(given)} is a workspace's, too"

@@ -10,6 +10,7 @@ import pytest
 from testinfra.backend.base import CommandResult
 
 from hostwright.fleet import TargetHost
+from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.look import PREFIX
@@ -108,5 +109,5 @@ def test_files_are_what_was_brought(root_run, servers):
             check = "cd %s && sha256sum --quiet -c %s"
             done = root_run(check, f"{models}/{space.name}/{version}", f"{models}/versions/{version}")
             assert done.rc == 0, f"{space.name} version {version}: {done.stdout}{done.stderr}"
-        done = root_run("docker exec %s touch /models/models.config", PREFIX + space.name)
+        done = root_run(f"{LOCAL_DOCKER} exec %s touch /models/models.config", PREFIX + space.name)
         assert done.rc != 0, f"{space.name}: its server may write to the models"

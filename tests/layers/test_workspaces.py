@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from testinfra.backend.base import CommandResult
 
+from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.forms import bytes_of
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of
@@ -38,14 +39,14 @@ def containers(root_run: Run, spaces: tuple[Workspace, ...]) -> dict[str, dict]:
     """What Docker says of each workspace's container."""
     said = {}
     for space in spaces:
-        done = root_run("docker container inspect %s", PREFIX + space.name)
+        done = root_run(f"{LOCAL_DOCKER} container inspect %s", PREFIX + space.name)
         assert done.rc == 0, f"workspace {space.name} has no container: {done.stderr.strip()}"
         (said[space.name],) = json.loads(done.stdout)
     return said
 
 
 def within(root_run: Run, space: Workspace, script: str) -> CommandResult:
-    return root_run("docker exec %s /bin/sh -c %s", PREFIX + space.name, script)
+    return root_run(f"{LOCAL_DOCKER} exec %s /bin/sh -c %s", PREFIX + space.name, script)
 
 
 def gpus_in(listing: str) -> list[str]:
@@ -124,7 +125,7 @@ def test_other_hosts_do_not_reach_it(root_run, spaces, containers):
     assert not lost, f"{'; '.join(lost)}: invoke provision --roles workspaces sets it again, and ends nobody's work"
     for space in spaces:
         network = containers[space.name]["HostConfig"]["NetworkMode"]
-        bridge = root_run("docker network inspect --format %s %s", "{{json .Options}}", network).stdout
+        bridge = root_run(f"{LOCAL_DOCKER} network inspect --format %s %s", "{{json .Options}}", network).stdout
         name = json.loads(bridge or "{}").get("com.docker.network.bridge.name", "")
         assert name.startswith("hww-"), f"{space.name} is in {network} on the bridge {name or 'that Docker named'}"
 
@@ -142,5 +143,5 @@ def test_jupyter_asks_for_its_token(root_run, spaces):
         with_token = root_run(ask, "%{http_code}", f"Authorization: token {token}", address).stdout
         without = root_run(ask, "%{http_code}", "Accept: */*", address).stdout
         assert (with_token, without) == ("200", "403"), f"{space.name} answers {with_token} with, {without} without it"
-        inspected = root_run("docker container inspect %s", PREFIX + space.name).stdout
+        inspected = root_run(f"{LOCAL_DOCKER} container inspect %s", PREFIX + space.name).stdout
         assert token not in inspected, f"the token of {space.name} stands in its container's settings"

@@ -156,11 +156,13 @@ APT_RULES = (
         "apt-sources-unreadable",
         r"The list of sources could not be read|Malformed (?:entry|line|stanza) [0-9]{1,6} in (?:source )?list"
         r"|Type '[^'\n]+' is not known on (?:line|stanza)",
-        "a source list of apt's has a line that apt does not understand, so that apt refuses all of them",
-        "Correct or remove the file that the evidence names (/etc/apt/sources.list.d), then provision again",
+        "FILE has a line that apt does not understand, so that apt refuses all source lists",
+        "Correct or remove it, then provision again; where invoke plan shows that a layer writes the list itself,"
+        " provision that layer first (invoke provision --roles LAYER)",
         "apt sourcelist.cc; sources.list(5)",
         sign=Sign("base", unreadable, (SOURCES,)),
         treatment=ForPeople(),
+        names=(r"(?P<file>/etc/apt/[^\s:]*[^\s:,.)])",),
     ),
     FailureRule(
         "apt-sources-twice",

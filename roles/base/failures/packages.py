@@ -146,9 +146,17 @@ PACKAGES = (
         weight="consequence",  # also after an update that found no mirror
     ),
     FailureRule(
+        "packages-on-hold",
+        r"The following held packages will be changed:\s+[^\n]+|Held packages were changed and",
+        "PACKAGES: on hold on this host (apt-mark hold), so that apt does not change them unasked",
+        "Keep their versions, or run apt-mark unhold PACKAGES on the host and try again; apt-mark showhold lists all",
+        "vanzod/ccslurm4ai#5; apt private-install.cc",
+        names=(r"held packages will be changed:\s+(?P<packages>[^\n]*[^\s])",),
+    ),
+    FailureRule(
         "held-packages",
         r"you have held broken packages|packages have unmet dependencies|[Uu]nmet dependencies\. Try"
-        r"|may be caused by held packages|Held packages were changed and|Packages were downgraded and"
+        r"|may be caused by held packages|Packages were downgraded and"
         r"|Unsatisfied dependencies:|Unable to satisfy dependencies"
         r"|[Dd]epends: \S+ .*but it is not (?:installable|going to be installed)"
         r"|[Dd]epends: \S+ .*but \S+ is (?:to be )?installed|has unmet dependencies"

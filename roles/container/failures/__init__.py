@@ -67,8 +67,10 @@ FAILURES = (
     FailureRule(
         "container-lost-gpu",
         r"Failed to initialize NVML:? Unknown Error",
-        "systemctl daemon-reload took the GPUs from a running container",
-        "Start the container anew; /dev/char links (the container role makes them) keep it from happening again",
+        "systemctl daemon-reload took the GPUs from a running container, or no-cgroups = true in"
+        " /etc/nvidia-container-runtime/config.toml kept them from it",
+        "Look for no-cgroups = true in that file first, and set it to false. Start the container anew; /dev/char links"
+        " (the container role makes them) keep daemon-reload from taking its GPUs",
         "NVIDIA/nvidia-docker#1730, NVIDIA/nvidia-container-toolkit#48",
     ),
     TWICE,

@@ -10,12 +10,14 @@ from hostwright.resources import DPKG, RELEASE, Disturbing, Probe, RestartedAfte
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES, FIREWALL, SNAP_DOCKER, without
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
+    CONTEXT,
     INFO,
     SETTINGS,
     UNIT,
     NotJson,
     engine,
     engine_package,
+    led_elsewhere,
     said_twice,
     settings,
     unit_files,
@@ -157,6 +159,16 @@ DOCKER_RULES = (
         "Move its data and remove it (snap remove docker), then provision again: the container role installs another",
         "NVIDIA/nvidia-docker#1034, #1243",
         sign=Sign("container", snap, (SNAP_DOCKER,)),
+        treatment=ForPeople(),
+    ),
+    FailureRule(
+        "docker-context",
+        "",
+        "root's docker command goes to another daemon than this host's own, which Hostwright asks and sets up",
+        "As root: docker context use default, or take DOCKER_HOST and DOCKER_CONTEXT out of the file that the evidence"
+        " names; the same for other users whose docker fails (docker context ls)",
+        "NVIDIA/nvidia-container-toolkit#814",
+        sign=Sign("container", led_elsewhere, (DPKG, CONTEXT), grave=False),
         treatment=ForPeople(),
     ),
     FailureRule(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from hostwright.failures import Unread
 from hostwright.resources import JsonMerged, Probe
 from hostwright.roles import Pattern
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES
+from hostwright.standard.roles.container.running import LOCAL_DOCKER
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
@@ -19,10 +20,9 @@ if TYPE_CHECKING:
 UNIT = "docker.service"
 
 #: Lines ``runtime NAME`` and ``cgroup DRIVER``. Only a running daemon is probed: its socket would start a stopped one.
-#: ``-H`` wins over root's context or DOCKER_HOST.
 INFO = Probe(
     f"systemctl is-active --quiet {UNIT} || exit 3\n"
-    "timeout -k 1 5 docker -H unix:///var/run/docker.sock info"
+    f"timeout -k 1 5 {LOCAL_DOCKER} info"
     """ --format '{{range $k, $v := .Runtimes}}runtime {{$k}}{{"\\n"}}{{end}}cgroup {{.CgroupDriver}}'""",
     root=True,
 )
@@ -32,6 +32,16 @@ COMMAND = Probe(
     f"systemctl show -p ExecStart -p FragmentPath -p DropInPaths -- {UNIT} &&"
     " { grep -s '^DOCKER_OPTS=' /etc/default/docker; exit 0; }"
 )
+
+#: Where root's docker goes without ``-H``: ``FILE:WORDS`` of each file that leads it elsewhere. config.json also has
+#: credentials, which stay on the host.
+CONTEXT = Probe(
+    """grep -HosE '"currentContext"[[:space:]]*:[[:space:]]*"[^"]{1,200}"' /root/.docker/config.json\n"""
+    "grep -HosE '^[[:space:]]*(export )?DOCKER_(HOST|CONTEXT)=[^[:space:];]{1,200}' /etc/environment"
+    " /etc/profile /etc/profile.d/*.sh /root/.profile /root/.bashrc /root/.bash_profile; exit 0",
+    root=True,
+)
+_OWN = Pattern(r".*(?:\"default\"|=['\"]?(?:default|unix:///(?:var/)?run/docker\.sock)['\"]?)")
 
 SETTINGS = JsonMerged(DAEMON_JSON, "{}").probes()[:2]  #: what daemon.json is, and its text: asked by the role as well
 
@@ -78,6 +88,12 @@ def engine(ctx: AuditContext) -> Engine:
     if not runtimes or not drivers:
         raise Unread("docker info does not say its runtimes")
     return Engine(runtimes, drivers[0])
+
+
+def led_elsewhere(ctx: AuditContext) -> Iterator[str]:
+    """Docker is installed, and root's config.json or a start file of root's names another context or DOCKER_HOST."""
+    if engine_package(ctx):
+        yield from (line for line in ctx.text(CONTEXT).splitlines() if not _OWN.fullmatch(line))
 
 
 def settings(ctx: AuditContext) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures import FailureRule, Sign, Stuck, Unread
+from hostwright.failures import FailureRule, ForPeople, Sign, Stuck, Unread
 from hostwright.resources import DPKG, RELEASE, Answer, Installed, Probe, SourcesDisabled, release
 from hostwright.roles import Pattern
 from hostwright.standard.roles.container.engine import OLD_PACKAGES, OLD_SOURCES
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 #: module, and for ``info`` it makes no device file.
 REACHES_DRIVER = Probe(
     "command -v nvidia-container-cli >/dev/null || exit 3\ntimeout -k 1 5 nvidia-container-cli info 2>&1", root=True
+)
+TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
+#: ``LINE:no-cgroups = true``, where the toolkit's configuration has it
+NO_CGROUPS = Probe(
+    f"grep -nE '^[[:space:]]*no-cgroups[[:space:]]*=[[:space:]]*true' {TOOLKIT_CONFIG} 2>/dev/null; exit 0"
 )
 NO_PROGRAM, TIMED_OUT = 3, (124, 137)
 FORMER_SOURCES = SourcesDisabled(OLD_SOURCES, "").probes()[0]
@@ -83,6 +88,12 @@ def fails(ctx: AuditContext) -> Iterator[str]:
         yield complaint
 
 
+def no_cgroups(ctx: AuditContext) -> Iterator[str]:
+    """The toolkit is installed, and its config.toml says ``no-cgroups = true``."""
+    if _toolkit(ctx):
+        yield from (f"{TOOLKIT_CONFIG}:{line.strip()}" for line in ctx.text(NO_CGROUPS).splitlines())
+
+
 def _complaint(ctx: AuditContext) -> str:
     """Why the toolkit's program fails, in its words; empty if it works, is missing, or the driver differs."""
     answer = ctx.answer(REACHES_DRIVER)
@@ -100,6 +111,17 @@ def _last_words(answer: Answer) -> str:
 
 
 TOOLKIT_RULES = (
+    FailureRule(
+        "toolkit-no-cgroups",
+        "",
+        "no-cgroups = true, a setting for rootless Docker, keeps the devices of the GPUs from containers of root's"
+        " Docker: nvidia-smi in them ends with Failed to initialize NVML: Unknown Error",
+        f"Set no-cgroups = false in {TOOLKIT_CONFIG}, and start the containers anew; leave it only where Docker itself"
+        " runs in a container that gives it the devices, as in LXC",
+        "NVIDIA/nvidia-container-toolkit#85, #381",
+        sign=Sign("container", no_cgroups, (DPKG, NO_CGROUPS), grave=False),
+        treatment=ForPeople(),
+    ),
     FailureRule(
         "toolkit-moved",
         "",

@@ -1,4 +1,5 @@
 # What only root can read. A stopped daemon is not queried: a query would start it. It needs `lost_rules` of firewall.sh.
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 driver=; runtime=; rules=
 line_of /run/docker.pid
 if [ -n "$line" ] && [ -d "/proc/$line" ]; then

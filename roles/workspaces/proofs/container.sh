@@ -7,6 +7,7 @@
 : "${image:?}"
 : "${label:?}"
 : "${limit_s:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 set -u
 not_run() { printf '{"not run": "%s"}\n{"end": true}\n' "$1"; exit 0; }
 

@@ -3,6 +3,7 @@
 : "${name:?}"
 : "${container:?}"
 : "${limit?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 known=$(docker container inspect --format '{{.State.Pid}} {{.State.OOMKilled}}' "$container" 2>/dev/null) || known='0 false'
 group=/proc/${known% *}/root/sys/fs/cgroup
 killed=$(cat -- "$group/memory.events" "$group/memory/memory.oom_control" 2>/dev/null | sed -n 's/^oom_kill //p' | head -n 1)

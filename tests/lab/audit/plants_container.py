@@ -95,6 +95,16 @@ CONTAINER = (
         rules="docker-restart-due", states=(RESTART,), cure="systemctl restart docker", quick=True,
     ),
     plant(
+        "root's Docker in another context", "container",
+        "mkdir -p /root/.docker; echo '{\"currentContext\": \"desktop-linux\"}' >/root/.docker/config.json",
+        rules="docker-context", cure="rm /root/.docker/config.json", quick=True,
+    ),
+    plant(
+        "devices of the GPUs kept from containers", "container",
+        "sed -i 's/^\\[nvidia-container-cli\\]$/&\\nno-cgroups = true/' /etc/nvidia-container-runtime/config.toml",
+        rules="toolkit-no-cgroups", cure="sed -i /no-cgroups/d /etc/nvidia-container-runtime/config.toml", quick=True,
+    ),
+    plant(
         "Docker stopped", "container", "systemctl disable --now docker.service docker.socket",
         rules="docker-stopped", states=("service docker.service",), quick=True,
     ),

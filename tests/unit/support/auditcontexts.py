@@ -22,8 +22,8 @@ from hostwright.standard.roles.base.failures import apt, disks, host
 from hostwright.standard.roles.container import Container, container
 from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures.docker import HOOK_THERE
-from hostwright.standard.roles.container.failures.state import COMMAND, INFO
-from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER
+from hostwright.standard.roles.container.failures.state import COMMAND, CONTEXT, INFO
+from hostwright.standard.roles.container.failures.toolkit import NO_CGROUPS, REACHES_DRIVER
 from hostwright.standard.roles.container.failures.units import DOCKER, SOCKET, UNITS
 from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, PERSISTENCED
 from hostwright.standard.roles.driver.failures.units import UNITS as DAEMONS
@@ -87,6 +87,8 @@ def healthy() -> dict[Probe, Answer]:
         INFO: "runtime io.containerd.runc.v2\nruntime nvidia\nruntime runc\ncgroup systemd\n",
         COMMAND: EXEC,
         HOOK_THERE: "/usr/bin/nvidia-container-runtime-hook\n",
+        CONTEXT: "",
+        NO_CGROUPS: "",
         REACHES_DRIVER: "NVRM version:   470.182.03\n",
         UNITS.states: shown(),
         DAEMONS.states: shown(),

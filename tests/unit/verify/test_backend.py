@@ -126,7 +126,8 @@ def test_where_nobody_may_it_says_so(here: Any, tmp_path: Path, monkeypatch: Any
 
 def test_a_program_that_hung_is_not_run_again(here: Any, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(backend, "ANSWER_S", 0.1)
-    (tmp_path / "hangs").write_text('#!/bin/sh\necho once >>"$0.ran"\nexec sleep 60\n')
+    monkeypatch.setattr(backend, "_KILL_S", 0.1)
+    (tmp_path / "hangs").write_text('#!/bin/sh\necho once >>"$0.ran"\ntrap : TERM\nwhile :; do sleep 60; done\n')
     (tmp_path / "hangs").chmod(0o755)
     run = backend.BoundedRunner(backend.testinfra_host(RootShell(here, Secret("hunter2"))))
     for _ in range(2):

@@ -6,6 +6,7 @@
 : "${archive:?}"
 : "${record:?}"
 : "${names?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 export LC_ALL=C # for sort and comm
 before=$record.before
 work=$(mktemp -d)

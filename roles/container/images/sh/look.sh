@@ -4,6 +4,7 @@
 : "${image:?}"
 : "${container:?}"
 : "${loads:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 command -v docker >/dev/null 2>&1 || { echo "docker absent"; echo end; exit 0; }
 root=$(timeout 20 docker info --format '{{.DockerRootDir}} {{.DriverStatus}}' 2>/dev/null) || root=
 case $root in

@@ -2,6 +2,7 @@
 # image with that ID; only then its name leads to it. The functions of told.sh stand before it.
 : "${at:?}"
 : "${images:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 eval "set -- $images"
 for image; do
   id=${image%% *} reference=${image##* }

@@ -2,6 +2,7 @@
 # before it.
 : "${at:?}"
 : "${images:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 eval "set -- $images"
 for image; do
   reference=${image##* }

@@ -2,6 +2,7 @@
 # Docker fetches the description of what it has, and nothing else.
 : "${at:?}"
 : "${images:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 eval "set -- $images"
 for image; do
   repository=${image##* }

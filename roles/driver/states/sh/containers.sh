@@ -5,6 +5,7 @@
 # sandboxed services have the host's root; snaps, recognised by their cgroup, see the host's devices whether they use
 # them or not. `find -H` gives device and inode of the targets of links in /proc.
 # Most hosts have no process with another root, which the shell sees by itself.
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 others=''
 for process in /proc/[0-9]*; do
   # shellcheck disable=SC3013  # every sh of a distribution has it

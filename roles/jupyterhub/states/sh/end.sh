@@ -2,6 +2,7 @@
 : "${names?}"
 : "${network?}"
 : "${images?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 eval "set -- $names"
 for name; do
   if docker container inspect "$name" >/dev/null 2>&1; then

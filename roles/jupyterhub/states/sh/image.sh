@@ -5,6 +5,7 @@
 : "${python:?}"
 : "${files:?}"
 : "${requirements:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 fail() {
   echo "the image $base: $*" >&2
   exit 1

@@ -2,6 +2,7 @@
 # "docker silent", "server USER PORT GPUS STATE PID", "children PID NUMBER", "network SUBNET", "image NAME:TAG".
 : "${network:?}"
 : "${images:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 command -v docker >/dev/null 2>&1 || { printf 'docker\tabsent\nend\n'; exit 0; }
 ids=$(timeout 20 docker ps -aq --no-trunc --filter label=hostwright.hub) || { printf 'docker\tsilent\nend\n'; exit 0; }
 if [ -n "$ids" ]; then

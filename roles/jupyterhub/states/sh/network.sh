@@ -1,6 +1,7 @@
 # Make the network of people's Jupyters, or make it anew with other addresses.
 : "${network:?}"
 : "${subnet:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 stopped=$(docker ps -aq --filter label=hostwright.hub)
 # shellcheck disable=SC2086
 [ -z "$stopped" ] || docker rm $stopped >/dev/null

@@ -2,6 +2,7 @@
 # "version NAME NUMBER CHECKSUM" of files that are there, "closed NAME MODE PATH" of the first that its server may not read, "cut NAME" where a change of its configuration was cut off, "docker absent" or "docker silent"; of servers that run
 # "status NAME JSON" and "live NAME NUMBER".
 : "${state:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 get() { # PORT PATH: the body of the answer on one line
   # shellcheck disable=SC2016  # bash's own variables
   timeout 10 bash -c '

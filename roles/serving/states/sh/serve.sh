@@ -8,6 +8,7 @@
 : "${stages:?}"
 : "${remove?}"
 : "${patience:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 config=$state/models/models.config
 container=workspace-$name
 field() { sed -n "s/.*\"$1\": *\"\(.*\)\".*/\1/p" | head -n 1 | sed 's/\\\(["\\/]\)/\1/g'; }

@@ -3,6 +3,7 @@
 : "${names:?}"
 : "${state:?}"
 : "${patience:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 eval "set -- $names"
 for name; do
   models=$state/$name/models

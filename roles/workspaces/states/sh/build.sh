@@ -4,6 +4,7 @@
 : "${pull?}"
 : "${files:?}"
 : "${error:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 if ! docker image inspect "$base" >/dev/null 2>&1; then
   [ -n "$pull" ] || {
     echo "the image $base is not on this host any more" >&2

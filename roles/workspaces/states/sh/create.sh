@@ -17,6 +17,7 @@
 : "${sources?}"
 : "${files?}"
 : "${arguments:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 container=workspace-$name
 exists() { docker container inspect "$1" >/dev/null 2>&1; }
 

@@ -2,6 +2,7 @@
 : "${name:?}"
 : "${state:?}"
 : "${definition:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 define() {
   (umask 077 && printf '%s' "$definition" | cat >"$state/.definition.json.new") &&
     mv -f -- "$state/.definition.json.new" "$state/definition.json"

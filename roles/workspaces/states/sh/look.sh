@@ -9,6 +9,7 @@
 : "${state:?}"
 : "${format:?}"
 : "${batch:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 for folder in "$state"/*/; do
   [ -d "$folder" ] || continue
   name=${folder%/}

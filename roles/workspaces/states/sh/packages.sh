@@ -1,6 +1,7 @@
 # The Debian packages of images: for each of $images "image ID" and, a line each, what dpkg says of its packages, or
 # "silent" where it says nothing; "end" is the last. Nothing of an image runs but its dpkg-query.
 : "${images:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 eval "set -- $images"
 for image; do
   echo "image $image"

@@ -4,6 +4,7 @@
 : "${networks?}"
 : "${images?}"
 : "${state:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 eval "set -- $names"
 for name; do
   unit=hostwright-batch@$name.service

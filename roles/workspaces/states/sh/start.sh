@@ -5,6 +5,7 @@
 : "${path:?}"
 : "${patience:?}"
 : "${models?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 container=workspace-$name
 answers() {
   # shellcheck disable=SC2016  # bash's own variables

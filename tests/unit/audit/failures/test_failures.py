@@ -144,6 +144,7 @@ SAMPLES = {
     "download-damaged": "E: Failed to fetch http://mirror.example/pool/make_4.3.deb  Hash Sum mismatch",
     "download-missing": "E: Failed to fetch http://mirror.example/pool/curl_7.74.deb  404  Not Found",
     "nvidia-smi-silent": "nvidia-smi does not answer within 30 s: it hangs",
+    "packages-on-hold": "E: Held packages were changed and -y was used without --allow-change-held-packages.",
     "held-packages": "E: Unable to correct problems, you have held broken packages.",
     "dependency-unconfigured": "dpkg: dependency problems prevent configuration of libnvidia-decode-570:amd64:",
     "inotify-limit": "Failed to allocate directory watch: Too many open files",

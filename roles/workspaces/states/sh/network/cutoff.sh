@@ -2,6 +2,7 @@
 # keeps it so when one is restarted, or Docker itself.
 : "${containers:?}"
 # shellcheck disable=SC2016  # of Docker's template
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 format='{{.State.Restarting}} {{range $name, $end := .NetworkSettings.Networks}}{{$name}} {{end}}'
 failed=''
 eval "set -- $containers"

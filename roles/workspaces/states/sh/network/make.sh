@@ -4,6 +4,7 @@
 : "${network:?}"
 : "${bridge:?}"
 : "${closed:?}"
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 make_network() {
   "$closed" ||
     fail "the host's firewall does not take the rule that keeps others from its containers (iptables -S says more)"

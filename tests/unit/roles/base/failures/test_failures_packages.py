@@ -189,6 +189,25 @@ def test_what_apt_cannot_read_is_seen() -> None:
     assert evidence("apt-sources-unreadable", {apt.SOURCES: "E: The package cache cannot be opened.\n"}) == []
 
 
+def test_the_unreadable_list_and_the_held_packages_are_named_in_the_cause() -> None:
+    page = (
+        "E: Type '<!doctype' is not known on line 1 in source list /etc/apt/sources.list.d/toolkit.list\n"
+        "E: The list of sources could not be read.\n"
+    )
+    found = KNOWN.explained(page)
+    assert found is not None
+    assert found.cause.startswith("/etc/apt/sources.list.d/toolkit.list has a line")
+    held = (
+        "The following held packages will be changed:\n  libnvidia-container-tools libnvidia-container1\n"
+        "The following packages will be upgraded:\n  libnvidia-container-tools libnvidia-container1\n"
+        "E: Held packages were changed and -y was used without --allow-change-held-packages.\n"
+    )
+    found = KNOWN.explained(held)
+    assert found is not None
+    assert found.cause.startswith("libnvidia-container-tools libnvidia-container1: on hold on this host")
+    assert "apt-mark unhold libnvidia-container-tools libnvidia-container1 on" in found.cure
+
+
 def test_a_repository_that_is_there_twice_is_seen_once() -> None:
     twice = (
         "W: Target Packages (main/binary-{}/Packages) is configured multiple times in /etc/apt/sources.list:1 "

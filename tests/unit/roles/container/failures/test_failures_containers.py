@@ -24,8 +24,16 @@ from hostwright.standard.roles.container.engine import SNAP_DOCKER
 from hostwright.standard.roles.container.failures import FAILURES as CONTAINERS
 from hostwright.standard.roles.container.failures import units
 from hostwright.standard.roles.container.failures.docker import HOOK_THERE, LINKS
-from hostwright.standard.roles.container.failures.state import COMMAND, INFO, SETTINGS, NotJson, options, settings
-from hostwright.standard.roles.container.failures.toolkit import FORMER_SOURCES, REACHES_DRIVER
+from hostwright.standard.roles.container.failures.state import (
+    COMMAND,
+    CONTEXT,
+    INFO,
+    SETTINGS,
+    NotJson,
+    options,
+    settings,
+)
+from hostwright.standard.roles.container.failures.toolkit import FORMER_SOURCES, NO_CGROUPS, REACHES_DRIVER
 from hostwright.standard.roles.container.section import ContainerSection
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from tests.unit.roles import test_role_base, test_role_container
@@ -259,6 +267,23 @@ def test_a_toolkit_that_fails_for_itself_is_seen() -> None:
     assert evidence("container-without-driver", failing) == []
     assert evidence("toolkit-fails", {**failing, NVIDIA_SMI: Answer(15, "")}) == [], "the card is the cause"
     assert evidence("toolkit-fails", {**failing, HOOK_THERE: "", DPKG: NO_DOCKER}) == [], "the layer differs"
+
+
+def test_no_cgroups_of_a_rootless_guide_is_named_with_file_and_line() -> None:
+    line = "2:no-cgroups = true"
+    assert evidence("toolkit-no-cgroups", {NO_CGROUPS: line}) == [f"/etc/nvidia-container-runtime/config.toml:{line}"]
+
+
+def test_a_context_that_leads_roots_docker_elsewhere_is_named() -> None:
+    desktop = '/root/.docker/config.json:"currentContext": "desktop-linux"'
+    own = (
+        '/root/.docker/config.json:"currentContext": "default"',
+        "/etc/environment:DOCKER_HOST=unix:///run/docker.sock",
+        "/etc/profile.d/docker.sh:export DOCKER_CONTEXT='default'",
+    )
+    other = "/etc/profile.d/docker.sh:export DOCKER_HOST=unix:///run/user/1000/docker.sock"
+    assert evidence("docker-context", {CONTEXT: "\n".join((desktop, *own, other))}) == [desktop, other]
+    assert evidence("docker-context", {CONTEXT: desktop, DPKG: NO_DOCKER}) == []
 
 
 def test_a_toolkit_that_hangs_is_not_judged() -> None:
