@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -106,9 +107,16 @@ class Bench:
         self._each(planted, one)
 
     def audit(self, status: int) -> dict[str, dict[str, Any]]:
-        """``invoke audit`` of all hosts, with its exit status: host → what it says."""
-        document = self.invoke.json("audit", "--hosts", self.pattern, status=status)
-        return {host["host"]: host for host in document["hosts"]}
+        """``invoke audit`` of all hosts, with its exit status: host → what it says.
+
+        The status is 1 where a layer could not be read: what was planted may keep nvidia-smi from answering.
+        """
+        done = self.invoke("audit", "--hosts", self.pattern, "--json")
+        assert done.stdout, done.stderr
+        hosts = json.loads(done.stdout)["hosts"]
+        unread = any(layer["status"] == "unread" for host in hosts for layer in host["layers"])
+        assert done.returncode == (1 if unread else status), f"status {done.returncode}\n{done.stderr[-3000:]}"
+        return {host["host"]: host for host in hosts}
 
     def run(self, host: str, script: str) -> str:
         """Run shell on a host as its console's root."""

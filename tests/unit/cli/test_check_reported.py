@@ -151,7 +151,7 @@ BROKEN: dict[str, tuple[dict[str, str], tuple[str, int], str]] = {
     "a role that yields nothing": (
         {
             "roles/motd/__init__.py": ROLE.replace(
-                'yield File("/etc/motd", host.render("motd/motd.j2", text=v.text))', "yield None"
+                'yield File("/etc/motd", ctx.render("motd/motd.j2", text=v.text))', "yield None"
             )
         },
         ("roles/motd", 0),

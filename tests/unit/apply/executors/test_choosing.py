@@ -114,7 +114,7 @@ def test_without_the_package_one_sentence_says_what_to_install(tmp_path: Path):
         [sys.executable, "-c", WITHOUT, str(tmp_path / "site")], capture_output=True, text=True, check=True
     )
     assert done.stdout == (
-        "--executor dask: the package distributed is not installed here: pip install 'hostwright[dask]' 2\n"
+        "--executor dask: the package distributed is not installed here: pip install distributed 2\n"
     )
 
 

@@ -13,6 +13,7 @@ from hostwright.apply import events
 from hostwright.cli import console
 from hostwright.cli.verbs.runs import runs, runs_show
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.plan.model import Plan, RoleResult, StepResult
 from tests.unit.apply.journal.test_journal import begin, record
 from tests.unit.apply.journal.test_journal_reading import ENDED, HOSTS, STORY, at
@@ -30,11 +31,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def listed(**options: Any) -> int:
-    return runs(**options)
+    return runs(Request(**options))
 
 
-def shown(**options: Any) -> int:
-    return runs_show(**options)
+def shown(*, run: str = "last", steps: bool = False, **options: Any) -> int:
+    return runs_show(Request(**options), run=run, steps=steps)
 
 
 def test_a_line_a_run_with_hosts_folded_and_results_counted(place: Path, capsys: pytest.CaptureFixture[str]):
@@ -69,7 +70,7 @@ def test_the_list_fits_80_columns_and_its_short_ids_name_the_runs(
     words = [line.split()[0] for line in lines if not line.startswith(" ")]
     assert sorted(words[1:]) == [LONG.format(0, 0xAB00), LONG.format(9, 0xAB00), "ab01", "ab02"], "two runs end alike"
     for word in words[1:]:
-        assert shown(run=word, as_json=True) == 0
+        assert shown(run=word, json=True) == 0
         assert json.loads(capsys.readouterr().out)["run"].endswith(word)
 
 
@@ -94,9 +95,9 @@ def test_how_long_ago_a_run_began(place: Path, capsys: pytest.CaptureFixture[str
 
 def test_a_locked_host_has_not_failed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record(place, 1, events.HostEnded("gpu01", "locked", "locked by ada"), events.HostEnded("gpu02", "failed", "no"))
-    shown(hosts="@failed", as_json=True)
+    shown(hosts="@failed", json=True)
     assert [one["host"] for one in json.loads(capsys.readouterr().out)["hosts"]] == ["gpu02"]
-    shown(hosts="@locked", as_json=True)
+    shown(hosts="@locked", json=True)
     assert [one["host"] for one in json.loads(capsys.readouterr().out)["hosts"]] == ["gpu01"]
 
 
@@ -222,7 +223,7 @@ def test_a_run_that_was_recorded_before_the_four_kinds_is_shown_whole(place: Pat
     ):
         assert words in out
     assert "damaged" not in out
-    assert shown(as_json=True) == 0
+    assert shown(json=True) == 0
     plan = json.loads(capsys.readouterr().out)["hosts"][0]["plans"][0]
     assert plan["roles"][1]["changes"][0]["known_after"] == "reboot", "as it was written then"
 
@@ -239,7 +240,7 @@ def test_a_run_that_was_recorded_before_the_four_kinds_is_shown_whole(place: Pat
 )
 def test_hosts_of_a_run_can_be_chosen_though_they_left_the_inventory(place, capsys, pattern: str, chosen: list[str]):
     record(place, 1, *ENDED, hosts=HOSTS)
-    shown(hosts=pattern, as_json=True)
+    shown(hosts=pattern, json=True)
     assert [one["host"] for one in json.loads(capsys.readouterr().out)["hosts"]] == chosen
     with pytest.raises(InputError, match="gpu09"):
         shown(hosts="gpu09")
@@ -247,11 +248,11 @@ def test_hosts_of_a_run_can_be_chosen_though_they_left_the_inventory(place, caps
 
 def test_json_has_everything(place: Path, capsys: pytest.CaptureFixture[str]):
     record(place, 1, *STORY)
-    assert listed(as_json=True) == 0
+    assert listed(json=True) == 0
     (summary,) = json.loads(capsys.readouterr().out)["runs"]
     assert (summary["run"], summary["state"], summary["status"]) == ("run1", "ended", 1)
     assert summary["header"]["options"]["hosts"] == "all"
-    assert shown(as_json=True) == 0
+    assert shown(json=True) == 0
     run = json.loads(capsys.readouterr().out)
     assert run["hosts"][0]["roles"][1]["steps"][0]["output"] == "Unpacking\nSetting up"
     assert run["hosts"][0]["plans"][0]["roles"][0]["role"] == "cuda"

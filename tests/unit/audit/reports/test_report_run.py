@@ -20,6 +20,7 @@ from hostwright.audit.reports.run.page import OUTPUT_CHARACTERS, render_run, ste
 from hostwright.audit.reports.run.timeline import MOST_TICKS, ticks, timeline, whole_time
 from hostwright.cli.verbs.runs import runs_show
 from hostwright.common.errors import InputError
+from hostwright.common.request import Request
 from hostwright.plan.model import StepResult
 from tests.unit.apply.journal.test_journal import record
 from tests.unit.apply.journal.test_journal_reading import STORY
@@ -220,11 +221,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_verb_writes_the_page_for_the_operator_alone(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = place / "run.html"
-    assert runs_show(html=str(file)) == 0
+    assert runs_show(Request(), html=str(file)) == 0
     assert capsys.readouterr().out == ""
     assert file.stat().st_mode & 0o777 == 0o600
     assert "<h1>Run run1</h1>" in file.read_text("utf-8")
-    assert runs_show(html=str(file), hosts="gpu02", as_json=True) == 0
+    assert runs_show(Request(hosts="gpu02", json=True), html=str(file)) == 0
     assert [host["host"] for host in json.loads(capsys.readouterr().out)["hosts"]] == ["gpu02"]
     assert ">gpu01<" not in file.read_text("utf-8")
 
@@ -232,9 +233,9 @@ def test_the_verb_writes_the_page_for_the_operator_alone(place: Path, capsys: py
 def test_the_page_can_go_to_standard_output_but_not_beside_json(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert runs_show(html="-") == 0
+    assert runs_show(Request(), html="-") == 0
     assert capsys.readouterr().out.startswith("<!doctype html>")
     with pytest.raises(InputError, match="only one report can go to standard output"):
-        runs_show(html="-", as_json=True)
+        runs_show(Request(json=True), html="-")
     with pytest.raises(InputError, match="there is no directory"):
-        runs_show(html=str(place / "none" / "run.html"))
+        runs_show(Request(), html=str(place / "none" / "run.html"))
