@@ -205,7 +205,7 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
             Refused,
             r"python3 \(14\) and 2 more",
         ),
-        ({"containers": "812 3f2a1b2c3d4e 812 train\n"}, Refused, "container 3f2a1b2c3d4e"),
+        ({"containers": "812 3f2a1b2c3d4e 812 - train\n"}, Refused, "container 3f2a1b2c3d4e"),
         ({"docker": DATABASE}, Refused, rf"the host is in use by container {'d' * 12} \(pid 900\) db: wait"),
         ({"docker": "unlisted\n"}, Refused, "in use by containers that Docker did not name in time"),
     ],

@@ -1,8 +1,8 @@
 # Take containers off all of their networks: their ports and open connections end, and what runs in them goes on. Docker
 # keeps it so when one is restarted, or Docker itself.
 : "${containers:?}"
-# shellcheck disable=SC2016  # of Docker's template
 export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
+# shellcheck disable=SC2016  # of Docker's template
 format='{{.State.Restarting}} {{range $name, $end := .NetworkSettings.Networks}}{{$name}} {{end}}'
 failed=''
 eval "set -- $containers"
