@@ -57,8 +57,8 @@ def display(facts: Facts) -> str:
 
 
 def users(facts: Facts) -> tuple[str, ...]:
-    """Who uses a GPU, as words for a sentence: ``python3 (4711)``, ``train.service (4712)``, ``container web
-    (3f2a1b2c3d4e, pid 812)``.
+    """Who uses a GPU, as words for a sentence: ``python3 (4711)``, ``train.service (4712)``, ``container
+    3f2a1b2c3d4e (pid 812) web``.
 
     Services that can be stopped are left out. A process in a container is named by its container, and one of a unit of
     the system's by that: whoever wants it to end must stop the unit.
@@ -76,8 +76,9 @@ def users(facts: Facts) -> tuple[str, ...]:
 
 
 def _container(match: Match) -> str:
-    names = [one for one in (match["called"], match["id"]) if one != "-"] or [f"of {match['name']}"]
-    return f"container {names[0]} ({', '.join((*names[1:], 'pid ' + match['first']))})"
+    """The words for a container; they begin as those of other probes do, so that its owner is found by them."""
+    names = [one for one in (match["id"], match["called"]) if one != "-"] or [f"of {match['name']}"]
+    return " ".join((f"container {names[0]} (pid {match['first']})", *names[1:]))
 
 
 def unsigned_refused(facts: Facts) -> str:

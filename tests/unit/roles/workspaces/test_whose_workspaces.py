@@ -57,9 +57,11 @@ def test_people_are_named_and_not_containers() -> None:
     """The restart of Docker, a replaced driver, a reboot: each named a container by its id, or a workspace twice."""
     box, run, other = "0ddb1a5e5bad" + "0" * 52, "0ddb1a5e5bae" + "0" * 52, "0ddb1a5e5baf" + "0" * 52
     rows = f"7 {box} /workspace-bob-lab unless-stopped\n8 {run} /workspace-a-run no\n9 {other} /registry always\n"
-    facts = answers(rows, KNOWN, cards=f"80 {run[:12]} 80,81 python3\n90 {other[:12]} 90 registry\n")
+    facts = answers(
+        rows, KNOWN, cards=f"80 {run[:12]} 80,81 workspace-a-run python3\n90 {other[:12]} 90 registry registry\n"
+    )
     known = standard_occupancies()
-    assert known.users(facts) == ("workspace a-run of alice (a batch run)", f"container {other[:12]} (pid 90)")
+    assert known.users(facts) == ("workspace a-run of alice (a batch run)", f"container {other[:12]} (pid 90) registry")
     named = known.named((name for name, _ in ended_by_reboot(facts)), facts)
     assert named == (
         "workspace bob-lab of bob",
@@ -70,7 +72,7 @@ def test_people_are_named_and_not_containers() -> None:
     assert len(known.returning(facts)) == 2
     desired = Desired("gpu01", load_stack("tensorflow-2.9"), ())
     hit = at_work(desired, (), facts, reboots=True)
-    assert hit.everyone == ("workspace a-run of alice (a batch run)", f"container {other[:12]} (pid 90)")
+    assert hit.everyone == ("workspace a-run of alice (a batch run)", f"container {other[:12]} (pid 90) registry")
 
 
 def test_the_definitions_of_a_host_are_read_where_it_has_them(tmp_path: Path) -> None:

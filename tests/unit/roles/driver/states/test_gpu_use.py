@@ -36,7 +36,7 @@ def test_gpu_users_are_named_once_without_our_services() -> None:
     inside = "812 3f2a1b2c3d4e 812,840 ollama python3\n860 3f2a1b2c3d4f 860 - sh\n900 - 900 - my job\n910 - 910 web x\n"
     assert used("4711 - python3\n812 - python3\n840 docker.service python3\n", inside) == (
         "python3 (4711)",
-        "container ollama (3f2a1b2c3d4e, pid 812)",
+        "container 3f2a1b2c3d4e (pid 812) ollama",
         "container 3f2a1b2c3d4f (pid 860)",
         "container of my job (pid 900)",
         "container web (pid 910)",
