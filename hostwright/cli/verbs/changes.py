@@ -17,7 +17,6 @@ from hostwright.cli.asking import refuse_unasked, who_is_asked
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, open_fleet, targets_of
 from hostwright.cli.views.changing.outcomes import intents, show_outcomes, show_plans
-from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next, warn
 from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED
 from hostwright.common.quoting import sh
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hostwright.apply.host.outcome import Outcome
-    from hostwright.apply.rollout.recording import RunResults
+    from hostwright.apply.rollout.recording import Audience, RunResults
     from hostwright.apply.rollout.rollback import WayBack
     from hostwright.apply.rollout.rollout import Results
     from hostwright.apply.saved.signing import Signing
@@ -111,7 +110,7 @@ def provision(request: Request) -> int:
     plans = _saved_plans(fleet, targets, request.plan) if request.plan else {}
     password = _password(request, targets)
     ask = who_is_asked(request, len(targets))
-    with drawn(request.timeline, run_audience(request)) as audience:
+    with drawn(request.timeline, _audience(request)) as audience:
         return _run(
             "provision",
             lambda: fleet.provision(targets, request, saved=plans, ask=ask, password=password, audience=audience),
@@ -132,7 +131,7 @@ def remove(request: Request) -> int:
         warn(sentence)
     if request.check:
         return _plan(fleet, targets, request, goal=removal, then="remove")
-    password, audience = _password(request, targets), run_audience(request)
+    password, audience = _password(request, targets), _audience(request)
     ask = who_is_asked(request, len(targets))
     return _run(
         "remove",
@@ -155,7 +154,7 @@ def rollback(request: Request, *, to: str = "") -> int:
     request = replace(request, own={"to": to})
     if request.check:
         return _plan(fleet, targets, request, then="rollback")
-    password, audience = _password(request, targets), run_audience(request)
+    password, audience = _password(request, targets), _audience(request)
     ask = who_is_asked(request, len(targets))
     return _run(
         "rollback",
@@ -179,7 +178,7 @@ def reach(
     after a ``check``."""
     if request.check:
         return _plan(fleet, targets, request, goal=goal, then=verb, more=again)
-    password, audience = _password(request, targets), run_audience(request)
+    password, audience = _password(request, targets), _audience(request)
 
     ask = who_is_asked(request, len(targets))
     return _run(
@@ -238,3 +237,10 @@ def _password(request: Request, targets: Targets) -> Secret | None:
 
 def _say(sentence: str) -> None:
     console.make_console(stderr=True).print(Text(printable(sentence)))
+
+
+def _audience(request: Request) -> Audience:
+    """The view of a run. A plan needs none, and does not wait for its imports."""
+    from hostwright.cli.views.progress import run_audience
+
+    return run_audience(request)
