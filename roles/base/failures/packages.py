@@ -55,7 +55,7 @@ DISK = (
 PACKAGES = (
     FailureRule(
         "apt-lock",
-        r"(?:^|[^ ]|[^:] |[^k]: )Could not get lock /var/(?:lib|cache)/(?:dpkg|apt)"
+        r"(?:^|[^ \n]|[^:\n] |[^k\n]: )Could not get lock /var/(?:lib|cache)/(?:dpkg|apt)"
         r"|(?:waiting for cache lock: [^\n]+[\r\n]{0,2}){2}"
         r"|Unable to acquire the dpkg frontend lock.*is another process using it"
         r"|dpkg (?:frontend|(?:status )?database) (?:lock was|is) locked by another process"
