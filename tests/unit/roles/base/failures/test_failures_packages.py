@@ -170,7 +170,7 @@ def test_a_repeated_signed_by_conflict_is_reported_once() -> None:
 def test_the_lists_of_a_repository_with_two_keys_are_named() -> None:
     conflict = CONFLICT.replace("https://m.example/ /", "https://m.example/deb/amd64/ /").strip()
     lists = (
-        "/etc/apt/sources.list:1:deb http://deb.debian.org/debian bullseye main\n"
+        "/etc/apt/sources.list:1:deb http://m.example/debian bullseye main\n"
         "/etc/apt/sources.list.d/a.list:3:deb [signed-by=/b.asc] https://m.example/deb/$(ARCH) /\n"
         "/etc/apt/sources.list.d/b.sources:2:URIs: https://m.example/deb/amd64/\n"
     )
