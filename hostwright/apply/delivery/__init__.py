@@ -1,7 +1,7 @@
 """Brings the files of a plan to hosts: by HTTP from this machine or from another host of the run, over SSH, or from the
 vendor.
 
-The way of one file, by who calls whom:
+The calls that deliver one file:
 
     Delivery.start, .wait     the files of one host's plan, in the order of need
       Batch                   asks the host what it has (look), and chooses the next file

@@ -55,7 +55,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the host has of one file: all of it, or its first ``start`` bytes."""
+    """The part of one file that the host has: all of it, or its first ``start`` bytes."""
 
     item: StoredFile
     there: bool

@@ -113,7 +113,7 @@ def pull(
     progress: Callable[[int], None],
     cache: str = CACHE,
 ) -> Pulled:
-    """Let the host fetch a file of which it has ``start`` bytes. ``lifeline`` begins with the token; its end stops the
+    """Let the host fetch a file from byte ``start`` on. ``lifeline`` begins with the token; its end stops the
     transfer.
 
     Raises ``HostError`` if the host itself is the cause (it cannot write, its disk is full), ``ProtocolError``,

@@ -118,7 +118,7 @@ class FileServer:
         return self._file(given, request.headers.get("range"))
 
     def _of(self, token: str) -> _Given | None:
-        """What a token is for, found in a time that reveals nothing of other tokens."""
+        """The grant of a token, found in a time that reveals nothing about other tokens."""
         shown, found = token.encode("utf-8", "replace"), None
         for given in self._given:
             if secrets.compare_digest(given.token.encode(), shown):

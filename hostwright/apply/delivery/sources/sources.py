@@ -65,7 +65,7 @@ class Ticket:
 
 
 class PeerState(Enum):
-    """What a host does for others."""
+    """The state of a host as a source of files for other hosts."""
 
     ABLE = "able"  #: it could serve
     STARTING = "starting"

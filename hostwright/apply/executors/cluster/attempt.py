@@ -36,7 +36,7 @@ OTHER = (
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """What the attempts of a run on one worker share: the run, its site, and the worker by address and name."""
+    """The values that all attempts of a run on one worker share: the run, its site, the worker's address and name."""
 
     brief: Brief
     roster: Callable[[], Roster]

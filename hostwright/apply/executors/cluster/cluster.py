@@ -70,8 +70,8 @@ def take_over(address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
 
 
 def brief_of(work: Work, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
-    """What workers must know of a run. ``hostwright_files_address`` is an address of this machine, and not sent: hosts
-    fetch from where their connection comes from."""
+    """The description of a run for its workers. ``hostwright_files_address`` is an address of this machine and is not
+    sent: hosts fetch from the address that connects to them."""
     roster = work.roster
     files = {host: replace(settings, address="") for host, settings in taking(work.targets.values()).items()}
     return Brief(
@@ -113,7 +113,7 @@ class ClusterExecutor(RunExecutor):
         return 1 if self._lost else sum(self._workers.values())  # the one ends with the reason
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **_: P.kwargs) -> Future[T]:  # noqa: ARG002
-        """Send a host to the cluster. ``fn`` is the run's work: the values of which it is made are sent, not it."""
+        """Send a host to the cluster. ``fn`` is the run's work: its values are sent, not the function."""
         future: Future[Outcome] = Future()
         host = str(args[0])
         target = self._work.targets[host]

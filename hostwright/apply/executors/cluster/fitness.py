@@ -39,7 +39,7 @@ FEW = 3  #: files of a worker that are named; the others are counted
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What one process of a cluster reports of itself. ``missing`` are the names of files that it lacks."""
+    """The report of one process of a cluster. ``missing`` are the names of files that it lacks."""
 
     version: str
     code: str  #: a digest of Hostwright's own files
@@ -73,7 +73,7 @@ def code_digest() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """What workers must be: like ``ours``, with these files, and connected by TLS if secrets are sent."""
+    """The requirements for workers: like ``ours``, with these files, and connected by TLS if secrets are sent."""
 
     ours: Machine
     artifacts: tuple[Artifact, ...] = ()
