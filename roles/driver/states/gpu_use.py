@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.resources import PCI, Condition, Facts, Probe, Refusal, Resource, display_controllers, pci_devices
+from hostwright.resources import (
+    PCI,
+    Condition,
+    Disturbing,
+    Facts,
+    Probe,
+    Refusal,
+    Resource,
+    display_controllers,
+    pci_devices,
+)
 from hostwright.roles import Match, Pattern, sh_file
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 
@@ -171,3 +181,8 @@ class ReloadTakesGpus(Condition):
     def holds(self, facts: Facts) -> bool:
         """Whether that is the case."""
         return bool(facts[GPU_CONTAINERS].strip()) and DeviceLinks().plan(facts) is not None
+
+
+def reloading(resource: Resource) -> Disturbing:
+    """A resource whose steps reload systemd; to enable a unit is to do so."""
+    return Disturbing(resource, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())
