@@ -183,7 +183,7 @@ def test_it_is_there_after_the_next_boot(root_run: Run, stack: Stack) -> None:
     words = blacklisted_by(boot.words)
     assert not words, f"after a reboot the module is not loaded: {boot.where} has {' '.join(words)}"
     cards = gpu_ids(Facts({PCI: Answer(0, root_run(PCI.script).stdout)}))
-    taken = for_vfio(root_run(VFIO.script).stdout, cards)
+    taken = for_vfio(root_run(VFIO.script).stdout, cards, boot)
     assert not taken, f"after a reboot vfio-pci has the card: {'; '.join(taken)}"
     rules = taking_cards(root_run(UDEV.script).stdout)
     assert not rules, f"after a reboot a udev rule removes the cards: {'; '.join(rules)}"
