@@ -168,6 +168,28 @@ def test_a_guard_lets_everything_else_through(tmp_path: Path) -> None:
     assert calls(log)[-1] == "install"
 
 
+UPGRADE = "Inst libc6 [2.31-13] (2.31-13+deb11u5 Debian:11.5 [amd64])\\nInst gcc (10)\\nInst b [1] (2 Debian [amd64])\\n"
+
+
+def test_what_is_upgraded_for_the_sake_of_a_package_is_named(tmp_path: Path) -> None:
+    log = apt(tmp_path, UPGRADE)
+    program(tmp_path / "bin", "apt-mark", "exit 0")
+    done = run(install_script(("gcc", "b=2")), path=tmp_path / "bin")
+    notes = [line for line in done.stdout.decode().splitlines() if line.startswith("hostwright: ")]
+    assert notes == ["hostwright: note: installed with them, as they need it: libc6 2.31-13 → 2.31-13+deb11u5"]
+    assert calls(log)[-1] == "install"
+
+
+def test_a_package_that_somebody_holds_is_not_changed_for_another(tmp_path: Path) -> None:
+    log = apt(tmp_path, UPGRADE)
+    program(tmp_path / "bin", "apt-mark", "echo libc6")
+    done = run(install_script(("gcc", "b")), path=tmp_path / "bin")
+    told = "apt would change packages that are on hold on this host: libc6 (2.31-13 → 2.31-13+deb11u5)"
+    assert done.returncode == 1
+    assert told in done.stdout.decode()
+    assert "install" not in calls(log)
+
+
 def test_one_source_is_asked_alone_so_that_others_cannot_fail_it(tmp_path: Path) -> None:
     log = apt(tmp_path, "Inst a (1)\\n")
     assert run(install_script(("a",), source="/etc/apt/a.list"), path=tmp_path / "bin").returncode == 0

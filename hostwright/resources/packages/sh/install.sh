@@ -74,9 +74,30 @@ prepare() {
   [ -n "$going" ] || keep=--no-remove
   going=$(printf '%s\n' "$going" | grep -vxF -e "$(cat "$installed" 2>/dev/null)" || true)
   [ -z "$going" ] || { echo "hostwright: error: to install $*, apt would remove" $going; exit 1; }
+  moving "$@"
   [ -n "$guard" ] || return 0
   bad=$(printf '%s\n' "$simulated" | sed -n 's/^Inst \([^ ]*\).*/\1/p' | grep -E -e "$guard" || true)
   if [ -n "$bad" ]; then echo "hostwright: apt would also install:" $bad; exit 1; fi
+}
+# Installed packages that get another version for the sake of these words are named, and one that somebody holds is not
+# moved: our own flag for held packages is for the words themselves.
+moving() {
+  moved=$(printf '%s\n' "$simulated" | sed -n '/ local-deb /!s/^Inst \([^ ]*\) \[\([^]]*\)\] (\([^ ]*\) .*/\1 \2 → \3/p' |
+    while read -r name old arrow new; do
+      for word; do [ "${word%%=*}" != "$name" ] || continue 2; done
+      [ "$old" = "$new" ] || echo "$name $old $arrow $new"
+    done)
+  [ -n "$moved" ] || return 0
+  held=$(apt-mark showhold | grep -vxF -e "$(cat "$installed" 2>/dev/null)" || true)
+  held=$(printf '%s\n' "$moved" | while read -r name rest; do
+    if printf '%s\n' "$held" | grep -qxF -e "$name"; then echo "$name ($rest)"; fi
+  done)
+  if [ -n "$held" ]; then
+    echo "hostwright: error: to install $*, apt would change packages that are on hold on this host:" $held
+    echo "hostwright: error: they stay as they are; apt-mark unhold NAME on the host lets them change"
+    exit 1
+  fi
+  printf '%s\n' "$moved" | sed "s/^/hostwright: note: installed with them, as they need it: /"
 }
 all_lists() {
   fetched=yes
