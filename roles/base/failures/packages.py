@@ -155,7 +155,7 @@ PACKAGES = (
     ),
     FailureRule(
         "held-packages",
-        r"you have held broken packages|packages have unmet dependencies|[Uu]nmet dependencies\. Try"
+        r"you have held broken packages|packages have unmet dependencies(?::?\n[^\n]{1,160} Depends: [^\n]{1,160}){0,3}|[Uu]nmet dependencies\. Try"
         r"|may be caused by held packages|Packages were downgraded and"
         r"|Unsatisfied dependencies:|Unable to satisfy dependencies"
         r"|[Dd]epends: \S+ .*but it is not (?:installable|going to be installed)"

@@ -47,13 +47,16 @@ from_files() {
     [ -n "$lost" ] || return 0
   fi
   printf '%s\n' "$printed" "$simulated"
+  held_named
+  echo "hostwright: error: the packages of the mirror do not fit what this host has${lost:+: apt would remove ${lost% }}:" \
+    "run \`invoke mirror --renew\`, which takes the versions of today, and provision again${held:+; held there:$held}"
+  exit 100
+}
+held_named() { # those on hold that apt's lines name
   held=''
   for name in $(apt-mark showhold); do
     case $simulated in *": $name "* | *" $name "*"is to be installed"*) held="$held $name" ;; esac
   done
-  echo "hostwright: error: the packages of the mirror do not fit what this host has${lost:+: apt would remove ${lost% }}:" \
-    "run \`invoke mirror --renew\`, which takes the versions of today, and provision again${held:+; held there:$held}"
-  exit 100
 }
 known() {
   simulated=$(install -s install "$@" 2>&1) || return 1
@@ -68,7 +71,7 @@ prepare() {
   fi
   if [ -z "$mirrored" ] && ! known "$@"; then
     all_lists
-    known "$@" || unknown
+    known "$@" || unknown "$@"
   fi
   going=$(printf '%s\n' "$simulated" | sed -n 's/^Remv \([^ ]*\).*/\1/p')
   [ -n "$going" ] || keep=--no-remove
@@ -126,7 +129,12 @@ unknown() {
     -e "s/.*Version '[^']*' for '\([^']*\)' was not found.*/\1/p" \
     -e "s/.*epends: \([^ ]*\) .*but it is not installable.*/\1/p" \
     -e "s/.*Reinstallation of \([^ ]*\) is not possible.*/\1/p" | sort -u | tr '\n' ' ')
-  [ -n "$missing" ] || exit 100
+  if [ -z "$missing" ]; then
+    held_named
+    [ -z "$held" ] || echo "hostwright: error: $* cannot be installed beside what is on hold on this host:$held" \
+      "(apt-mark unhold NAME on the host lets it change)"
+    exit 100
+  fi
   missing=${missing% }
   failed=${own:-$failed}
   not_fetched "$missing"
