@@ -165,6 +165,7 @@ class Keyring(Resource):
         lines = [
             DEARMOR,
             sh("test -f %s && test -s %s || exit 1", self.path, self.path),
+            sh("test -r %s || { stat -c 'mode %%a of %%U' -- %s; exit 1; }", self.path, self.path),
             sh("key=$(base64 -w 0 <%s) && printf '%%s\\n' \"$key\"", self.path),
             sh('[ "$(stat -c %%a:%%U -- %s)" = 644:root ] || exit 1', self.path),
             sh("test -e %s || exit %s", self.source, NO_SOURCE),
@@ -198,6 +199,8 @@ def _held(text: str) -> str:
     """The fingerprints of the keys in a keyring that a host printed."""
     if not text.strip():
         return ABSENT
+    if text.startswith("mode "):
+        return f"{text.strip()}, which apt's own user cannot read"
     try:
         found = fingerprints(base64.b64decode(text, validate=False))
     except (ValueError, IndexError):  # cut off, damaged, or ASCII-armored, which apt reads only from a name in .asc

@@ -104,6 +104,12 @@ _GIVEN = Pattern(r"(?i)10de:([0-9a-fA-F]{4})")
 _SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
 #: an assignment, after the vendor's number is compared (udev(7))
 _TAKES = Pattern(r'(?:ATTRS?|SYSFS)\{vendor\}=="0x10de".*\{(?:remove|driver_override)\}="[^"]')
+_SLOT = Pattern(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
+#: the driver itself is named, as the one that gets the card
+_FOR_US = Pattern(
+    r"set-override \S+ nvidia\s*$|[\s\"'=]nvidia[\s\"'>].*driver_override|driver_override.*\bnvidia\b"
+    r"|/drivers/nvidia/bind"
+)
 _CLASS = Pattern(r"ATTRS?\{class\}==\"([^\"]{1,40})\"")
 _DISPLAYS = ("0x030000", "0x030200")  #: VGA and 3D controllers (PCI code and ID assignment)
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
@@ -242,8 +248,24 @@ def removed_by_udev(ctx: AuditContext) -> Iterator[str]:
 
 
 def taking_cards(text: str) -> tuple[str, ...]:
-    """The lines in the answer to ``UDEV`` that take cards off the bus at each boot."""
+    """The lines of udev rules in the answer to ``UDEV`` that take all cards off the bus at each boot."""
     return tuple(line for line in text.splitlines() if _TAKES.search(line) and _of_displays(line))
+
+
+def given_elsewhere(ctx: AuditContext) -> Iterator[str]:
+    """driverctl has recorded another driver for a card's slot; or a udev rule, tmpfiles.d, an enabled unit, rc.local or
+    cron writes to ``driver_override``, ``unbind`` or ``remove`` of it.
+    """
+    yield from overridden(ctx.text(UDEV))
+
+
+def overridden(text: str) -> tuple[str, ...]:
+    """The lines in the answer to ``UDEV`` that take a card from the driver at each boot, by the card's slot."""
+    lines = text.splitlines()
+    cards = {line.removeprefix("card ") for line in lines if line.startswith("card ")}
+    named = ((line, {slot[0] for slot in _SLOT.finditer(line.partition(":")[2])}) for line in lines if line[:1] == "/")
+    return tuple(line for line, slots in named if slots & cards and not _FOR_US.search(line) and line not in
+                 taking_cards(line))  # fmt: skip
 
 
 def _of_displays(line: str) -> bool:
@@ -351,6 +373,18 @@ KERNEL_RULES = (
         " then run udevadm control --reload and reboot",
         "udev(7); bayasdev/envycontrol",
         sign=Sign("driver", removed_by_udev, (UDEV,)),
+        treatment=ForPeople(),
+    ),
+    FailureRule(
+        "card-for-another-driver",
+        "",
+        "each boot takes a card from the NVIDIA driver and gives it to another, such as vfio-pci for a virtual machine,"
+        " or to none: the host comes back without it",
+        "Where the host itself is to have the card, take the line back: driverctl unset-override SLOT where driverctl"
+        " recorded it, else edit the file that the evidence names; where a virtual machine is to have it, take the host"
+        " out of the role driver",
+        "driverctl(8); Linux Documentation/ABI/testing/sysfs-bus-pci, driver_override",
+        sign=Sign("driver", given_elsewhere, (UDEV,), grave=False),
         treatment=ForPeople(),
     ),
     FailureRule(

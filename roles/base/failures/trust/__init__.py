@@ -88,6 +88,11 @@ def keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
     yield from (ring.line for ring in broken(ctx) if ring.needed and not ring.expired and not ring.ours)
 
 
+def own_keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
+    """apt's user cannot read the keyring of a repository of the stack's; one that is missing is a state of a role."""
+    yield from (ring.line for ring in broken(ctx) if ring.ours and not ring.expired and "cannot be read" in ring.line)
+
+
 def foreign_keyring(ctx: AuditContext) -> Iterator[str]:
     """The keyring of a repository of others is missing, cannot be read by apt's user, or holds only expired keys."""
     yield from (ring.line for ring in broken(ctx) if not ring.needed)
@@ -143,6 +148,7 @@ def proxy_refuses(ctx: AuditContext) -> Iterator[str]:
 
 KEY_EXPIRED = Sign("base", key_expired, (KEYRINGS,))
 KEYRING_UNREADABLE = Sign("base", keyring_unreadable, (KEYRINGS,))
+OWN_KEYRING_UNREADABLE = Sign("base", own_keyring_unreadable, (KEYRINGS,), provision=True)
 PROXY_REFUSES = Sign("base", proxy_refuses, (PROXIES,))
 WITHOUT_RELEASE = Sign("base", without_release, (RELEASES,), grave=False)
 

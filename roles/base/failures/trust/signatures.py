@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, ForPeople
-from hostwright.standard.roles.base.failures.trust import FOREIGN, KEY_EXPIRED, KEYRING_UNREADABLE, WITHOUT_RELEASE
+from hostwright.standard.roles.base.failures.trust import (
+    FOREIGN,
+    KEY_EXPIRED,
+    KEYRING_UNREADABLE,
+    OWN_KEYRING_UNREADABLE,
+    WITHOUT_RELEASE,
+)
 from hostwright.standard.roles.base.failures.trust.writable import OTHERS_WRITE
 
 #: The causes come before "is not signed", which apt adds to each of them.
@@ -18,6 +24,15 @@ SIGNATURES = (
         "apt apt-key and methods/gpgv.cc",
         sign=KEYRING_UNREADABLE,
         treatment=ForPeople(),
+    ),
+    FailureRule(
+        "stack-keyring-unreadable",
+        "",
+        "apt's user _apt may not read the keyring of a repository of the stack's, as one that was written under umask"
+        " 027: apt says NO_PUBKEY although the right key is there",
+        "Provision again: the layer that has the repository gives the file its mode, 644",
+        "apt methods/gpgv.cc; NVIDIA/nvidia-docker#1658",
+        sign=OWN_KEYRING_UNREADABLE,
     ),
     FailureRule(
         "repository-key-expired",

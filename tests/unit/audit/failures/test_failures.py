@@ -57,6 +57,15 @@ SAMPLES = {
         "insmod: ERROR: could not insert module nvidia-uvm.ko: Unknown symbol in module"
     ),
     "dkms-other-module": "Autoinstall on 6.19.0-1-amd64 failed for module(s) zfs(1).",
+    "library-damaged": "dlerror: /usr/local/cuda-11.2/lib64/libcudnn.so.8: file too short; LD_LIBRARY_PATH: /usr/local",
+    "library-of-another-machine": "OSError: /opt/lib32/libcudart.so.11.0: wrong ELF class: ELFCLASS32",
+    "library-not-readable": ("ImportError: libcublas.so.11: cannot open shared object file: Permission denied"),
+    "etckeeper-uncommitted": "** etckeeper detected uncommitted changes in /etc prior to apt run",
+    "apt-hook-failed": "E: Problem executing scripts DPkg::Pre-Invoke '/usr/local/sbin/snapshot'",
+    "preload-missing": (
+        "ERROR: ld.so: object '/usr/local/vgpu/libvgpu.so' from /etc/ld.so.preload cannot be preloaded (cannot open "
+        "shared object file): ignored."
+    ),
     "tls-handshake": "W: Failed to fetch https://mirror.example.org/Packages  gnutls_handshake() failed: Error",
     "image-missing": "Error response from daemon: manifest for nvidia/cuda:latest not found: manifest unknown",
     "container-command-missing": (

@@ -363,6 +363,25 @@ def test_apts_own_words_are_understood(tmp_path: Path) -> None:
     assert findings({UNATTENDED: text}) == {}
 
 
+@pytest.mark.parametrize(
+    ("line", "takes"),
+    [
+        ("/etc/driverctl.d/pci-0000:3b:00.0:1:driverctl set-override 0000:3b:00.0 vfio-pci", True),
+        ("/etc/driverctl.d/0000:3b:00.0:1:driverctl set-override 0000:3b:00.0 nvidia", False),
+        ("/etc/driverctl.d/0000:5e:00.0:1:driverctl set-override 0000:5e:00.0 vfio-pci", False),  # no card
+        ("/etc/tmpfiles.d/a.conf:1:w /sys/bus/pci/devices/0000:3b:00.0/driver_override - - - - vfio-pci", True),
+        ("/etc/tmpfiles.d/a.conf:1:w /sys/bus/pci/devices/0000:3b:00.0/driver_override - - - - nvidia", False),
+        ("/etc/rc.local:3:echo 0000:3b:00.0 > /sys/bus/pci/drivers/nvidia/unbind", True),
+        ("/etc/rc.local:3:echo 0000:3b:00.0 > /sys/bus/pci/drivers/nvidia/bind", False),
+        ("/etc/rc.local:3:echo nvidia > /sys/bus/pci/devices/0000:3b:00.0/driver_override", False),
+        ('/etc/udev/rules.d/9.rules:1:KERNEL=="0000:3b:00.0", ATTR{driver_override}="vfio-pci"', True),
+    ],
+)
+def test_a_card_that_each_boot_gives_to_another_driver_is_named(line: str, takes: bool) -> None:
+    found = findings({UDEV: f"{line}\ncard 0000:3b:00.0\n"})
+    assert found == ({"card-for-another-driver": [line]} if takes else {})
+
+
 RULE = '/lib/udev/rules.d/50-x.rules:2:ACTION=="add", SUBSYSTEM=="pci", ATTR{{vendor}}=="0x10de", {}ATTR{{remove}}="1"'
 
 
