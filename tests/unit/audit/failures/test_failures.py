@@ -400,7 +400,7 @@ def test_a_copied_library_is_no_failure_of_what_printed_it() -> None:
 
 
 @pytest.mark.parametrize("noise", NOISE)
-@pytest.mark.parametrize("name", sorted({*SAMPLES} - {"library-not-found", "no-wheel"}))
+@pytest.mark.parametrize("name", sorted({*SAMPLES} - {"library-not-found", "no-wheel", "preload-missing"}))
 def test_what_good_installations_print_too_explains_only_what_nothing_else_does(noise: str, name: str) -> None:
     failure = KNOWN.classify(f"{NOISE[noise]}\n{SAMPLES[name]}")
     assert failure is not None
