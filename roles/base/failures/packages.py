@@ -209,11 +209,14 @@ PACKAGES = (
     FailureRule(
         "apt-hook-failed",
         r"Problem executing scripts (?:DPkg|APT|AptCli)::[\w:-]{1,60} '|E: Failure running script ",
-        "a program that the host's apt configuration runs with each call (DIRECTIVE) failed, and apt stopped: HOOK",
+        "a program that the host's apt configuration runs with each call failed, and apt stopped: HOOK",
         "The lines above say what that program wants; grep -r Invoke /etc/apt/apt.conf.d names the file that sets it."
         " Fix its cause, then provision again",
         "apt apt-pkg/contrib/fileutl.cc and deb/dpkgpm.cc, RunScripts",
-        names=(r"Problem executing scripts (?P<directive>[\w:-]{1,80}) '(?P<hook>[^'\n]{1,200})",),
+        names=(
+            r"Problem executing scripts (?P<hook>[\w:-]{1,80} '[^'\n]{1,200}')",
+            r"Failure running script (?P<hook>[^\n]{1,200})",
+        ),
         weight="consequence",
     ),
     FailureRule(

@@ -69,8 +69,9 @@ def _fault(state: str, now: datetime) -> str:
     """What is wrong with a keyring; empty where nothing is, or nobody can tell."""
     if state == "missing":
         return "is missing"
-    if state == "unreadable":
-        return "cannot be read by apt's user _apt"
+    if state.startswith("unreadable"):
+        mode = state.partition(" ")[2]
+        return "cannot be read by apt's user _apt" + (f" (mode {mode})" if mode else "")
     try:
         last = expired_on(bytes.fromhex(state), now)
     except ValueError:
@@ -90,7 +91,10 @@ def keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
 
 def own_keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
     """apt's user cannot read the keyring of a repository of the stack's; one that is missing is a state of a role."""
-    yield from (ring.line for ring in broken(ctx) if ring.ours and not ring.expired and "cannot be read" in ring.line)
+    for ring in broken(ctx):
+        source, _, fault = ring.line.rpartition(": ")
+        if ring.ours and not ring.expired and "cannot be read" in fault:
+            yield f"{fault}: {source}"
 
 
 def foreign_keyring(ctx: AuditContext) -> Iterator[str]:

@@ -10,7 +10,7 @@ _MODULE = (
     r"(?P<module>[\w-]{1,60})(?:\.ko[.\w]{0,5})?['\"]?(?: \(\S+\))?:? (?:-1 )?(?:Exec format|Invalid module format"
     r"|Unknown symbol|version magic|disagrees about version|no symbol version|\.gnu\.linkonce)"
 )
-_SYMBOL = r"Unknown symbol (?P<symbol>\w{1,80}) \(err"
+_SYMBOL = r"(?:Unknown|version of) symbol (?P<symbol>\w{1,80})"
 
 PEERMEM = (
     FailureRule(
@@ -55,6 +55,18 @@ DISABLED = (
 )
 
 MODULES = (
+    FailureRule(
+        "module-of-another-module",
+        r"\b\w{1,60}: disagrees about version of symbol (?:nvidia_p2p_|nvUvm|nvKms|ib_|rdma_|mlx[0-9]_|drm_|ttm_)",
+        "the kernel module MODULE was built against another release of the module that has the symbol SYMBOL than the"
+        " one that is loaded; the kernel itself fits",
+        "Build MODULE again, with what installed it, against what is loaded now: the NVIDIA driver for nvidia_p2p_*,"
+        " the InfiniBand stack (OFED, DOCA, or the kernel's own) for ib_* and rdma_*, the drm modules (amdgpu-dkms brings"
+        " its own) for drm_*; where that was upgraded since the boot, reboot first",
+        "Linux kernel/module/version.c, check_version",
+        narrower=r"version of symbol module_layout|version magic '",
+        names=(_MODULE, _SYMBOL),
+    ),
     FailureRule(
         "module-of-another-kernel",
         r"version magic '[^'\n]+' should be|disagrees about version of symbol|no symbol version for module_layout"
