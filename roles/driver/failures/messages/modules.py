@@ -61,7 +61,7 @@ MODULES = (
         "the kernel module MODULE was built against another release of the module that has the symbol SYMBOL than the"
         " one that is loaded; the kernel itself fits",
         "Build MODULE again, with what installed it, against what is loaded now: the NVIDIA driver for nvidia_p2p_*,"
-        " the InfiniBand stack (OFED, DOCA, or the kernel's own) for ib_* and rdma_*, the drm modules (amdgpu-dkms brings"
+        " the InfiniBand stack (OFED, DOCA, or the kernel's own) for ib_* and rdma_*, the drm modules (amdgpu-dkms has"
         " its own) for drm_*; where that was upgraded since the boot, reboot first",
         "Linux kernel/module/version.c, check_version",
         narrower=r"version of symbol module_layout|version magic '",

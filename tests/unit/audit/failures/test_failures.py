@@ -58,7 +58,7 @@ SAMPLES = {
     ),
     "dkms-other-module": "Autoinstall on 6.19.0-1-amd64 failed for module(s) zfs(1).",
     "module-of-another-module": "nvidia_fs: disagrees about version of symbol nvidia_p2p_dma_unmap_pages",
-    "programs-not-run-there": "/tmp/selfgz4711/nvidia-installer: Permission denied",
+    "programs-not-run-there": "/tmp/selfgz4711/nvidia-installer: Permission denied",  # noqa: S108
     "library-damaged": "dlerror: /usr/local/cuda-11.2/lib64/libcudnn.so.8: file too short; LD_LIBRARY_PATH: /usr/local",
     "library-of-another-machine": "OSError: /opt/lib32/libcudart.so.11.0: wrong ELF class: ELFCLASS32",
     "library-not-readable": ("ImportError: libcublas.so.11: cannot open shared object file: Permission denied"),
