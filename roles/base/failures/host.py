@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 CLOCK = Probe("date +%s")
 PRELOAD = "/etc/ld.so.preload"  #: libraries that the loader puts before those of every program
-#: those of them that are not there; ``$LIB`` and ``$PLATFORM`` are the loader's to replace
+#: what the loader prints about them for each program
 PRELOADED = Probe(sh_file(__file__, "sh/preloaded.sh", file=PRELOAD))
 AHEAD_S = 60  #: a larger difference cannot be explained by network latency
 BEHIND_S = 150  #: the host was probed before ``AuditContext.now``, by up to the longest time of all its answers (75 s)
@@ -32,8 +32,8 @@ def clock_off(ctx: AuditContext) -> Iterator[str]:
 
 
 def preload_missing(ctx: AuditContext) -> Iterator[str]:
-    """/etc/ld.so.preload names a file that is not there."""
-    yield from (f"{PRELOAD}: {line}: there is no such file" for line in ctx.text(PRELOADED).splitlines())
+    """/etc/ld.so.preload names a library that the loader does not load: it is missing, or is none of this machine's."""
+    yield from dict.fromkeys(line for line in ctx.text(PRELOADED).splitlines() if f" from {PRELOAD} " in line)
 
 
 def record_lost(ctx: AuditContext) -> Iterator[str]:
@@ -72,10 +72,7 @@ HOST_RULES = (
         "Take the line out of WHERE, or bring the library back if something needs it (what it was for says who wrote"
         " it: vGPU software, jemalloc, a security agent); then start what failed again, such as docker",
         "ld.so(8), FILES; Project-HAMi/HAMi#777",
-        names=(
-            r"ld\.so: object '(?P<object>[^'\n]{1,300})' from (?P<where>\S{1,100}) cannot",
-            r"(?P<where>/etc/ld\.so\.preload): (?P<object>/\S{1,300}): there is no",
-        ),
+        names=(r"ld\.so: object '(?P<object>[^'\n]{1,300})' from (?P<where>\S{1,100}) cannot",),
         sign=Sign("base", preload_missing, (PRELOADED,)),
         treatment=ForPeople(),
         weight="general",

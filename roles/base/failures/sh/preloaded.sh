@@ -1,16 +1,5 @@
-# The libraries that the file names and that are not there, a line each. A comment begins with #.
+# What the loader says of the libraries that the file names, as it does for each program; nothing where there is no file.
 : "${file:?}"
 [ -s "$file" ] || exit 0
-while read -r line || [ -n "$line" ]; do
-  line=${line%%#*}
-  IFS=' 	:'
-  set -f
-  for library in $line; do
-    case $library in
-      *'$'*) ;;
-      /*) [ -e "$library" ] || printf '%s\n' "$library" ;;
-    esac
-  done
-  unset IFS
-done <"$file"
+LC_ALL=C /bin/true 2>&1
 exit 0

@@ -30,7 +30,8 @@ SIGNATURES = (
         "",
         "apt's user _apt may not read the keyring of a repository of the stack's, as one that was written under umask"
         " 027: apt says NO_PUBKEY although the right key is there",
-        "Provision again: the layer that has the repository gives the file its mode, 644",
+        "Provision again: the layer that has the repository gives the file its mode, 644; where a directory above it is"
+        " closed to others, open it (chmod 755)",
         "apt methods/gpgv.cc; NVIDIA/nvidia-docker#1658",
         sign=OWN_KEYRING_UNREADABLE,
     ),
