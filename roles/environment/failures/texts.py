@@ -51,7 +51,7 @@ TEXT_RULES = (
         " reaches the one for this machine",
         "glibc elf/dl-load.c, open_verify",
         names=(rf"{_FILE}['\"]?: ",),
-        unless=r"ld\.so: object",
+        unless=r"ld\.so: object|level=DEBUG",  # a program that tries many files goes on
     ),
     FailureRule(
         "library-not-readable",

@@ -10,7 +10,7 @@ _MODULE = (
     r"(?P<module>[\w-]{1,60})(?:\.ko[.\w]{0,5})?['\"]?(?: \(\S+\))?:? (?:-1 )?(?:Exec format|Invalid module format"
     r"|Unknown symbol|version magic|disagrees about version|no symbol version|\.gnu\.linkonce)"
 )
-_SYMBOL = r"(?:Unknown|version of) symbol (?P<symbol>\w{1,80})"
+_SYMBOL = r"Unknown symbol (?P<symbol>\w{1,80}) \(err"
 
 PEERMEM = (
     FailureRule(
@@ -65,7 +65,7 @@ MODULES = (
         " its own) for drm_*; where that was upgraded since the boot, reboot first",
         "Linux kernel/module/version.c, check_version",
         narrower=r"version of symbol module_layout|version magic '",
-        names=(_MODULE, _SYMBOL),
+        names=(_MODULE, r"version of symbol (?P<symbol>\w{1,80})"),
     ),
     FailureRule(
         "module-of-another-kernel",
