@@ -77,8 +77,8 @@ class ImagesPushed(Resource):
         missing = [row for row in self._rows if row[:2] not in there]
         if not missing:
             return None
-        told = sh_file(__file__, "sh/told.sh", at=self.at)
-        script = told + sh_file(__file__, "sh/push.sh", at=self.at, images=_words(missing))
+        failing = sh_file(__file__, "sh/failing.sh", at=self.at)
+        script = failing + sh_file(__file__, "sh/push.sh", at=self.at, images=_words(missing))
         return Change(what, "without these images from here", want, (Step(script, timeout_s=LOAD_TIMEOUT_S),))
 
     def removal(self) -> tuple[Resource, ...]:
@@ -119,9 +119,9 @@ class ImagesPulled(Resource):
             for image in missing
             if image.name in look.tags
         )
-        told = sh_file(__file__, "sh/told.sh", at=self.at)
+        failing = sh_file(__file__, "sh/failing.sh", at=self.at)
         rows = [(image.id, image.name, image.reference) for image in missing]
-        script = told + sh_file(__file__, "sh/pull.sh", at=self.at, images=_words(rows))
+        script = failing + sh_file(__file__, "sh/pull.sh", at=self.at, images=_words(rows))
         return Change(what, have, want, (Step(script, timeout_s=LOAD_TIMEOUT_S),), warnings=moved)
 
     def removal(self) -> tuple[Resource, ...]:

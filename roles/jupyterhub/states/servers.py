@@ -42,7 +42,7 @@ class HubServers(Resource):
     people: tuple[HubUser, ...]  #: not ``users``: that is whom a change disturbs
     gpus: tuple[str, ...] = ()
     left: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: whose servers are ``HubUserLeft``'s
-    said: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: what operators should know of their limits
+    limits: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: what operators should know of their limits
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
 
     def probes(self) -> tuple[Probe, ...]:
@@ -65,7 +65,7 @@ class HubServers(Resource):
 
     def notes(self, _facts: Facts) -> tuple[str, ...]:
         """What operators should know, whether or not anything differs."""
-        return self.said
+        return self.limits
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         """Those whose work ends with their servers."""

@@ -8,7 +8,7 @@ from hostwright.resources import ABSENT, Change, Facts, Planned, Probe, Refusal,
 from hostwright.roles import Artifact, sh_file
 from hostwright.standard.roles.serving.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
-from hostwright.standard.roles.workspaces.states.undeclared import told
+from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 UNPACK_TIMEOUT_S = 3600.0  #: 100 GB on a worn-out disk
 
@@ -32,7 +32,7 @@ class ModelBrought(Resource):
             return None
         if have != ABSENT:
             return Refusal(what, short(have), want, "model-version", other_files(self.name, self.version))
-        script = told(what) + sh_file(
+        script = failing(what) + sh_file(
             __file__, "sh/bring.sh", name=self.name, version=self.version, digest=self.digest.removeprefix("sha256:"),
             archive=host_path(self.artifact), state=STATE,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from hostwright.standard.roles.serving.states.look import LOOK, ModelFacts, read
 from hostwright.standard.roles.serving.states.unserved import Unserved
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.arguments import MODELS
-from hostwright.standard.roles.workspaces.states.undeclared import told
+from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 AVAILABLE = "AVAILABLE"
 PATIENCE_S = 900  #: for a version to be loaded: several gigabytes from a busy disk
@@ -85,7 +85,7 @@ class ModelServed(Resource):
             remove=" ".join(map(str, gone)), patience=PATIENCE_S,
         )  # fmt: skip
         have = _have(model, loaded, self._want())
-        step = Step(told(self.what) + sh_file(__file__, "sh/ask.sh") + script, timeout_s=4 * PATIENCE_S)
+        step = Step(failing(self.what) + sh_file(__file__, "sh/ask.sh") + script, timeout_s=4 * PATIENCE_S)
         return Change(self.what, have, self._want(), (step,), alone=True)  # a model that fails stops no other
 
     def _files(self, model: ModelFacts) -> Refusal | None:

@@ -8,7 +8,7 @@ from hostwright.resources import Change, Facts, Planned, Probe, Resource, Step
 from hostwright.roles import sh_file
 from hostwright.standard.roles.serving.states.look import LOOK, read_look
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
-from hostwright.standard.roles.workspaces.states.undeclared import told
+from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 PATIENCE_S = 60  #: for the requests that their servers still answer
 
@@ -30,7 +30,7 @@ class Unserved(Resource):
         have = ", ".join(f"{name} ({', '.join(map(str, sorted(models[name].files)))})" for name in gone)
         what = "undeclared models"
         script = sh_file(__file__, "sh/unserve.sh", names=gone, state=STATE, patience=PATIENCE_S)
-        step = Step(told(what) + sh_file(__file__, "sh/ask.sh") + script, timeout_s=300)
+        step = Step(failing(what) + sh_file(__file__, "sh/ask.sh") + script, timeout_s=300)
         return Change(what, have, "absent", (step,), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:

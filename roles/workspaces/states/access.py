@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hostwright.resources import ABSENT, ERROR, Change, Deferred, Facts, Planned, Probe, Resource, Step, few
 from hostwright.roles import sh, sh_file
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
-from hostwright.standard.roles.workspaces.states.undeclared import told
+from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 CLOSED = "/usr/local/lib/hostwright/workspace-networks"  #: the program that closes people's networks to other hosts
 RULES_SH = sh_file(__file__, "sh/network/rules.sh")
@@ -88,7 +88,7 @@ class AccessWithdrawn(Resource):
         names = sorted({held.workspace for held in theirs})
         have = f"workspace{'s' if len(names) > 1 else ''} {', '.join(names)} on the network"
         containers = [held.name.removeprefix("/") for held in theirs]
-        script = told(what) + sh_file(__file__, "sh/network/cutoff.sh", containers=containers)
+        script = failing(what) + sh_file(__file__, "sh/network/cutoff.sh", containers=containers)
         return Change(what, have, CUT_OFF, (Step(script, timeout_s=900),), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:

@@ -33,7 +33,7 @@ from hostwright.standard.roles.workspaces.states.look import (
     read_look,
 )
 from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_probes
-from hostwright.standard.roles.workspaces.states.undeclared import ENDS_WORK, Undeclared, told
+from hostwright.standard.roles.workspaces.states.undeclared import ENDS_WORK, Undeclared, failing
 
 UNABLE = "not possible"
 _LINE_CHARACTERS = 160  #: of a line of what a change of a definition is
@@ -77,8 +77,8 @@ class WorkspaceRuns(Resource):
         if not isinstance(placed, Placed):
             return placed
         if held is None:
-            told = (*self._gone(look), *self._new_key(look))
-            return self._taken(look) or replace(self._created(placed, ABSENT), warnings=told)
+            warnings = (*self._gone(look), *self._new_key(look))
+            return self._taken(look) or replace(self._created(placed, ABSENT), warnings=warnings)
         if held.definition != placed.definition or held.uuids != placed.uuids:
             have = "another definition" if held.definition != placed.definition else f"GPU {held.gpus}"
             diff = _difference(look.definitions.get(self.name), self)
@@ -119,7 +119,7 @@ class WorkspaceRuns(Resource):
 
     def _change(self, have: str, want: str, script: str, diff: str = "") -> Change:
         """One that stands alone: a workspace that fails stops none of its neighbours."""
-        return Change(self.what, have, want, (_step(told(self.what) + script),), diff=diff, alone=True)
+        return Change(self.what, have, want, (_step(failing(self.what) + script),), diff=diff, alone=True)
 
     def _placed(self, look: WorkspaceFacts, held: SpaceContainer | None, facts: Facts) -> Placed | Planned:
         entry = self.workspace.entry

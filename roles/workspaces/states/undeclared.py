@@ -48,7 +48,7 @@ class Undeclared(Resource):
             return Refusal(
                 "undeclared workspaces", have, "absent", "workspace-in-use", sentence, alone=not self.removes
             )
-        script = told("undeclared workspaces") + sh_file(
+        script = failing("undeclared workspaces") + sh_file(
             __file__, "sh/remove.sh", names=gone, networks=networks, images=images, state=STATE
         )
         return Change(
@@ -67,9 +67,9 @@ class Undeclared(Resource):
         return (Undeclared(force=self.force, removes=True),) if self.names or self.networks or self.images else ()
 
 
-def told(what: str) -> str:
+def failing(what: str) -> str:
     """The commands with which a change of workspaces begins, so that a failure is told in one line."""
-    return sh_file(__file__, "told.sh", what=what, error=ERROR)
+    return sh_file(__file__, "failing.sh", what=what, error=ERROR)
 
 
 def _whose(look: WorkspaceFacts, name: str) -> str:

@@ -49,7 +49,7 @@ def test_no_gpu_is_never_a_pass() -> None:
     ("text", "more", "came"),
     [
         (GOOD, {"status": 1}, ("failed", "its program ended with status 1")),
-        (GOOD, {"status": 1, "said": ("a", "CUDA error")}, ("failed", "its program ended with status 1: CUDA error")),
+        (GOOD, {"status": 1, "stderr": ("a", "CUDA error")}, ("failed", "its program ended with status 1: CUDA error")),
         (GOOD, {"status": None}, ("not run", "it was cut off")),
         (GOOD, {"status": 124, "took_s": 60.1}, ("failed", "it did not end within its 60 s")),
         (GOOD, {"status": 143, "stopped": "GPU-1 is at 91 °C"}, ("failed", "it was stopped: GPU-1 is at 91 °C")),
@@ -57,7 +57,7 @@ def test_no_gpu_is_never_a_pass() -> None:
         (GOOD.splitlines()[0], {}, ("failed", "it ended before its end")),
         ("", {}, ("failed", "it ended before its end")),
         ('{"error": "GPU-1 computes 3, not 4"}\n{"end": true}', {}, ("failed", "GPU-1 computes 3, not 4")),
-        ('{"error": "wrong"}', {"status": 1, "said": ("x",)}, ("failed", "wrong")),
+        ('{"error": "wrong"}', {"status": 1, "stderr": ("x",)}, ("failed", "wrong")),
         ('{"not run": "no compiler"}\n{"end": true}', {}, ("not run", "no compiler")),
     ],
 )

@@ -43,7 +43,9 @@ MEANS = {
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message["source"])
 def test_a_message_of_docker_is_told_as_what_it_means(message: dict[str, str]) -> None:
-    script = sh_file(throughregistry.__file__, "sh/told.sh", at=AT) + "told sh -c 'echo \"$TEXT\" >&2; exit 1'\necho on"
+    script = (
+        sh_file(throughregistry.__file__, "sh/failing.sh", at=AT) + "told sh -c 'echo \"$TEXT\" >&2; exit 1'\necho on"
+    )
     environment = {"TEXT": message["text"].replace("REG", AT), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(["/bin/sh", "-euc", script], env=environment, capture_output=True, text=True, check=False)
     *first, last = done.stderr.splitlines()
