@@ -36,8 +36,8 @@ from hostwright.stack.stack import Stack
 from hostwright.transport import Output, Session, import_all
 from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.backend import BoundedRunner, program_runner, testinfra_host
-from hostwright.verify.crew import HostCrew
 from hostwright.verify.lending import LentSession
+from hostwright.verify.processes import CheckProcesses
 from hostwright.verify.units import MARKS, HostUnits, PlacedCheck, Unit, lanes_for, units_of
 from hostwright.verify.worker import UNREADABLE, Order, Worker, opening_of
 
@@ -156,7 +156,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
 
     session.config.stash[INVENTORY] = str(roster.path)
 
-    def crew(order: Order) -> HostCrew:
+    def processes(order: Order) -> CheckProcesses:
         items = [item for item in session.items if _role_of(item) in order["roles"]]
         units = units_of([_placed(item) for item in items])
         given = order["password"]
@@ -182,12 +182,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
             target()
         unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
         if unread:
-            return HostCrew(HostUnits((), ()), 1, lambda *_: _tell(unread), connect)
-        return HostCrew(units, lanes_for(option("--hw-hosts"), units), run, connect)
+            return CheckProcesses(HostUnits((), ()), 1, lambda *_: _tell(unread), connect)
+        return CheckProcesses(units, lanes_for(option("--hw-hosts"), units), run, connect)
 
     import_all()
     gc.freeze()  # what is here now is shared with all processes, as long as nothing counts in it
-    Worker(option("--hw-orders"), option("--hw-answers"), option("--hw-limit"), crew).run()
+    Worker(option("--hw-orders"), option("--hw-answers"), option("--hw-limit"), processes).run()
     return True
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hostwright.resources import ABSENT, Change, Facts, Planned, Probe, Refusal, Resource, Step, host_path
 from hostwright.roles import Artifact, sh_file
-from hostwright.standard.roles.serving.states.look import LOOK, read_look
+from hostwright.standard.roles.serving.states.facts import MODELS_PROBE, read_models
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.undeclared import failing
 
@@ -23,10 +23,10 @@ class ModelBrought(Resource):
     artifact: Artifact
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK,)
+        return (MODELS_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        have = read_look(facts).model(self.name).files.get(self.version, ABSENT)
+        have = read_models(facts).model(self.name).files.get(self.version, ABSENT)
         what, want = f"model {self.name} version {self.version}", short(self.digest)
         if have == self.digest:
             return None

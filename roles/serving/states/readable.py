@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hostwright.resources import Change, Facts, Planned, Probe, Resource, Step
 from hostwright.roles import sh_file
-from hostwright.standard.roles.serving.states.look import LOOK, read_look
+from hostwright.standard.roles.serving.states.facts import MODELS_PROBE, read_models
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.undeclared import failing
 
@@ -18,10 +18,10 @@ class ModelReadable(Resource):
     name: str
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK,)
+        return (MODELS_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        closed = read_look(facts).model(self.name).closed
+        closed = read_models(facts).model(self.name).closed
         if not closed:
             return None
         mode, _, path = closed.partition(" ")

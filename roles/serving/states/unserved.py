@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hostwright.resources import Change, Facts, Planned, Probe, Resource, Step
 from hostwright.roles import sh_file
-from hostwright.standard.roles.serving.states.look import LOOK, read_look
+from hostwright.standard.roles.serving.states.facts import MODELS_PROBE, read_models
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.undeclared import failing
 
@@ -20,10 +20,10 @@ class Unserved(Resource):
     names: tuple[str, ...] = ()
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK,)
+        return (MODELS_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        models = read_look(facts).models
+        models = read_models(facts).models
         gone = sorted(name for name, model in models.items() if name not in self.names and model.files)
         if not gone:
             return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hostwright.resources import ABSENT, ERROR, Change, Deferred, Facts, Planned, Probe, Resource, Step, few
 from hostwright.roles import sh, sh_file
-from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
 from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 CLOSED = "/usr/local/lib/hostwright/workspace-networks"  #: the program that closes people's networks to other hosts
@@ -74,14 +74,14 @@ class AccessWithdrawn(Resource):
     people: tuple[str, ...]
 
     def probes(self) -> tuple[Probe, ...]:
-        return (LOOK,)
+        return (WORKSPACES_PROBE,)
 
     def plan(self, facts: Facts) -> Planned | None:
-        look = read_look(facts)
-        if look.docker:
+        found = read_workspaces(facts)
+        if found.docker:
             what = f"access of {', '.join(self.people)}"
-            return Deferred(what, look.trouble, CUT_OFF, "Docker answers") if look.docker == "silent" else None
-        theirs = [held for held in look.containers if held.user in self.people and held.connected and not held.over]
+            return Deferred(what, found.trouble, CUT_OFF, "Docker answers") if found.docker == "silent" else None
+        theirs = [held for held in found.containers if held.user in self.people and held.connected and not held.over]
         if not theirs:
             return None
         what = f"access of {', '.join(sorted({held.user for held in theirs}))}"

@@ -13,7 +13,7 @@ from hostwright.standard.roles.workspaces.export.compose import compose, compose
 from hostwright.standard.roles.workspaces.export.inside import hosts_checked
 from hostwright.standard.roles.workspaces.export.kubernetes import dns_name, kubernetes
 from hostwright.standard.roles.workspaces.export.slurm import slurm
-from hostwright.standard.roles.workspaces.verbs.looking import one_workspace
+from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 
 def export(request: Request, name: str, form: str, *, nodes: int = 1, storage: str = "50Gi") -> int:
