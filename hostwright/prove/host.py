@@ -23,7 +23,7 @@ from hostwright.common.untrusted import whole
 from hostwright.plan import probing
 from hostwright.plan.facts.expected import GPUS, read_expected_gpus, read_expected_models
 from hostwright.plan.host import jobs, locks
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.model import Facts, Probe, RoleResult
 from hostwright.plan.observing import ask
 from hostwright.plan.planning import HostPlan, plan_host
@@ -81,7 +81,7 @@ class HostProve:
         target: TargetHost,
         connect: Callable[[], RootShell],
         *,
-        run: Run,
+        run: RunStamp,
         emit: Emit,
         holder: locks.Holder | None,
         proofs: Sequence[Proof],

@@ -29,7 +29,7 @@ from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, HostError,
 from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
 from hostwright.common.request import Request
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.prove.proving import ProofsPass
 from hostwright.rebuild.bmc import Controller, Opener
@@ -83,7 +83,7 @@ def decide(
 ) -> Decisions:
     """Look at all hosts and say which way each would take; nothing is changed, and nothing is recorded."""
     with SeedServers() as servers:
-        run = _Run(roster, targets, connections, request, Run(""), _nobody_hears, threading.Event(), servers)
+        run = _Run(roster, targets, connections, request, RunStamp(""), _nobody_hears, threading.Event(), servers)
         return run.decide(run.rebuilds(start))
 
 
@@ -156,7 +156,7 @@ class _Run:
     targets: Targets
     connections: Connections
     request: Request
-    run: Run
+    run: RunStamp
     emit: Emit
     stopping: threading.Event
     servers: SeedServers

@@ -14,7 +14,7 @@ from hostwright.plan.host.release import (
     MOST_FORMER,
     PATH,
     SCHEMA,
-    Run,
+    RunStamp,
     about,
     at_of,
     digest_of,
@@ -38,7 +38,7 @@ def state_sha256(resource: Resource) -> str:
     return hash_of(identity_of(resource))[:STATE_DIGITS]
 
 
-def renewed(desired: Desired, before: Mapping[str, Any], run: Run) -> dict[str, Any] | None:
+def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[str, Any] | None:
     """The record of a host on which these roles were found as desired; ``None`` where ``before`` says the same.
 
     Roles that this run did not look at keep what an earlier one wrote, as long as it was the same stack.

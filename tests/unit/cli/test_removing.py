@@ -109,7 +109,7 @@ def written(before: dict[str, object], *, depart: bool) -> list[str]:
     def run(script: str, *, timeout_s: float, failure: str) -> None:
         scripts.append(script)
 
-    books = HostRecords(SimpleNamespace(run=run), removal_of(LAYERS), release.Run("run"))
+    books = HostRecords(SimpleNamespace(run=run), removal_of(LAYERS), release.RunStamp("run"))
     books.note_removal(Facts({release.RELEASE: Answer(0, json.dumps(before))}), depart=depart)
     return scripts
 

@@ -24,7 +24,7 @@ from hostwright.common.request import Request
 from hostwright.common.text import local_time
 from hostwright.fleet import Fleet, TargetHost, Targets
 from hostwright.plan.host.newrelease import renewed
-from hostwright.plan.host.release import FORMERS, RELEASE, Run
+from hostwright.plan.host.release import FORMERS, RELEASE, RunStamp
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import HostPlan
 from hostwright.stack import stackstore
@@ -63,7 +63,7 @@ def target(inventory: Path) -> TargetHost:
 
 def record(target: TargetHost, stack: Stack, at: str) -> dict[str, Any]:
     """What a verified host carries."""
-    found = renewed(replace(target, stack=stack).desired, {}, Run("run", "ada@desk", at))
+    found = renewed(replace(target, stack=stack).desired, {}, RunStamp("run", "ada@desk", at))
     assert found is not None
     return found
 

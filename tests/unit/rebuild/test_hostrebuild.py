@@ -32,7 +32,7 @@ from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.occupancy import standard_occupancies
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.model import Answer, Facts, Plan, Reboot, RolePlan
 from hostwright.rebuild.host import freeing, hostrebuild
 from hostwright.rebuild.host.clock import Phases
@@ -152,7 +152,7 @@ def start(target: TargetHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             target=target,
             connect=Session,  # type: ignore[arg-type]
             settings=Settings(
-                Run("run-1", "ada@desk"), world.events.append, lambda artifact: Path("/dev/null"), hooks=hooks,
+                RunStamp("run-1", "ada@desk"), world.events.append, lambda artifact: Path("/dev/null"), hooks=hooks,
                 stopping=lambda: world.stopped, **more,
             ),
             ways=Ways((lambda: None) if bmc else None, ""),  # type: ignore[arg-type, return-value]

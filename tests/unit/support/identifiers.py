@@ -28,7 +28,7 @@ from hostwright.common.errors import InputError
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host.hostfacts import OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.host.newrelease import renewed
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.model import Answer, Facts, Planned, Refusal, Resource
 from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
 from hostwright.rebuild.ways.rules import RULES as REBUILD_RULES
@@ -58,7 +58,7 @@ GPUS = ("0x10de 0x030200 0x2330\n", "0x10de 0x030200 0x118f\n")
 def identifiers() -> dict[str, Any]:
     """All of them, by what they name."""
     hosts = targets()
-    record = renewed(hosts[0].desired, {}, Run("run")) or {}
+    record = renewed(hosts[0].desired, {}, RunStamp("run")) or {}
     return {
         "roles": sorted({role.name for target in hosts for role in target.roles}),
         "layers beside the roles": [PREFLIGHT, GPU_LAYER],

@@ -11,7 +11,7 @@ from hostwright.audit.sbom.contents import Sbom, sbom_of
 from hostwright.plan.facts import K, V
 from hostwright.plan.host.hostfacts import OS_RELEASE, PYTHONS, UNAME
 from hostwright.plan.host.newrelease import renewed
-from hostwright.plan.host.release import RELEASE, Run
+from hostwright.plan.host.release import RELEASE, RunStamp
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.targets import TargetHost
 from hostwright.resources.files.archives import ArchiveUnpacked, Delivered
@@ -88,7 +88,7 @@ def dists(target: TargetHost, **versions: str) -> str:
 
 def record(target: TargetHost) -> str:
     """The release record that a run left."""
-    run = Run("20261120t090000-5a60", "ada@desk.example.org", RECORDED, "1862f6b")
+    run = RunStamp("20261120t090000-5a60", "ada@desk.example.org", RECORDED, "1862f6b")
     return json.dumps(renewed(target.desired, {}, run))
 
 
