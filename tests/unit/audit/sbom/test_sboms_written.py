@@ -104,7 +104,7 @@ def test_a_host_whose_bill_cannot_be_made_is_named_and_the_others_have_theirs(
     auditor = kept(warned)
     assert [host for host, _ in auditor.sboms(auditor.audit().audit)] == ["gpu02"]
     assert [sentence.partition(":")[0] for sentence in warned] == ["gpu01"]
-    assert "no bill of materials is written for it" in warned[0]
+    assert "no SBOM is written for it" in warned[0]
 
 
 def test_an_audit_whose_facts_could_not_be_stored_takes_no_older_ones(kept: Kept):
