@@ -109,15 +109,15 @@ def ask(consequences: Iterable[str], hosts: int) -> None:
 
 def of_decisions(decisions: Mapping[str, Decision]) -> Iterator[str]:
     """What a rebuild does beyond repair, and where a new operating system may follow."""
-    said: dict[str, list[str]] = {}
+    hosts_by_way: dict[str, list[str]] = {}
     for host, decision in decisions.items():
         if decision.refusal:
             continue
         if decision.way in _WAYS:
-            said.setdefault(_WAYS[decision.way], []).append(host)
+            hosts_by_way.setdefault(_WAYS[decision.way], []).append(host)
         if "reinstall" in decision.escalation:
-            said.setdefault(f"if that does not help, {_WAYS['reinstall']}", []).append(host)
-    return folded(said)
+            hosts_by_way.setdefault(f"if that does not help, {_WAYS['reinstall']}", []).append(host)
+    return folded(hosts_by_way)
 
 
 def reinstalled(decisions: Mapping[str, Decision]) -> list[str]:

@@ -234,7 +234,7 @@ def _not_run(proof: Proof, outcome: Outcome, sentence: str) -> ProofResult:
 def ended_result(proof: Proof, end: ProgramEnd, expected: Expected) -> ProofResult:
     """The result of a program that was begun."""
     printed = reading.read(end.text)
-    text = f": {end.said[-1]}" if end.said else ""
+    text = f": {end.stderr[-1]}" if end.stderr else ""
     watched = replace(printed, measurements=Measurements((*printed.measurements, *end.hottest)))
     base = judged(proof, watched, expected, end.took_s)
     if end.unbuilt:

@@ -10,7 +10,7 @@ from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.model import CPU, NO_GPU, Better, Expected, Measurement, Proof, ProofFinding, ProofResult
 from hostwright.prove.reading import Printed
 
-MAX_LOSS = 0.10  #: our choice, of a figure against its baseline, which is the host's own: it varies less than twins do
+MAX_LOSS = 0.10  #: our choice, of a figure against its baseline, which is the host's own: it varies less than peers do
 LEAST_NOTED = MAX_LOSS  #: a figure that is better by more than this part when it is measured again is told
 
 
@@ -54,7 +54,7 @@ def with_findings(result: ProofResult, found: Iterable[ProofFinding]) -> ProofRe
 
 
 def _placed(measurement: Measurement, expected: Expected) -> Measurement:
-    """A bare ``cpu`` with the host's model of processor, so that twins are told apart."""
+    """A bare ``cpu`` with the host's model of processor, so that peers are told apart."""
     if measurement.device == CPU and expected.processor:
         return replace(measurement, device=f"{CPU} ({expected.processor})")
     return measurement

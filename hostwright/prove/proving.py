@@ -1,4 +1,4 @@
-"""Many hosts proved side by side, as one recorded run, and then judged against their baselines and their twins."""
+"""Many hosts proved side by side, as one recorded run, and then judged against their baselines and their peers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from hostwright.prove.host import HostProve, proofs_of
 from hostwright.prove.judging import against_baseline, doubtful, measured_again
 from hostwright.prove.model import Level, Outcome, Proof, ProofResult
 from hostwright.prove.peers.again import doubts_of, due_again, with_better
-from hostwright.prove.peers.comparing import STATISTICS, against_twins
+from hostwright.prove.peers.comparing import STATISTICS, against_peers
 from hostwright.prove.proofstore import PastFigure, ProofStore
 from hostwright.prove.variables import max_loss
 
@@ -236,7 +236,7 @@ def _judged(
     began: datetime,
     again: Sequence[Collection[HostProof]] = (),
 ) -> tuple[HostProof, ...]:
-    """All hosts in their order, with what their baselines and twins say; one that raised says why."""
+    """All hosts in their order, with what their baselines and peers say; one that raised says why."""
     proved = {host.host: host for host in results.values}
     sentences = {error.host: error.sentence for error in results.errors}
     leads = {error.host: error.lead for error in results.errors}
@@ -247,7 +247,7 @@ def _judged(
         host = proved.get(target.name) or HostProof(target.name, target.stack.name, at, lead=leads.get(target.name, ""))
         host = store.clean(replace(host, sentence=why) if target.name in sentences or not host.results else host)
         hosts.append(against_baseline(host, store.baseline(target.name), max_loss(target.host)))
-    return against_twins(hosts, again)
+    return against_peers(hosts, again)
 
 
 def _record(recording: Recording, hosts: Collection[HostProof], results: Results[HostProof]) -> None:
@@ -275,7 +275,7 @@ def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
 class ProofsPass:
     """What another verb asks of a host that is as desired (``Settings.accept``): its proofs of a level pass.
 
-    Each host is judged alone and against its baseline, since twins are not measured at the same time. So proofs that
+    Each host is judged alone and against its baseline, since peers are not measured at the same time. So proofs that
     run on several hosts at once are left out.
     """
 

@@ -41,8 +41,8 @@ from hostwright.rebuild.install.sources import Sources, confirm
 from hostwright.rebuild.rebuild import Outcome, Rebuild, Start
 from hostwright.rebuild.records import Records
 from hostwright.rebuild.ways.diagnosis import Reinstall
-from hostwright.rebuild.ways.looking import Ways
 from hostwright.rebuild.ways.means import read_means
+from hostwright.rebuild.ways.probing import Ways
 from hostwright.rebuild.ways.ways import Decision
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.trusting import known, replace

@@ -54,8 +54,8 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
     not_checked += tuple(_others_late(target, facts, not_checked)) if facts.late else ()
     findings = tuple(one for one in found if isinstance(one, Finding))
     names = (*known.changes, GPU_LAYER)
-    said = (names, deviations, findings, not_checked)
-    layers = memory.kept("layers", said, lambda: tuple(_layer(name, *said[1:]) for name in names))
+    key = (names, deviations, findings, not_checked)
+    layers = memory.kept("layers", key, lambda: tuple(_layer(name, *key[1:]) for name in names))
     return HostAudit(
         host=target.name,
         stack=target.stack.name,

@@ -58,7 +58,7 @@ def of_verb(name: str, task: Task[Any], context: ParserContext) -> str:
     needed = "".join(f" {each.name.upper()}" for each in context.positional_args if each.name)
     text, examples = split(task)
     text = completed(text)
-    tuples = [(flag, completed(said or "")) for flag, said in context.help_tuples()]
+    tuples = [(flag, completed(help_text or "")) for flag, help_text in context.help_tuples()]
     lines = [f"Usage: hostwright {name}{needed}{words}{' [--options]' if tuples else ''}", ""]
     lines += [*textwrap.wrap(text, _columns_left()), ""] if text else []
     if examples:

@@ -86,7 +86,7 @@ def prove(
     html: str = "",
     prometheus: str = "",
 ) -> int:
-    """Prove by measuring that hosts do their work, each against its twins and its own past. Changes nothing.
+    """Prove by measuring that hosts do their work, each against its peers and its own past. Changes nothing.
 
     hostwright prove gpu01 --quick
     """

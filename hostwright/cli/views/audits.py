@@ -104,10 +104,10 @@ def _show_next(
 
 
 def write_reports(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
-    """Write the reports; the exit status is 1 where a host that was read has no bill of materials."""
+    """Write the reports; the exit status is 1 where a host that was read has no SBOM."""
     outputs.write(look.audit, look.ages, auditor.memory, auditor.rules)
     wanted = sum(not host.sentence for host in look.audit.hosts) if outputs.cyclonedx else 0
-    if wanted and outputs.write_bills(auditor.bills(look.audit)) < wanted:
+    if wanted and outputs.write_sboms(auditor.sboms(look.audit)) < wanted:
         return FAILED
     return exit_status(look.audit)
 

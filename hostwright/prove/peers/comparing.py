@@ -12,29 +12,29 @@ from hostwright.prove.judging import each, lost_part, shown
 from hostwright.prove.model import Measurement, ProofFinding
 from hostwright.prove.peers.outliers import FEWEST, LEAST_PART, SIGMA_OF_MAD, SIGMAS, Outlier, outliers
 
-#: How many twins are measured again with a host that is worse than they are. Our choice: their median stands when one
+#: How many peers are measured again with a host that is worse than they are. Our choice: their median stands when one
 #: of them meets a pause of its own.
 WITNESSES = 3
 FEWEST_WITNESSES = 2  #: that answered: one alone may be slow by itself
-#: how twins are compared, for reports
+#: how peers are compared, for reports
 STATISTICS = (
     f"hosts with the same model of device, {FEWEST} or more: an outlier is worse than their median by more than "
     f"{SIGMAS:g} standard deviations (of the logarithms: MAD × {SIGMA_OF_MAD}) and {LEAST_PART:.0%} of the median, "
-    f"and still {LEAST_PART:.0%} worse than its twins when it is measured again beside them"
+    f"and still {LEAST_PART:.0%} worse than its peers when it is measured again beside them"
 )
 #: what is compared with each other: proof, name, model of device, and rank among a host's devices of that model
 _Key = tuple[str, str, str, int]
 _Groups = Mapping[_Key, Mapping[str, Measurement]]
 
 
-def against_twins(hosts: Iterable[HostProof], again: Sequence[Collection[HostProof]] = ()) -> tuple[HostProof, ...]:
-    """The hosts, with a finding where one is worse than those with the same model of device (``twins``).
+def against_peers(hosts: Iterable[HostProof], again: Sequence[Collection[HostProof]] = ()) -> tuple[HostProof, ...]:
+    """The hosts, with a finding where one is worse than those with the same model of device (``peers``).
 
     A host with several such cards is compared by each of them, with its position among its own: the worst card of a
     host with the worst of the others, and so on, so that a host counts once.
 
     ``again`` is what hosts came to when they were measured again, those of each time together. One that was then as
-    good as the twins beside it has a note instead of the finding: what had slowed it slows them, too.
+    good as the peers beside it has a note instead of the finding: what had slowed it slows them, too.
     """
     hosts = tuple(hosts)
     later = [_groups(_passed(host) for host in some) for some in again]
@@ -53,7 +53,7 @@ def against_twins(hosts: Iterable[HostProof], again: Sequence[Collection[HostPro
 
 
 def witnesses(hosts: Iterable[HostProof], doubts: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
-    """Who is to be measured again with hosts that are worse than their twins, and by which proofs.
+    """Who is to be measured again with hosts that are worse than their peers, and by which proofs.
 
     Of each model of device, the ``WITNESSES`` sound hosts whose figures are the closest to the median. ``doubts``: host
     → the proofs that it is measured by again.
@@ -99,7 +99,7 @@ def _passed(host: HostProof) -> HostProof:
 def _alike(
     key: _Key, outlier: Outlier, measured: Mapping[str, Measurement], worse: Collection[str]
 ) -> ProofFinding | None:
-    """A note where a host that was measured again is within ``LEAST_PART`` of the median of the sound twins beside it;
+    """A note where a host that was measured again is within ``LEAST_PART`` of the median of the sound peers beside it;
     ``worse`` are those that are not."""
     own = measured.get(outlier.host)
     others = [one.number for name, one in measured.items() if name not in worse and one.number is not None]
@@ -110,7 +110,7 @@ def _alike(
         return None
     now, theirs = shown(own.number, own.unit), shown(middle, own.unit)
     sentence = (
-        f"{own.name} on {own.device} is {outlier.part:.0%} worse than the median of {outlier.twins} hosts; "
+        f"{own.name} on {own.device} is {outlier.part:.0%} worse than the median of {outlier.peers} hosts; "
         f"measured again with {len(others)} of them it was {now}, and they were {theirs}"
     )
     return ProofFinding(sentence, own.device, "note", now, theirs, key[0])
@@ -131,7 +131,7 @@ def _ranked(host: HostProof) -> Iterator[tuple[_Key, Measurement]]:
 def _outlier(key: _Key, one: Measurement, outlier: Outlier) -> ProofFinding:
     proof, _, model, _ = key
     sentence = (
-        f"{one.name} on {one.device} is {outlier.part:.0%} worse than the median of {outlier.twins} hosts with "
+        f"{one.name} on {one.device} is {outlier.part:.0%} worse than the median of {outlier.peers} hosts with "
         f"{model}: {shown(outlier.value, one.unit)}, median {shown(outlier.median, one.unit)}"
     )
     expected = f"{shown(outlier.median, one.unit)} ± {outlier.sigma:.0%}"

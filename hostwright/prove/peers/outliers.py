@@ -1,6 +1,6 @@
-"""Twins: hosts whose figures should be equal, because the same model of device made them. Pure statistics.
+"""Peers: hosts whose figures should be equal, because the same model of device made them. Pure statistics.
 
-The middle of the twins is their median, and their spread the median absolute deviation (MAD) from it, times 1.4826: for
+The middle of the peers is their median, and their spread the median absolute deviation (MAD) from it, times 1.4826: for
 a normal distribution that is its standard deviation. Neither moves when a few hosts are slow, as mean and standard
 deviation would (Leys et al., Journal of Experimental Social Psychology 49, 2013, 764-766). Half of the hosts must be
 sound for that. One that is slow in a fleet that is slow is not found: a baseline, or a vendor's figure, finds it.
@@ -31,13 +31,13 @@ LEAST_PART = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """A host that is worse than its twins."""
+    """A host that is worse than its peers."""
 
     host: str
     value: float
-    median: float  #: of all the twins, itself among them
-    sigma: float  #: the spread of the twins: the standard deviation of their logarithms, or a part of the median
-    twins: int  #: how many were compared
+    median: float  #: of all the peers, itself among them
+    sigma: float  #: the spread of the peers: the standard deviation of their logarithms, or a part of the median
+    peers: int  #: how many were compared
 
     @property
     def part(self) -> float:

@@ -30,7 +30,6 @@ from hostwright.resources.python.venv_audit import (
     find_drifts,
     parse_audit,
 )
-from hostwright.resources.python.venv_bill import venv_software
 from hostwright.resources.python.venv_gone import VenvGone
 from hostwright.resources.python.venv_scripts import (
     CONSTRAINTS,
@@ -40,6 +39,7 @@ from hostwright.resources.python.venv_scripts import (
     restore_script,
     write_constraints,
 )
+from hostwright.resources.python.venv_software import venv_software
 from hostwright.stack.stack import RoleFile
 
 __all__ = ["Recipe", "Venv"]  # what a role imports

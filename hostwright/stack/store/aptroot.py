@@ -150,8 +150,8 @@ class PrivateApt:
             shutil.copyfile(named, self._folder / "named" / named.name)
             options = ["-o", "Dir::Etc::SourceList=/dev/null", "-o", f"Dir::Etc::SourceParts={self._folder}/named"]
         asked = ["apt-get", *options, "indextargets", "--format", _TARGETS, "Created-By: Packages"]
-        said = _program(asked)
-        known = [line.split(" ") for line in said.stdout.splitlines()]  # of lists that are here: whose they are
+        listed = _program(asked)
+        known = [line.split(" ") for line in listed.stdout.splitlines()]  # of lists that are here: whose they are
         others = {(row[0], row[1]) for row in known if len(row) == 4 and row[3].casefold() != self._of.identity}
         all_of_them = _program([*asked[:-3], "--no-release-info", *asked[-3:]])
         components = _COMPONENTS.get(self._of.identity)

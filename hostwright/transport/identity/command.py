@@ -20,7 +20,7 @@ def known_by_command(
     that cannot be filled in."""
     if not endpoint.trust.command:
         return
-    told = {
+    values = {
         "H": name,
         "I": purpose,
         "t": key.key_type if key else "NONE",
@@ -32,7 +32,7 @@ def known_by_command(
         raise ValueError(f"KnownHostsCommand in ssh_config must be an absolute path, not {program!r}")
     try:
         ran = subprocess.run(
-            [program, *(endpoint.tokens.filled(argument, told) for argument in arguments)],
+            [program, *(endpoint.tokens.filled(argument, values) for argument in arguments)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=max(deadline.left_s(), 0.001),

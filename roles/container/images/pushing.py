@@ -25,8 +25,8 @@ from hostwright.cli.verb import (
 )
 from hostwright.resources import Facts, Probe, Resource
 from hostwright.roles import AS_DESIRED, DIFFERS, HostError, InputError, Secret, expanded, sh
+from hostwright.standard.roles.container.images.facts import read_images
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded, artifact_of
-from hostwright.standard.roles.container.images.look import read_look
 from hostwright.standard.roles.container.images.reference import familiar
 from hostwright.standard.roles.container.images.registry import registry_at, serves_images
 from hostwright.standard.roles.container.images.throughregistry import ImagesPulled, ImagesPushed
@@ -141,7 +141,7 @@ def _stages(
     if missing := {image.name for image in images} - {image.name for image in there}:
         sentence = f"the registry {at} has lost {', '.join(sorted(missing))} meanwhile: run this again"
         raise HostError(first.name, sentence)
-    sizes = {image.id: image.size for image in read_look(facts).images}
+    sizes = {image.id: image.size for image in read_images(facts).images}
     size = sum(sizes.get(id_, 0) for id_ in {image.id for image in images})
     yield replace(one.targets, chosen=others), ImagesPulled(at, there, size)
 

@@ -53,5 +53,7 @@ def _read(status: str) -> tuple[Mapping[str, tuple[GpuLink, ...]], frozenset[str
             down.add(name)
         elif (link := _LINK.fullmatch(text)) and int(link[1]) < MAX_LINKS:
             links[int(link[1])] = bool(link[2]) and float(link[2]) > 0
-    told = {card: tuple(GpuLink(number, states[number]) for number in sorted(states)) for card, states in cards.items()}
-    return told, frozenset(down)
+    by_card = {
+        card: tuple(GpuLink(number, states[number]) for number in sorted(states)) for card, states in cards.items()
+    }
+    return by_card, frozenset(down)

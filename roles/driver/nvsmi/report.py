@@ -11,7 +11,7 @@ from defusedxml.ElementTree import ParseError, fromstring
 
 from hostwright.resources import Probe
 from hostwright.roles import Gpu, sh_file
-from hostwright.standard.roles.driver.nvsmi.fields import MAX_CHARACTERS, MAX_SMALL_COUNT, count, said
+from hostwright.standard.roles.driver.nvsmi.fields import MAX_CHARACTERS, MAX_SMALL_COUNT, count, text_of
 from hostwright.standard.roles.driver.nvsmi.gpu import read_gpu
 from hostwright.standard.roles.driver.nvsmi.links import with_links
 
@@ -55,8 +55,8 @@ def read_report(xml: str, links: str = "") -> GpuReport:
     root, notices = _open(xml)
     gpus = [read_gpu(index, gpu) for index, gpu in enumerate(root.findall("gpu")[:MAX_GPUS])]
     return GpuReport(
-        driver=said(root, "driver_version"),
-        cuda=said(root, "cuda_version"),
+        driver=text_of(root, "driver_version"),
+        cuda=text_of(root, "cuda_version"),
         gpus=with_links(gpus, links),
         attached=count(root, "attached_gpus", MAX_SMALL_COUNT),
         notices=notices,

@@ -26,7 +26,7 @@ from hostwright.roles import AS_DESIRED, InputError, expanded, suggestion
 from hostwright.standard.roles.serving.models.archive import pack
 from hostwright.standard.roles.serving.models.directory import SavedModel, called_like_a_version, read_model
 from hostwright.standard.roles.serving.states.brought import ModelBrought
-from hostwright.standard.roles.serving.verbs.looking import signatures_differ
+from hostwright.standard.roles.serving.verbs.queries import signatures_differ
 from hostwright.standard.roles.workspaces.declared.entries import NOBODY, SERVING
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.verbs.changing import entry_of, say_what_stays, show_written
@@ -39,7 +39,7 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
     place,
     written,
 )
-from hostwright.standard.roles.workspaces.verbs.looking import declared_of
+from hostwright.standard.roles.workspaces.verbs.queries import declared_of
 
 ROLE, ROLES = "serving", "workspaces,serving"
 

@@ -26,7 +26,7 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
     written,
 )
 from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_lines
-from hostwright.standard.roles.workspaces.verbs.looking import one_workspace
+from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 DEFAULT_KIND = "jupyter"
 _SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400  #: of what was written to the file: a script may be a megabyte

@@ -33,7 +33,7 @@ from hostwright.cli.verb import (
     targets_of,
 )
 from hostwright.roles import HostError, InputError, InputErrors, Secret, printable
-from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
 from hostwright.standard.roles.workspaces.states.packages import Packages, differences, packages_script, read_packages
 from hostwright.standard.roles.workspaces.verbs.changing import show_written
 from hostwright.standard.roles.workspaces.verbs.edit import (
@@ -45,7 +45,7 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
     place,
     written,
 )
-from hostwright.standard.roles.workspaces.verbs.looking import declared_of
+from hostwright.standard.roles.workspaces.verbs.queries import declared_of
 
 LOOK_TIMEOUT_S = 600.0  #: for the packages of all images of a host
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-([0-9]{1,3}))?")
@@ -164,7 +164,7 @@ def _looked_at(targets: list[TargetHost], password: Secret | None) -> dict[str, 
 
     def look(name: str) -> tuple[str, BoxImages]:
         with connections.connect(by_name[name]) as shell:
-            seen = read_look(ask(shell, (LOOK,)))
+            seen = read_workspaces(ask(shell, (WORKSPACES_PROBE,)))
             if seen.docker:
                 raise HostError(name, f"Docker is {seen.docker}, so the packages of its images are not known")
             images = {held.workspace: held.image for held in seen.containers if held.kind == "ssh"}

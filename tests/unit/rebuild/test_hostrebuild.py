@@ -41,7 +41,7 @@ from hostwright.rebuild.host.powering import OrderFailed
 from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.rebuild import Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis
-from hostwright.rebuild.ways.looking import Looked, Ways
+from hostwright.rebuild.ways.probing import ProbedHost, Ways
 from hostwright.standard.roles.container.running import CONTAINERS
 from hostwright.standard.roles.driver.states.gpu_use import HOLDERS
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
@@ -83,11 +83,11 @@ class World:
         assert self.facts is not None
         return self.facts
 
-    def look(self, *args: Any, tried: tuple[str, ...], **more: Any) -> Looked:
+    def probe_host(self, *args: Any, tried: tuple[str, ...], **more: Any) -> ProbedHost:
         self.looked += 1
         diagnosis = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
         facts = self.facts if diagnosis.reach == "answers" else None
-        return Looked(replace(diagnosis, tried=tried), facts, self.error)
+        return ProbedHost(replace(diagnosis, tried=tried), facts, self.error)
 
 
 class Session:
@@ -129,7 +129,7 @@ def start(target: TargetHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             def close(self) -> None:
                 """Nothing to close."""
 
-        monkeypatch.setattr(hostrebuild, "look", world.look)
+        monkeypatch.setattr(hostrebuild, "probe_host", world.probe_host)
         monkeypatch.setattr(usage, "ask", world.ask)
         monkeypatch.setattr(freeing, "ask", world.ask)
         monkeypatch.setattr(hostrebuild.applying, "HostApply", Host)
@@ -468,7 +468,7 @@ def test_ignored_bmc_command_ends_the_rebuild_with_a_lock(start, tmp_path: Path)
     record = start(world)
     assert (record.outcome, record.ways) == ("failed", ("power cycle",))
     assert record.sentence.startswith("the BMC refuses to do that; the host is locked on this machine")
-    assert world.looked == 1
+    assert world.probe_hosted == 1
 
 
 def test_host_lost_during_work_is_not_locked(start, tmp_path: Path):

@@ -83,7 +83,7 @@ def test_each_host_that_was_read_has_a_file_for_the_operator_alone(kept: Kept, i
 
 def test_a_secret_of_the_inventory_that_a_host_says_is_masked(kept: Kept):
     auditor = kept(curl="correct-horse-1")
-    texts = dict(auditor.bills(auditor.audit().audit))
+    texts = dict(auditor.sboms(auditor.audit().audit))
     assert set(texts) == {"gpu01", "gpu02"}
     assert not [text for text in texts.values() if "correct-horse" in text or "192.0.2." in text]
 
@@ -93,17 +93,17 @@ def test_a_host_whose_bill_cannot_be_made_is_named_and_the_others_have_theirs(
 ):
     whole = cyclonedx.render_cyclonedx
 
-    def fails(bill: Any) -> str:
-        if bill.host == "gpu01":
+    def fails(sbom: Any) -> str:
+        if sbom.host == "gpu01":
             raise RecursionError("deep")
-        return whole(bill)
+        return whole(sbom)
 
     monkeypatch.setattr(cyclonedx, "render_cyclonedx", fails)
     warned: list[str] = []
     auditor = kept(warned)
-    assert [host for host, _ in auditor.bills(auditor.audit().audit)] == ["gpu02"]
+    assert [host for host, _ in auditor.sboms(auditor.audit().audit)] == ["gpu02"]
     assert [sentence.partition(":")[0] for sentence in warned] == ["gpu01"]
-    assert "no bill of materials is written for it" in warned[0]
+    assert "no SBOM is written for it" in warned[0]
 
 
 def test_an_audit_whose_facts_could_not_be_stored_takes_no_older_ones(kept: Kept):
@@ -113,7 +113,7 @@ def test_an_audit_whose_facts_could_not_be_stored_takes_no_older_ones(kept: Kept
     newer = FleetAudit(
         told.at, told.inventory, tuple(replace(host, at="2026-11-22T00:00:00+00:00") for host in told.hosts)
     )
-    assert list(auditor.bills(newer)) == []
+    assert list(auditor.sboms(newer)) == []
     assert "its facts could not be stored" in warned[0]
 
 
@@ -121,7 +121,7 @@ def test_the_exit_status_says_that_a_bill_is_missing(kept: Kept, inventory: Path
     kept(names=("gpu01", "gpu02", "gpu03"))
     folder = tmp_path / "bills"
     right = offline(inventory, folder)
-    monkeypatch.setattr(cyclonedx, "render_cyclonedx", lambda bill: 1 / 0)
+    monkeypatch.setattr(cyclonedx, "render_cyclonedx", lambda sbom: 1 / 0)
     assert offline(inventory, folder) == 1
     assert right != 1, "everything was written"
 

@@ -21,9 +21,9 @@ def _format(word: str, fields: dict[str, str]) -> str:
 
 
 LOADS = "/var/lib/hostwright/images"  #: on a host: what archives gave its Docker, each under its checksum
-LOOK = Probe(
+IMAGES_PROBE = Probe(
     sh_file(
-        __file__, "sh/look.sh", image=_format("image", _IMAGE), container=_format("container", _CONTAINER), loads=LOADS
+        __file__, "sh/facts.sh", image=_format("image", _IMAGE), container=_format("container", _CONTAINER), loads=LOADS
     ),
     root=True,
     cap_bytes=1024 * 1024,  # 1,000 images and as many containers
@@ -80,9 +80,9 @@ CONTAINERD = (
 )
 
 
-def read_look(facts: Facts) -> ImageFacts:
-    """The answer of a host to ``LOOK``."""
-    answer = facts[LOOK]
+def read_images(facts: Facts) -> ImageFacts:
+    """The answer of a host to ``IMAGES_PROBE``."""
+    answer = facts[IMAGES_PROBE]
     lines = [line.partition(" ")[::2] for line in answer.text.splitlines()]
     if answer.truncated or not lines or lines[-1][0] != "end":
         return ImageFacts(trouble="what Docker has on this host could not be read whole")

@@ -1,7 +1,7 @@
 """The processes that make the checks of one host: several lanes, and one that has the connection which they share.
 
 Each lane takes the next unit of checks when it is done with one. Checks that must run alone have a lane of their own,
-which begins when the others have ended. Whoever makes a crew forks a process for each of its ``tasks`` and closes it;
+which begins when the others have ended. Whoever makes them forks a process for each of its ``tasks`` and closes it;
 a process closes what is not its own, so that each sees when the others are gone.
 """
 
@@ -27,7 +27,7 @@ Task = Callable[[], int]
 
 
 @dataclass
-class HostCrew:
+class CheckProcesses:
     """``tasks``, each for a process of its own. With one lane and nothing beside it, that has its own connection."""
 
     units: HostUnits

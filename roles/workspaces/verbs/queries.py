@@ -38,7 +38,7 @@ from hostwright.roles import (
 )
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE, Workspace, workspaces_of
-from hostwright.standard.roles.workspaces.states.look import LOOK, PREFIX, WorkspaceFacts, read_look
+from hostwright.standard.roles.workspaces.states.facts import PREFIX, WORKSPACES_PROBE, WorkspaceFacts, read_workspaces
 from hostwright.standard.roles.workspaces.verbs.edit import ROLE
 from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_lines
 from hostwright.standard.roles.workspaces.verbs.listing import show_rows
@@ -79,8 +79,8 @@ def show_list(request: Request) -> int:
     """``workspace.list``: a line for each workspace of these hosts, declared or there."""
     return show_rows(
         request,
-        LOOK,
-        lambda target, facts: rows_of(target.name, declared_of(target), read_look(facts)),
+        WORKSPACES_PROBE,
+        lambda target, facts: rows_of(target.name, declared_of(target), read_workspaces(facts)),
         COLUMNS,
         what="workspaces",
         trouble=trouble_of,
@@ -90,22 +90,22 @@ def show_list(request: Request) -> int:
 
 def trouble_of(facts: Facts) -> str:
     """Why a host's workspaces are not known; empty where they are, also where it has no Docker and so has none."""
-    look = read_look(facts)
-    return look.trouble if look.docker == "silent" else ""
+    found = read_workspaces(facts)
+    return found.trouble if found.docker == "silent" else ""
 
 
-def rows_of(host: str, declared: tuple[Workspace, ...], look: WorkspaceFacts) -> Iterator[ListedWorkspace]:
+def rows_of(host: str, declared: tuple[Workspace, ...], found: WorkspaceFacts) -> Iterator[ListedWorkspace]:
     """The workspaces of a host, in the order of their names."""
     known = {space.name: space for space in declared}
-    for name in sorted({*known, *(held.workspace for held in look.containers), *look.definitions}):
-        held, space = look.container(name), known.get(name)
-        state = held.state if held else look.trouble.partition(":")[0] or "not made yet"
+    for name in sorted({*known, *(held.workspace for held in found.containers), *found.definitions}):
+        held, space = found.container(name), known.get(name)
+        state = held.state if held else found.trouble.partition(":")[0] or "not made yet"
         if held and held.kind == "batch" and held.state == "exited":
             state = f"ended with status {held.code}"
-        elif held and held.state == "created" and name in look.queued:
-            state = f"queued: {why}" if (why := look.waits.get(name, "").strip()) else "queued"
+        elif held and held.state == "created" and name in found.queued:
+            state = f"queued: {why}" if (why := found.waits.get(name, "").strip()) else "queued"
         elif held and held.kind == "batch" and held.state == "created":
-            why = held.error or look.waits.get(name, "").strip()
+            why = held.error or found.waits.get(name, "").strip()
             state = f"not started: {short(why)}" if why else "not started"
         if held and held.killed and not held.running:
             state += ", ended for want of memory"

@@ -21,7 +21,7 @@ from hostwright.stack.stack import Stack
 
 Key = tuple[str, str, str]  #: what software is known by: its kind, name and version
 
-RECORDED = ("stack", "digest", "run", "commit", "at")  #: what a bill says of the release record
+RECORDED = ("stack", "digest", "run", "commit", "at")  #: what an SBOM says of the release record
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class System:
 
 
 @dataclass(frozen=True, slots=True)
-class BillItem:
+class SbomItem:
     """Software that is on the host. ``layers`` are those whose roles brought or need it, ``address`` that of its file.
 
     ``namespace`` says whose Debian package it is: the distribution's, or the vendor's of another repository.
@@ -50,8 +50,8 @@ class BillItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
-    """The bill of one host: ``at`` is when it was read, ``record`` what its release record says of itself.
+class Sbom:
+    """The SBOM of one host: ``at`` is when it was read, ``record`` what its release record says of itself.
 
     ``needs`` holds which item needs which others. ``missing`` is what the stack wants and the host lacks, ``not_read``
     the states whose answers are not known.
@@ -63,14 +63,14 @@ class Bill:
     system: System
     record: Mapping[str, str]
     layers: tuple[str, ...]
-    items: Mapping[Key, BillItem]
+    items: Mapping[Key, SbomItem]
     needs: Mapping[Key, tuple[Key, ...]]
     missing: tuple[str, ...] = ()
     not_read: tuple[str, ...] = ()
 
 
-def bill_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[str], str] = str) -> Bill:
-    """The bill of a host by these facts, which were read ``at`` that time; ``redacted`` masks secrets in a text."""
+def sbom_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[str], str] = str) -> Sbom:
+    """The SBOM of a host by these facts, which were read ``at`` that time; ``redacted`` masks secrets in a text."""
 
     def clean(text: str) -> str:
         return short(redacted(text))
@@ -86,7 +86,7 @@ def bill_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[
                 not_read.append(f"{role.name}: {_kind(state)}")
         found[role.name] = tuple(_cleaned(software, clean) for software in of_role)
     system, record = _system(facts, clean), release.read(facts) if release.RELEASE in facts else {}
-    return Bill(
+    return Sbom(
         host=target.name,
         stack=target.stack.name,
         at=at,
@@ -150,9 +150,9 @@ def _missing(found: Mapping[str, tuple[Software, ...]]) -> Iterator[str]:
 
 def _items(
     stack: Stack, system: System, found: Mapping[str, tuple[Software, ...]], redacted: Callable[[str], str]
-) -> dict[Key, BillItem]:
+) -> dict[Key, SbomItem]:
     """Everything that is there, each once with all layers that want it; the first that knows its origin tells it."""
-    items: dict[Key, BillItem] = {}
+    items: dict[Key, SbomItem] = {}
     for layer, of_layer in found.items():
         for software in _there(of_layer):
             key, item = key_of(software), _item(layer, software, stack, system, redacted)
@@ -163,7 +163,7 @@ def _items(
     return dict(sorted(items.items()))
 
 
-def _item(layer: str, software: Software, stack: Stack, system: System, redacted: Callable[[str], str]) -> BillItem:
+def _item(layer: str, software: Software, stack: Stack, system: System, redacted: Callable[[str], str]) -> SbomItem:
     section = stack.sections.get(layer)
     vendor = section.vendor if section else ""
     address = next((url for url in software.artifact.urls if url.startswith("http")), "") if software.artifact else ""
@@ -175,7 +175,7 @@ def _item(layer: str, software: Software, stack: Stack, system: System, redacted
     stand_ins = [artifact for artifact in stack.used_by([layer]) if artifact.stand_in]
     # What is in a repository that is a stand-in, or that has a stand-in's key, is no more the vendor's than that
     lab = software.artifact.stand_in if software.artifact else software.kind == "deb" and bool(stand_ins)
-    return BillItem(
+    return SbomItem(
         software,
         (layer,),
         supplier,

@@ -35,8 +35,8 @@ _FORMAT = ",".join(
     + ['"networks":"{{range $name, $end := .NetworkSettings.Networks}}{{$name}} {{end}}"']
 )
 
-LOOK = Probe(
-    CHILDREN_SH + sh_file(__file__, "sh/look.sh", state=STATE, batch=BATCH, format=f"container {{{_FORMAT}}}"),
+WORKSPACES_PROBE = Probe(
+    CHILDREN_SH + sh_file(__file__, "sh/facts.sh", state=STATE, batch=BATCH, format=f"container {{{_FORMAT}}}"),
     root=True,
     cap_bytes=1024 * 1024,  # 1,000 containers and as many images
 )
@@ -160,9 +160,9 @@ class WorkspaceFacts:
         return next((held for held in self.containers if held.name == name and held.workspace == workspace), None)
 
 
-def read_look(facts: Facts) -> WorkspaceFacts:
-    """The answer to ``LOOK``. One that is cut off counts as Docker's silence."""
-    answer = facts[LOOK]
+def read_workspaces(facts: Facts) -> WorkspaceFacts:
+    """The answer to ``WORKSPACES_PROBE``. One that is cut off counts as Docker's silence."""
+    answer = facts[WORKSPACES_PROBE]
     lines = [line.partition(" ")[::2] for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [("end", "")]
     docker = [rest for kind, rest in lines if kind == "docker"]

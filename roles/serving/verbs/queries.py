@@ -10,11 +10,11 @@ from typing import Any
 from hostwright.cli.verb import Request, RootShell
 from hostwright.resources import Facts
 from hostwright.roles import sh
-from hostwright.standard.roles.serving.states.look import LOOK, ServingFacts, read_look
+from hostwright.standard.roles.serving.states.facts import MODELS_PROBE, ServingFacts, read_models
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
-from hostwright.standard.roles.workspaces.states.look import trouble_with
+from hostwright.standard.roles.workspaces.states.facts import trouble_with
 from hostwright.standard.roles.workspaces.verbs.listing import show_rows
-from hostwright.standard.roles.workspaces.verbs.looking import declared_of
+from hostwright.standard.roles.workspaces.verbs.queries import declared_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ def show_list(request: Request) -> int:
     """``serve.list``: a line for each model of these hosts, declared or there."""
     return show_rows(
         request,
-        LOOK,
-        lambda target, facts: rows_of(target.name, declared_of(target), read_look(facts)),
+        MODELS_PROBE,
+        lambda target, facts: rows_of(target.name, declared_of(target), read_models(facts)),
         COLUMNS,
         what="models",
         trouble=trouble_of,
@@ -55,19 +55,19 @@ def show_list(request: Request) -> int:
 
 def trouble_of(facts: Facts) -> str:
     """Why it is not known what a host's servers serve; empty where it is, also where there is no Docker."""
-    look = read_look(facts)
-    return trouble_with(look.docker) if look.docker == "silent" else ""
+    found = read_models(facts)
+    return trouble_with(found.docker) if found.docker == "silent" else ""
 
 
-def rows_of(host: str, declared: tuple[Workspace, ...], look: ServingFacts) -> Iterator[ListedModel]:
+def rows_of(host: str, declared: tuple[Workspace, ...], found: ServingFacts) -> Iterator[ListedModel]:
     """The models of a host, in the order of their names."""
     known = {space.name: space for space in declared if space.entry.kind == "serving"}
-    there = (name for name, model in look.models.items() if model.files)
+    there = (name for name, model in found.models.items() if model.files)
     for name in sorted({*known, *there}):
-        space, model = known.get(name), look.model(name)
+        space, model = known.get(name), found.model(name)
         states = model.states
         if states is None:
-            state = trouble_with(look.docker).partition(":")[0] or "its server does not answer"
+            state = trouble_with(found.docker).partition(":")[0] or "its server does not answer"
         else:
             words = [f"{number} {word.lower()}" for number, word in sorted(states.items()) if number in model.files]
             state = ", ".join(words) or "nothing is served"

@@ -1,4 +1,4 @@
-"""What is in a venv, as bills of materials name it: versions from the host, hashes of the wheels that pip takes."""
+"""What is in a venv, as SBOMs name it: versions from the host, hashes of the wheels that pip takes."""
 
 from __future__ import annotations
 

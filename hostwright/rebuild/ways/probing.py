@@ -34,8 +34,8 @@ class Ways:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What a look came to: the diagnosis, and the facts that it was made of (``None``: the host cannot be looked at).
+class ProbedHost:
+    """The diagnosis of a host, and the facts that it was made from (``None``: the host cannot be looked at).
 
     ``error`` is why not.
     """
@@ -45,15 +45,15 @@ class Looked:
     error: HostError | None = None
 
 
-def look(
+def probe_host(
     target: TargetHost,
     connect: Callable[[], RootShell],
     ways: Ways,
     *,
     history: tuple[Rebuild, ...] = (),
     tried: tuple[Way, ...] = (),
-) -> Looked:
-    """Look at a host in every way there is; whatever fails on the way is part of the answer.
+) -> ProbedHost:
+    """Probe a host over SSH and through its BMC; what fails is part of the result.
 
     ``history`` are earlier rebuilds of this host, ``tried`` what this one has done so far. Raises ``Stopped`` when the
     operator ends the run.
@@ -80,7 +80,7 @@ def look(
         running=target.occupancy.at_work(facts, boots=False).everyone if facts is not None else (),
         disturbed=hit.everyone if hit is not None else (),
     )
-    return Looked(diagnosis, facts, error)
+    return ProbedHost(diagnosis, facts, error)
 
 
 def _facts(target: TargetHost, connect: Callable[[], RootShell]) -> tuple[Facts | None, HostError | None]:

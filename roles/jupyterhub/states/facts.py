@@ -11,7 +11,7 @@ NETWORK = "hostwright-hub"  #: Docker's name of it, and the bridge's
 PREFIX = "hostwright-hub-"  #: of a container's name
 IMAGES = "hostwright/jupyterhub"  #: the images that are built for it
 
-HUB_LOOK = Probe(sh_file(__file__, "sh/look.sh", network=NETWORK, images=IMAGES), root=True, cap_bytes=256 * 1024)
+HUB_PROBE = Probe(sh_file(__file__, "sh/facts.sh", network=NETWORK, images=IMAGES), root=True, cap_bytes=256 * 1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class HubFacts:
 
 
 def read_hub(facts: Facts) -> HubFacts:
-    """The answer to ``HUB_LOOK``. One that is cut off counts as Docker's silence."""
-    answer = facts[HUB_LOOK]
+    """The answer to ``HUB_PROBE``. One that is cut off counts as Docker's silence."""
+    answer = facts[HUB_PROBE]
     lines = [line.split("\t") for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [["end"]]
     docker = next((line[1] for line in lines if line[0] == "docker" and len(line) == 2), "")

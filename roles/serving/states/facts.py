@@ -10,7 +10,7 @@ from hostwright.resources import Facts, Probe
 from hostwright.roles import sh_file, whole
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 
-LOOK = Probe(sh_file(__file__, "sh/look.sh", state=STATE), root=True, cap_bytes=1024 * 1024)
+MODELS_PROBE = Probe(sh_file(__file__, "sh/facts.sh", state=STATE), root=True, cap_bytes=1024 * 1024)
 
 
 @dataclass(slots=True)
@@ -46,19 +46,19 @@ class ServingFacts:
         return self.models.get(name) or ModelFacts()
 
 
-def read_look(facts: Facts) -> ServingFacts:
-    """The answer to ``LOOK``. One that is cut off counts as Docker's silence."""
-    answer = facts[LOOK]
+def read_models(facts: Facts) -> ServingFacts:
+    """The answer to ``MODELS_PROBE``. One that is cut off counts as Docker's silence."""
+    answer = facts[MODELS_PROBE]
     lines = [line.split(" ", 2) for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [["end"]]
-    look = ServingFacts("" if complete else "silent")
+    found = ServingFacts("" if complete else "silent")
     for kind, *words in lines:
         if kind == "docker" and words:
-            look.docker = "absent" if words[0] == "absent" else "silent"
+            found.docker = "absent" if words[0] == "absent" else "silent"
         elif words:
-            model = look.models.setdefault(words[0], ModelFacts())
+            model = found.models.setdefault(words[0], ModelFacts())
             _take(model, kind, words[1] if len(words) > 1 else "")
-    return look
+    return found
 
 
 def _take(model: ModelFacts, kind: str, text: str) -> None:
