@@ -23,6 +23,7 @@ from hostwright.audit.judging.audited import audited
 from hostwright.audit.judging.context import AuditContext, Cards, Unread
 from hostwright.audit.judging.drift import last_good, shown
 from hostwright.audit.readings.answers import RELEASE_LAYER
+from hostwright.audit.readings.changed import changed_since
 from hostwright.common.errors import NOT_IN_TIME, Finding, NotAnswered
 from hostwright.plan.facts.expected import read_expected_gpus
 from hostwright.plan.host import release
@@ -72,6 +73,7 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
         groups=target.host.groups,
         stand_ins=target.stand_ins,
         notes=_notes(target, facts, at),
+        changed=memory.judged("changed", facts, changed_since),
     )
 
 
