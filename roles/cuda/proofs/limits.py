@@ -62,7 +62,7 @@ WITHIN = {
 }
 
 #: of the cards of one model in one host: one that is slower than the others' median by more is a finding. Our choice,
-#: as for peers among hosts (hostwright/prove/peers/outliers.py): they share a chassis, and vary less
+#: as for peers among hosts (hostwright/prove/peers/comparing.py): they share a chassis, and vary less
 SLOWER_THAN_NEIGHBOURS = 0.15
 
 #: the part of its throughput that a card may lose between the first and the last third of a burn-in: our choice. Boost
