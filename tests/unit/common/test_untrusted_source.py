@@ -114,7 +114,7 @@ ALLOWED = {
             "roles/base/failures/disks.py",
             "roles/base/failures/host.py",
             "roles/base/failures/trust/__init__.py",
-            "roles/cuda/failures/apt_sources.py",
+            "roles/cuda/failures/sources.py",
             "roles/cuda/failures/toolkits.py",
             "hostwright/transport/identity/negotiating.py",  # four bytes of a message
             "hostwright/transport/root/packing.py",  # three digits
@@ -151,7 +151,7 @@ ALLOWED = {
             "hostwright/transport/root/become.py",
             "roles/driver/nvsmi/fields.py",
             "roles/driver/nvsmi/gpu.py",
-            "roles/driver/nvsmi/links.py",
+            "roles/driver/nvsmi/report.py",
             "roles/driver/nvsmi/report.py",
             "roles/driver/xids/kernellog.py",
             "roles/workspaces/verbs/looking.py",

@@ -23,7 +23,7 @@ from hostwright.apply.events import Event
 from hostwright.apply.journal.records import kind_of
 from hostwright.audit.fleetaudit import GPU_LAYER, LayerStatus, Why
 from hostwright.audit.readings.answers import all_values
-from hostwright.audit.readings.cards import VALUES as CARD_VALUES
+from hostwright.audit.readings.host import VALUES as CARD_VALUES
 from hostwright.common.errors import InputError
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host.hostfacts import OS_RELEASE, PCI, PYTHONS, UNAME
