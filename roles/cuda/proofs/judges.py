@@ -1,6 +1,6 @@
 """What the figures of cards show: against Azure's and DCGM's limits for their model, and against their neighbours.
 
-Pure. Twins in other hosts and baselines are compared elsewhere.
+Pure. Peers on other hosts and baselines are compared elsewhere.
 
 What a sound card gives at least, by model, each number with its source. Cards are told apart by their PCI id.
 

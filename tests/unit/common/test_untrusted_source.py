@@ -154,7 +154,7 @@ ALLOWED = {
             "roles/driver/nvsmi/report.py",
             "roles/driver/nvsmi/report.py",
             "roles/driver/xids/kernellog.py",
-            "roles/workspaces/verbs/looking.py",
+            "roles/workspaces/verbs/queries.py",
         ),
         STEPS,
     ),
