@@ -18,7 +18,7 @@ from hostwright.cli import console
 from hostwright.cli.console import Hanging
 from hostwright.common.errors import FAILED, INTERRUPTED, HostwrightError, InputError
 from hostwright.common.request import Request
-from hostwright.common.text import count
+from hostwright.common.text import count, printable
 
 if TYPE_CHECKING:
     from hostwright.rebuild.ways.ways import Decision
@@ -62,6 +62,12 @@ def says_yes(question: str) -> bool:
     except KeyboardInterrupt as error:
         sys.stderr.write("\n")
         raise Declined("stopped at the question: nothing was changed", INTERRUPTED) from error
+
+
+def answer_to(question: str) -> str:
+    """The line that the operator types after a question."""
+    print(printable(question), end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline(80)
 
 
 def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_json: bool = False) -> None:

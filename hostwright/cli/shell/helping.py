@@ -20,7 +20,7 @@ from hostwright.cli.shell.words import bare_option
 
 _OURS = "hostwright.cli.tasks."
 _OF_ROLES = "hostwright_tasks_of_"  #: how ``tasks.ofroles`` names the modules of roles
-_ORDER = ("begin", "look", "change", "restore", "keep")  #: modules of verbs, as a host's life goes
+_ORDER = ("begin", "look", "site", "change", "restore", "keep")  #: modules of verbs, as a host's life goes
 _SITE = "Of this site"
 SITE = "the site: a directory with inventory/ and tasks.py (default: the nearest one, searching upwards)"
 #: those of Invoke's own that concern somebody who keeps hosts; the others work, and nobody is told of them

@@ -52,6 +52,11 @@ def warn(sentence: str) -> None:
     console.make_console(stderr=True).print(Text(printable(sentence), style="yellow"))
 
 
+def note(sentence: str) -> None:
+    """Print what a verb is about to do, on standard error."""
+    console.make_console(stderr=True).print(Text(printable(sentence)))
+
+
 def print_document(kind: str, document: Mapping[str, Any]) -> None:
     """Print what ``--json`` asks for: one document in ASCII, so that no text from a host can affect a terminal.
 

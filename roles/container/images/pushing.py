@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -19,7 +19,7 @@ from hostwright.cli.verb import (
     Targets,
     ask,
     ask_password,
-    changes,
+    change,
     open_fleet,
     targets_of,
     warn,
@@ -73,15 +73,10 @@ class _Push:
     def reach(self, targets: Targets, state: Resource, at: str = "") -> int:
         """Bring hosts to this state; the exit status."""
         artifact, names = self.loaded.artifact, self.loaded.names
-        return changes.reach(
-            VERB,
-            OnlyStates(ROLE, (state,), {artifact.name: artifact}),
-            self.fleet,
-            targets,
-            replace(self.request, own={"archive": str(self.archive), "images": list(names), "registry": at}),
-            files={artifact.name: self.archive},
-            again=self.again,
-        )
+        goal = OnlyStates(ROLE, (state,), {artifact.name: artifact})
+        request = replace(self.request, own={"archive": str(self.archive), "images": list(names), "registry": at})
+        run = partial(self.fleet.reach, VERB, targets, goal, request, files={artifact.name: self.archive})
+        return change(VERB, self.fleet, targets, request, run, goal=goal, again=self.again)
 
     def facts(self, target: TargetHost, probes: tuple[Probe, ...]) -> Facts:
         """The answers of a host."""

@@ -11,7 +11,8 @@ from typing import Any
 
 from rich.text import Text
 
-from hostwright.cli.verb import Request, agree, answered, changes, console, open_fleet, warn
+from hostwright.cli.verb import Request, agree, answered, console, open_fleet, warn
+from hostwright.cli.verb import provision as provision_hosts
 from hostwright.roles import AS_DESIRED, HostError, InputError, count, printable, short, suggestion
 from hostwright.standard.roles.workspaces.verbs.edit import (
     ROLE,
@@ -169,7 +170,7 @@ def change(
         if not provision:
             return 0
         chosen = replace(request, hosts=host, roles=ROLE, yes=yes)
-        status = changes.provision(chosen)
+        status = provision_hosts(chosen)
         if status != AS_DESIRED:
             down = f"invoke workspace.down --host {host} --name {name}"
             say_what_stays(file, name, down if entry is not None else "", f"--hosts {host} --roles {ROLE}")

@@ -21,14 +21,15 @@ from hostwright.cli.verb import (
     agree,
     ask,
     ask_password,
-    changes,
     console,
     counted,
     on_each,
     open_fleet,
     print_document,
+    provision,
     read_limits,
     show_errors,
+    show_plan,
     targets_of,
 )
 from hostwright.roles import HostError, InputError, InputErrors, Secret, printable
@@ -100,11 +101,10 @@ def rebuild(request: Request, *, again: bool = False) -> int:
     checked_date(fleet.path, [target.name for target in boxed], after)
     chosen = replace(request, hosts=",".join(target.name for target in boxed), roles=ROLE)
     if request.check:
-        return changes.plan(
-            replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}")),
-            then="images.rebuild",
-            more=" --again" * again,
-        )
+        chosen = replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}"))
+        fleet = open_fleet(chosen)
+        again_too = " --again" * again
+        return show_plan(fleet, targets_of(fleet, chosen), chosen, then="images.rebuild", more=again_too)
     read_limits(request, len(boxed))
     anew = f"makes the SSH boxes on {counted(target.name for target in boxed)} anew"
     parts = [f"{anew}: what runs in them ends; files and host keys stay"]
@@ -118,7 +118,7 @@ def rebuild(request: Request, *, again: bool = False) -> int:
             _say(f"not in this run, and rebuilt at their next provision: {others}", quiet=request.json)
         printed = io.StringIO()
         with redirect_stdout(printed) if request.json else nullcontext():
-            status = changes.provision(replace(chosen, yes=True))
+            status = provision(replace(chosen, yes=True))
         now = _looked_at(boxed, password)
         if request.json:
             ended = {

@@ -15,7 +15,7 @@ import pytest
 from hostwright.audit.auditor import AuditOptions, Auditor
 from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.sbom import cyclonedx
-from hostwright.cli.verbs.audit import audit
+from hostwright.cli.tasks.look import audit_fleet
 from hostwright.cli.views.reports import Outputs
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
@@ -61,23 +61,22 @@ def kept(inventory: Path) -> Kept:
     return make
 
 
-def offline(inventory: Path, outputs: Outputs) -> int:
+def offline(inventory: Path, folder: Path) -> int:
     selection = Request("all", inventory=(str(inventory),))
-    return audit(replace(selection, json=True), outputs, AuditOptions(offline=True))
+    return audit_fleet(replace(selection, json=True), cyclonedx=str(folder), offline=True)
 
 
 def test_each_host_that_was_read_has_a_file_for_the_operator_alone(kept: Kept, inventory: Path, tmp_path: Path, capsys):
     kept()
     folder = tmp_path / "bills"
-    outputs = Outputs(cyclonedx=str(folder))
-    assert offline(inventory, outputs) == 1, "gpu03 was never read"
+    assert offline(inventory, folder) == 1, "gpu03 was never read"
     assert {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()} == {
         "gpu01.cdx.json": 0o600, "gpu02.cdx.json": 0o600,
     }  # fmt: skip
     assert folder.stat().st_mode & 0o777 == 0o700
     first = (folder / "gpu01.cdx.json").read_text()
     assert json.loads(first)["metadata"]["component"]["name"] == "gpu01"
-    offline(inventory, outputs)
+    offline(inventory, folder)
     assert (folder / "gpu01.cdx.json").read_text() == first
     assert json.loads(capsys.readouterr().out.splitlines()[0])["schema"], "standard output is the audit's"
 
@@ -120,10 +119,10 @@ def test_an_audit_whose_facts_could_not_be_stored_takes_no_older_ones(kept: Kept
 
 def test_the_exit_status_says_that_a_bill_is_missing(kept: Kept, inventory: Path, tmp_path: Path, monkeypatch):
     kept(names=("gpu01", "gpu02", "gpu03"))
-    outputs = Outputs(cyclonedx=str(tmp_path / "bills"))
-    right = offline(inventory, outputs)
+    folder = tmp_path / "bills"
+    right = offline(inventory, folder)
     monkeypatch.setattr(cyclonedx, "render_cyclonedx", lambda sbom: 1 / 0)
-    assert offline(inventory, outputs) == 1
+    assert offline(inventory, folder) == 1
     assert right != 1, "everything was written"
 
 
@@ -140,7 +139,7 @@ def test_what_is_no_directory_is_refused_before_any_host_is_asked(name: str, par
 
 def test_an_audit_without_it_loads_no_library_for_it():
     program = (
-        "import sys\nimport hostwright.cli.verbs.audit, hostwright.cli.views.reports, hostwright.fleet\n"
+        "import sys\nimport hostwright.cli.views.audits, hostwright.cli.views.reports, hostwright.fleet\n"
         "import hostwright.audit.auditor, hostwright.standard.roles.driver, hostwright.standard.roles.tensorflow\n"
         "print([name for name in ('cyclonedx', 'packageurl', 'license_expression') if name in sys.modules])"
     )

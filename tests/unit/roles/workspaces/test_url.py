@@ -128,7 +128,7 @@ def boxed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Request:
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.1}}}\n")
     (tmp_path / "workspaces.yml").write_text(BOX)
     monkeypatch.setattr(hostkeys, "Connections", Hosts(KEYS))
-    monkeypatch.setattr(changing.changes, "provision", lambda *_words, **_options: AS_DESIRED)
+    monkeypatch.setattr(changing, "provision_hosts", lambda *_words, **_options: AS_DESIRED)
     return Request("gpu01", inventory=(str(tmp_path),))
 
 
@@ -185,7 +185,7 @@ def test_down_asks_before_anything_is_written(boxed: Request, tmp_path: Path, mo
         agreed.append(change)
         return AS_DESIRED
 
-    monkeypatch.setattr(changing.changes, "provision", provision)
+    monkeypatch.setattr(changing, "provision_hosts", provision)
     monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
     with pytest.raises(InputError, match=r"`workspace\.down` takes alice-box off gpu01, and nobody can be asked here"):
         changing.change(boxed, "alice-box", None)

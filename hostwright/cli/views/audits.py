@@ -1,4 +1,4 @@
-"""``invoke audit`` and ``invoke doctor``: what hosts have, their known problems, and since when."""
+"""Audits and diagnoses: what hosts have, their known problems, and since when."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.markdown import Markdown
 from rich.text import Text
 
 from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.cli import console
-from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password, open_fleet, roles_here, targets_of
-from hostwright.cli.views.progress import audit_audience, watch
+from hostwright.cli.views.progress import audit_audience
 from hostwright.cli.views.reports import Outputs
 from hostwright.cli.views.shared import print_document, show_led, show_next
 from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, InputError
@@ -25,58 +24,54 @@ from hostwright.common.request import Request
 EVERY_HOST = "all"
 
 
-def audit(request: Request, outputs: Outputs, options: AuditOptions, *, every: str = "") -> int:
-    """``invoke audit``; again and again, ``every`` so often, where that is given."""
-    from hostwright.audit.reports.table import next_hosts, show_audit
-
-    outputs.check(as_json=request.json, watched=bool(every))
-    auditor = _auditor(request, options)
-
-    def table(look: AuditResult, *, first: bool = False) -> Group:
-        known = [host for host in look.audit.hosts if host.status != "new"]  # another has little to show in detail
-        every = request.details or len(auditor.targets) == len(known) == 1
-        return show_audit(look.audit, look.ages, details=every, columns=console.make_console().width, first=first)
-
-    def once() -> tuple[int, RenderableType]:
-        look = auditor.audit()
-        status = _write(outputs, auditor, look)
-        return status, table(look, first=True)
-
-    if every:
-        return watch(every, once)
-
-    def show(look: AuditResult) -> None:
-        if request.json:
-            print_document("audit", asdict(look.audit))
-        elif not outputs.on_stdout:
-            out = console.make_console()
-            out.print(console.with_sums(table(look)))
-            _show_next(out, auditor, look, next_hosts(look.audit))
-
-    return _write(outputs, auditor, shown(auditor.audit, show))
+def auditor_of(request: Request, options: AuditOptions) -> Auditor:
+    """What audits the hosts that were named, or all of them."""
+    fleet = open_fleet(request)
+    targets = targets_of(fleet, replace(request, hosts=request.hosts or EVERY_HOST))
+    return fleet.auditor(targets, options, password=ask_password(request), audience=audit_audience())
 
 
-def doctor(request: Request, options: AuditOptions) -> int:
-    """``invoke doctor``."""
+def audits_table(request: Request, auditor: Auditor, look: AuditResult, *, first: bool = False) -> Group:
+    """What an audit found, for a terminal."""
+    from hostwright.audit.reports.table import show_audit
+
+    known = [host for host in look.audit.hosts if host.status != "new"]  # another has little to show in detail
+    every = request.details or len(auditor.targets) == len(known) == 1
+    return show_audit(look.audit, look.ages, details=every, columns=console.make_console().width, first=first)
+
+
+def show_audited(request: Request, outputs: Outputs, auditor: Auditor, look: AuditResult) -> None:
+    """What an audit found, and what is next; nothing where a report goes to standard output."""
+    from hostwright.audit.reports.table import next_hosts
+
+    if request.json:
+        print_document("audit", asdict(look.audit))
+    elif not outputs.on_stdout:
+        out = console.make_console()
+        out.print(console.with_sums(audits_table(request, auditor, look)))
+        _show_next(out, auditor, look, next_hosts(look.audit))
+
+
+def show_diagnosed(request: Request, auditor: Auditor, look: AuditResult) -> None:
+    """The known problems of hosts, and what is next."""
     from hostwright.audit.reports.diagnosis import next_verbs, show_diagnosis
 
-    auditor = _auditor(request, options)
+    if request.json:
+        print_document("doctor", {"hosts": [_diagnosis(host) for host in look.audit.hosts]})
+        return
+    out = console.make_console()
+    out.print(console.with_sums(Group(*show_diagnosis(look.audit.hosts, look.ages))))
+    _show_next(out, auditor, look, next_verbs(look.audit.hosts, auditor.treatments))
 
-    def show(look: AuditResult) -> None:
-        if request.json:
-            print_document("doctor", {"hosts": [_diagnosis(host) for host in look.audit.hosts]})
-            return
-        out = console.make_console()
-        out.print(console.with_sums(Group(*show_diagnosis(look.audit.hosts, look.ages))))
-        _show_next(out, auditor, look, next_verbs(look.audit.hosts, auditor.treatments))
 
-    hosts = shown(auditor.audit, show).audit.hosts
-    if any(host.status == "unread" for host in hosts):
+def diagnosis_status(audit: FleetAudit) -> int:
+    """1 where a host could not be read, 3 where one has a known problem, 0 else."""
+    if any(host.status == "unread" for host in audit.hosts):
         return FAILED
-    return DIFFERS if any(host.findings for host in hosts) else AS_DESIRED
+    return DIFFERS if any(host.findings for host in audit.hosts) else AS_DESIRED
 
 
-def explain(name: str) -> int:
+def explain_rule(name: str) -> None:
     """Print what is known about one known problem. Raises ``InputError`` for a name that no role has."""
     from hostwright.audit.failures.catalogue import catalogue
     from hostwright.audit.failures.document import section
@@ -87,7 +82,6 @@ def explain(name: str) -> int:
         raise InputError(f"there is no known problem {name!r:.60}; {suggestion(name, by_name)}", "--explain")
     out, text = console.make_console(), section(by_name[name], rules.commands)
     out.print(Markdown(text) if console.on_terminal(out) else Text(text.rstrip()))
-    return AS_DESIRED
 
 
 def exit_status(audit: FleetAudit) -> int:
@@ -109,19 +103,13 @@ def _show_next(
             show_led(out, verb, hosts, auditor.targets, more)
 
 
-def _write(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
+def write_reports(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
     """Write the reports; the exit status is 1 where a host that was read has no SBOM."""
     outputs.write(look.audit, look.ages, auditor.memory, auditor.rules)
     wanted = sum(not host.sentence for host in look.audit.hosts) if outputs.cyclonedx else 0
     if wanted and outputs.write_sboms(auditor.sboms(look.audit)) < wanted:
         return FAILED
     return exit_status(look.audit)
-
-
-def _auditor(request: Request, options: AuditOptions) -> Auditor:
-    fleet = open_fleet(request)
-    targets = targets_of(fleet, replace(request, hosts=request.hosts or EVERY_HOST))
-    return fleet.auditor(targets, options, password=ask_password(request), audience=audit_audience())
 
 
 def _diagnosis(host: HostAudit) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""``invoke vars``, ``hosts``, ``check``: what is known and kept here, without contacting a host."""
+"""What is known and kept here: hosts, variables, and what a site holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -13,14 +14,12 @@ from rich.text import Text
 from hostwright.apply.journal.redaction import MIN_INLINE, Redactor, secrets_in
 from hostwright.cli import console
 from hostwright.cli.console import Hanging
-from hostwright.cli.opening import open_fleet, outside_of, refuse_unnamed, targets_of
-from hostwright.cli.tasks import settings
 from hostwright.cli.views.shared import print_document, warn
-from hostwright.common.errors import AS_DESIRED, BAD_INPUT, FAILED, InputErrors, Mistakes
+from hostwright.common.errors import InputErrors, Mistakes
 from hostwright.common.request import Request
 from hostwright.common.secret import MASK, Secret
 from hostwright.common.text import count, printable
-from hostwright.fleet import Fleet, TargetHost
+from hostwright.fleet import Fleet, TargetHost, Targets
 from hostwright.inventory import Host, definitions, fold, own_variables
 from hostwright.inventory.model import ALL
 from hostwright.inventory.patterns import headed
@@ -33,10 +32,8 @@ _REMARKS = 20  #: so many mistakes of hosts are shown
 _REDACTOR = Redactor(())  #: of passwords in addresses; every other secret is a ``Secret``
 
 
-def variables(request: Request, *, why: bool = False) -> int:
-    """``invoke vars``; ``why``: with file and line of every definition."""
-    fleet = open_fleet(request)
-    targets = targets_of(fleet, request, outside=True)
+def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: bool = False) -> None:
+    """The variables of hosts; ``why``: with file and line of every definition."""
     if request.json:
         rows: list[dict[str, object]]
         rows = [
@@ -47,7 +44,7 @@ def variables(request: Request, *, why: bool = False) -> int:
         if not request.roles:
             rows += [{"host": target.name, "role": "", "variables": _others(fleet, target)} for target in targets]
         print_document("vars", {"variables": rows})
-        return AS_DESIRED
+        return
     alike: dict[tuple[str, ...], list[str]] = {}
     for target in targets:
         told = _variables(fleet, target, why=why, others=not request.roles)
@@ -61,7 +58,6 @@ def variables(request: Request, *, why: bool = False) -> int:
             out.print(Text(f"# {below}", style="dim"), soft_wrap=True)
         for line in lines:
             out.print(Text(printable(line), style="dim" if line.startswith("#") else ""), soft_wrap=True)
-    return AS_DESIRED
 
 
 def _variables(fleet: Fleet, target: TargetHost, *, why: bool, others: bool) -> Iterator[str]:
@@ -117,16 +113,10 @@ _Dumper.add_representer(tuple, lambda dumper, value: dumper.represent_list(value
 _Dumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str(str(value)))
 
 
-def hosts(request: Request) -> int:
-    """``invoke hosts``: what the inventory says, also of hosts that cannot be used; ``--strict`` refuses them."""
-    fleet = open_fleet(request)
-    refuse_unnamed(fleet, request)
-    if request.strict:
-        fleet.targets(request.hosts)
-    chosen = fleet.select(request.hosts, usable=False)
-    outside = outside_of(fleet, chosen)
+def show_hosts(fleet: Fleet, chosen: Sequence[Host], outside: Sequence[str], *, as_json: bool) -> None:
+    """What the inventory says of hosts, also of those that cannot be used; ``outside`` are those that get no stack."""
     rows = [(host, fleet.stack_name(host)) for host in chosen]
-    if request.json:
+    if as_json:
         secrets = [secret.reveal() for secret in secrets_in(chosen)]
         print_document("hosts", {"hosts": [_listed(fleet, host, stack, secrets, outside) for host, stack in rows]})
     else:
@@ -135,8 +125,6 @@ def hosts(request: Request) -> int:
         lines = console.in_columns(("host", "address", "stack", "groups"), shown, out.width)
         out.print(Group(*lines) if out.is_terminal else Text("\n").join(lines))  # one text of thousands is soon made
         out.print(Text(f"{count(len(rows), 'host')}: {fold([host.name for host in chosen])}", style="bold"))
-    _remarks(fleet, chosen)
-    return AS_DESIRED
 
 
 def _cells(host: Host, stack: str) -> list[Text]:
@@ -172,7 +160,7 @@ def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str], outsid
     }
 
 
-def _remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
+def show_remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
     """What keeps hosts from being provisioned, and what is not read, each once; on standard error."""
     mistakes = Mistakes()
     for host in chosen:
@@ -188,21 +176,7 @@ def _remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
         warn(note)
 
 
-def check(request: Request) -> int:
-    """``invoke check``: 2 for mistakes, else 1 where something could not be looked at."""
-    mistakes = Mistakes()
-    settings.readable(mistakes)
-    checked = open_fleet(request, mistakes=mistakes).check(mistakes)
-    if request.json:
-        print_document("check", asdict(checked))
-    else:
-        _show_check(checked)
-    if checked.mistakes:
-        return BAD_INPUT
-    return FAILED if checked.unread else AS_DESIRED
-
-
-def _show_check(checked: SiteCheck) -> None:
+def show_check(checked: SiteCheck) -> None:
     """A line for each mistake, as editors and CI read it, and the verdict last."""
     _show_remarks(checked.notes, "note: ", "yellow")
     _show_remarks(checked.unread, "could not be read: ", "bold red")
@@ -227,3 +201,13 @@ def _show_remarks(remarks: Iterable[SiteRemark], before: str, style: str) -> Non
 def _line(text: str, style: str) -> None:
     out = console.make_console()
     out.print(Group(Hanging(printable(text), style=style)), soft_wrap=not out.is_terminal)
+
+
+def show_schemas(of_files: Mapping[str, object], of_documents: Mapping[str, Path]) -> None:
+    """The names of all schemas."""
+    out = console.make_console()
+    out.print(Text("of files that you write:", style="bold"))
+    for name in of_files:
+        out.print(Text(f"  {name}"))
+    out.print(Text("of what verbs print with --json:", style="bold"))
+    out.print(console.Listed(f"  {', '.join(of_documents)}"))

@@ -1,9 +1,9 @@
-"""``hostwright init``: a directory for an operator's hosts, stacks, roles and checks; and the schemas of its files."""
+"""The files of a site: a new directory for an operator's hosts, stacks, roles and checks; and their schemas."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -12,15 +12,12 @@ from rich.text import Text
 
 from hostwright import __version__
 from hostwright.cli import console
-from hostwright.cli.opening import roles_here
 from hostwright.cli.shell.reference import schemas
-from hostwright.common.errors import AS_DESIRED, InputError
-from hostwright.common.input.nearest import suggestion
+from hostwright.common.errors import InputError
 from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import refused, write_whole
 from hostwright.common.userpaths import place_for
 from hostwright.plan.roles.role import Role, discover
-from hostwright.plan.roles.site import Site
 
 FOLDER = ".schemas"  #: of a site, beside inventory/
 NEXT = """\
@@ -35,8 +32,8 @@ NEXT = """\
 Keep it in a repository of its own: git init, git add ., git commit."""
 
 
-def init(directory: str) -> int:
-    """``hostwright init``. Raises ``InputError`` if a file of a site already exists: nothing is written then."""
+def make_site(directory: str) -> None:
+    """Write the files of a new site. Raises ``InputError`` if one already exists: nothing is written then."""
     root = place_for(directory, "init", "a site")
     with as_file(files("hostwright.cli") / "skeleton") as skeleton:
         sources = {root / _name(path.relative_to(skeleton)): path for path in sorted(skeleton.rglob("*")) if _is(path)}
@@ -52,7 +49,6 @@ def init(directory: str) -> int:
             raise InputError(sentence, str(error.filename or root)) from error
     text = NEXT.format(place=shlex.quote(str(root)))
     Console.print(console.make_console(), Text(text), soft_wrap=True)  # of the new site, not of this call
-    return AS_DESIRED
 
 
 def _refuse(root: Path, existing: list[Path]) -> None:
@@ -79,25 +75,6 @@ def _write(target: Path, source: Path) -> None:
         target.chmod(0o755)
 
 
-def schema(name: str, *, write: bool = False) -> int:
-    """``hostwright schema``; no ``name``: list all; ``write``: into the site's folder."""
-    if write:
-        root = Site.find().root
-        written = write_schemas(root, roles_here())
-        console.make_console().print(Text(f"{root / FOLDER}: {', '.join(path.name for path in written)}"))
-        return AS_DESIRED
-    of_files, of_documents = schemas.written(roles_here()), schemas.printed()
-    if name in of_files:
-        print(schemas.rendered(of_files[name]()), end="")
-    elif name in of_documents:
-        print(of_documents[name].read_text("utf-8"), end="")
-    elif name:
-        raise InputError(f"there is no schema {name!r}; {suggestion(name, [*of_files, *of_documents])}", "schema")
-    else:
-        _list(of_files, of_documents)
-    return AS_DESIRED
-
-
 def write_schemas(root: Path, roles: Sequence[Role]) -> list[Path]:
     """Write the schemas of a site's files into its folder; the files. Raises ``InputError``."""
     written = []
@@ -110,12 +87,3 @@ def write_schemas(root: Path, roles: Sequence[Role]) -> list[Path]:
             raise InputError(f"cannot be written: {refused(error, 'name another directory')}", str(path)) from error
         written.append(path)
     return written
-
-
-def _list(of_files: Mapping[str, object], of_documents: Mapping[str, Path]) -> None:
-    out = console.make_console()
-    out.print(Text("of files that you write:", style="bold"))
-    for name in of_files:
-        out.print(Text(f"  {name}"))
-    out.print(Text("of what verbs print with --json:", style="bold"))
-    out.print(console.Listed(f"  {', '.join(of_documents)}"))
