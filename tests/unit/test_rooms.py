@@ -41,7 +41,6 @@ KNOW_GPUS = {
     "audit/judging/judging.py",
     "audit/judging/context.py",
     "audit/readings/host.py",
-    "audit/readings/host.py",
     "audit/reports/details.py",
     "audit/reports/html/data.py",
     "audit/reports/prometheus.py",
