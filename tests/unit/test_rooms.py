@@ -30,6 +30,7 @@ KNOW_GPUS = {
     "audit/fleetaudit.py",
     "plan/facts/expected.py",
     "audit/hardware/gpu.py",  # the values
+    "audit/hardware/gpucolumns.py",  # and their columns in reports
     "audit/hardware/known.py",
     "audit/history/hosthistory.py",
     "audit/history/items.py",

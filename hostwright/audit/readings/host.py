@@ -6,39 +6,16 @@ A value that was not probed gives no reading; one that was probed and is absent 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from hostwright.audit.fleetaudit import GPU_LAYER, Reading
 from hostwright.audit.hardware.gpu import Gpu
+from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS, Text
 from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.audit.readings.answers import RELEASE_LAYER, asked_for, meant, read_answers
 from hostwright.audit.readings.program import COMPLETE
 from hostwright.plan.model import Probe
 from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue
-
-Value = Callable[[Gpu], str]
-
-
-def _switch(state: bool | None) -> str:
-    return "" if state is None else "on" if state else "off"
-
-
-def _memory(gpu: Gpu) -> str:
-    return "" if gpu.memory_bytes is None else f"{gpu.memory_bytes >> 20} MiB"
-
-
-def _power_limit(gpu: Gpu) -> str:
-    return "" if gpu.power_limit is None else f"{gpu.power_limit:.0f} W"
-
-
-#: the values that should be equal for cards of one model
-VALUES: tuple[tuple[str, Value], ...] = (
-    ("vbios", lambda gpu: gpu.vbios),
-    ("memory", _memory),
-    ("ecc", lambda gpu: _switch(gpu.ecc)),
-    ("mig", lambda gpu: _switch(gpu.mig)),
-    ("power limit", _power_limit),
-)
 
 
 def gpu_readings(ctx: AuditContext, product: str) -> Iterator[Reading]:
@@ -54,12 +31,12 @@ def gpu_readings(ctx: AuditContext, product: str) -> Iterator[Reading]:
     yield Reading(GPU_LAYER, "count", str(len(cards)), among=product)
     for model in models:
         own = [card for card in cards if card.model == model]
-        for name, value in VALUES:
+        for name, value in filter(None, (column.compared for column in GPU_COLUMNS)):
             unique = name if len(models) == 1 else f"{name} of {model}"
             yield Reading(GPU_LAYER, unique, _alike(own, value), among=model)
 
 
-def _alike(cards: Sequence[Gpu], value: Value) -> str:
+def _alike(cards: Sequence[Gpu], value: Text) -> str:
     """The most common value, then each card that has another: ``90.04.38.00.03, card 3: 90.04.96.00.01``."""
     common = Counter(map(value, cards)).most_common(1)[0][0]
     others = [f"card {card.index}: {value(card) or 'none'}" for card in cards if value(card) != common]
