@@ -28,7 +28,7 @@ from hostwright.apply.disturb.draining import read_hooks
 from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
-from hostwright.apply.rollout.recording import NOBODY, Audience, RunResults
+from hostwright.apply.run import NOBODY, Audience, Run, RunResults
 from hostwright.apply.saved.signing import read_signing
 from hostwright.common.errors import Examination, Finding, Mistakes
 from hostwright.common.places import state_root
@@ -141,9 +141,23 @@ class Fleet(Roster):
         """The known problem that the output of something that failed names: cause, cure, and the line that names it."""
         return self.knowledge.explain(self, output)
 
+    def _run(
+        self,
+        verb: str,
+        targets: Targets,
+        request: Request | None = None,
+        *,
+        password: Secret | None,
+        audience: Audience = NOBODY,
+        files: Mapping[str, Path] | None = None,
+    ) -> Run:
+        """A run that has not begun."""
+        request = self.request_of(targets, request)
+        return Run(verb, self, targets, Connections(password), request, audience, files or {})
+
     def plan(self, targets: Targets, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
         """Probe hosts and return what ``provision`` would do, or ``remove`` with its goal. Changes nothing."""
-        from hostwright.apply.rollout.planning import plan_each
+        from hostwright.apply.rollout.consent import plan_each
 
         return plan_each(targets, Connections(password), goal)
 
@@ -164,16 +178,13 @@ class Fleet(Roster):
         from hostwright.apply.executors.choosing import executor_for
         from hostwright.apply.rollout.applying import apply_goal
 
-        request, connections, accept = request or self.request, Connections(password), None
-        if request.prove:
+        run, accept = self._run("provision", targets, request, password=password, audience=audience), None
+        if run.request.prove:
             from hostwright.prove.proving import ProofsPass
 
-            accept = ProofsPass.of(self, targets, request.prove, connections, audience)
-        with executor_for(self, targets, request, password) as open_executor:
-            return apply_goal(
-                "provision", self, targets, connections, audience,
-                request=request, saved=saved, ask=ask, accept=accept, open_executor=open_executor,
-            )  # fmt: skip
+            accept = ProofsPass.of(run)
+        with executor_for(self, targets, run.request, password) as open_executor:
+            return apply_goal(run, saved=saved, ask=ask, accept=accept, open_executor=open_executor)
 
     def resume(self, request: Request, run: str = "") -> tuple[str, Request]:
         """The id of a provision run, by default the last that left hosts, and the request that continues it: with its
@@ -208,8 +219,8 @@ class Fleet(Roster):
         """Remove the targets' roles from their hosts; ``removal`` is what ``fleet.removal(targets)`` returned."""
         from hostwright.apply.rollout.applying import apply_goal
 
-        connections, request = Connections(password), request or self.request
-        return apply_goal("remove", self, targets, connections, audience, request=request, goal=removal, ask=ask)
+        run = self._run("remove", targets, request, password=password, audience=audience)
+        return apply_goal(run, removal, ask=ask)
 
     def ways_back(self, targets: Targets, to: str = "") -> Results[WayBack]:
         """Where ``rollback`` can bring each host: its last verified release other than the wanted one, or the
@@ -230,8 +241,7 @@ class Fleet(Roster):
         """Bring hosts to the stacks that ``targets`` have, those of ``WayBack.back``."""
         from hostwright.apply.rollout.applying import apply_goal
 
-        connections, request = Connections(password), request or self.request
-        return apply_goal("rollback", self, targets, connections, audience, request=request, ask=ask)
+        return apply_goal(self._run("rollback", targets, request, password=password, audience=audience), ask=ask)
 
     def reach(
         self,
@@ -249,8 +259,8 @@ class Fleet(Roster):
         names."""
         from hostwright.apply.rollout.applying import apply_goal
 
-        connections, request = Connections(password), request or self.request
-        return apply_goal(verb, self, targets, connections, audience, request=request, goal=goal, files=files, ask=ask)
+        run = self._run(verb, targets, request, password=password, audience=audience, files=files)
+        return apply_goal(run, goal, ask=ask)
 
     def verify(
         self, targets: Targets, *, password: Secret | None = None, audience: Audience = NOBODY
@@ -258,7 +268,7 @@ class Fleet(Roster):
         """Check that nothing differs from the stack and that each layer works. Changes nothing; recorded as a run."""
         from hostwright.verify.hosts import verify
 
-        return verify(self, targets, Connections(password), audience)
+        return verify(self._run("verify", targets, password=password, audience=audience))
 
     def auditor(
         self,
@@ -291,7 +301,7 @@ class Fleet(Roster):
         hosts with the same device, and keep the figures. Changes nothing; recorded as a run."""
         from hostwright.prove.proving import ProveOptions, prove
 
-        return prove(self, targets, options or ProveOptions(), Connections(password), audience)
+        return prove(self._run("prove", targets, password=password, audience=audience), options or ProveOptions())
 
     def history(self, targets: Targets, since: datetime | None = None) -> tuple[HostHistory, ...]:
         """What audits saw change on each host, since that time or ever. No host is contacted."""
@@ -318,7 +328,7 @@ class Fleet(Roster):
         """Probe hosts and return how ``rebuild`` would bring each back, beginning with ``start``. Changes nothing."""
         from hostwright.rebuild.run import decide
 
-        return decide(self, targets, start, Connections(password), request or self.request)
+        return decide(self._run("rebuild", targets, request, password=password), start)
 
     def rebuild(
         self,
@@ -334,8 +344,7 @@ class Fleet(Roster):
         ``request.prove``, work comes back to a host only after its proofs of that level have passed."""
         from hostwright.rebuild.run import rebuild
 
-        connections, request = Connections(password), request or self.request
-        return rebuild(self, targets, start, connections, audience, request=request, decided=decided)
+        return rebuild(self._run("rebuild", targets, request, password=password, audience=audience), start, decided)
 
     def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
         """The rebuilds recorded on this machine since that time or ever, the oldest first."""
@@ -380,7 +389,7 @@ class Fleet(Roster):
         """Switch hosts on, off, or off and on through their BMCs, or read their power state (``Order("status")``)."""
         from hostwright.rebuild.orders import power
 
-        return power(self, targets, order, Connections(password), audience)
+        return power(self._run("power", targets, password=password, audience=audience), order)
 
     def run(
         self,
@@ -395,7 +404,7 @@ class Fleet(Roster):
         Recorded as a run; Ctrl-C ends the command on every host."""
         from hostwright.apply.commands.running import run_on_hosts
 
-        return run_on_hosts(self, targets, command, Connections(password), audience, request=request or self.request)
+        return run_on_hosts(self._run("run", targets, request, password=password, audience=audience), command)
 
     def locks(self, targets: Targets, *, password: Secret | None = None) -> Results[HostLocks]:
         """Who has locked each host, and whose run is changing it. Changes nothing."""
@@ -430,7 +439,7 @@ class Fleet(Roster):
         and is not recorded."""
         from hostwright.apply.rollout.following import follow_each
 
-        return follow_each(targets, Connections(password), audience)
+        return follow_each(self._run("follow", targets, password=password, audience=audience))
 
     def trust(
         self,

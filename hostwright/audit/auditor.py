@@ -9,8 +9,8 @@ from datetime import datetime
 
 from hostwright.apply.events import Emit
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.recording import Audience
 from hostwright.apply.rollout.rollout import Interrupted, on_each
+from hostwright.apply.run import Audience
 from hostwright.audit.auditing import HostAudited, audit_host, fleet_audit, judged, now
 from hostwright.audit.auditstore import AuditStore
 from hostwright.audit.failures import FailureRule, Treatment, catalogue

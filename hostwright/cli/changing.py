@@ -20,8 +20,8 @@ from hostwright.plan.planning import HostPlan
 
 if TYPE_CHECKING:
     from hostwright.apply.host.outcome import Outcome
-    from hostwright.apply.rollout.recording import RunResults
     from hostwright.apply.rollout.rollout import Results
+    from hostwright.apply.run import RunResults
     from hostwright.apply.saved.signing import Signing
     from hostwright.plan.model import Plan
 

@@ -18,7 +18,7 @@ from hostwright.common.userpaths import STDOUT
 
 if TYPE_CHECKING:
     from hostwright.apply.events import Emit
-    from hostwright.apply.rollout.recording import Audience
+    from hostwright.apply.run import Audience
     from hostwright.plan.targets import TargetHost
 
 TIMELINE = "--timeline"

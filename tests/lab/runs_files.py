@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hostwright.apply import events
 from hostwright.apply.rollout.goals import OnlyStates
-from hostwright.apply.rollout.recording import Audience
+from hostwright.apply.run import Audience
 from hostwright.fleet import Fleet
 from hostwright.resources.files.archives import Delivered
 from hostwright.stack.stack import Artifact

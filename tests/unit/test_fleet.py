@@ -142,7 +142,8 @@ def test_a_run_is_recorded_emits_events_and_selects_locked_hosts(silent: Fleet) 
 
 def test_a_command_is_told_of_a_run(silent: Fleet, tmp_path: Path) -> None:
     command = sh("cat >>%s; echo >>%s; pwd >%s", *(tmp_path / name for name in ("told", "told", "folder")))
-    ended = silent.verify(silent.targets("all"), audience=Audience(notify=command))
+    silent.request = Request(notify=command)
+    ended = silent.verify(silent.targets("all"))
     settle()
     last = json.loads((tmp_path / "told").read_text().splitlines()[-1])
     assert (last["event"], last["run"], last["status"]) == ("end", ended.run, 1)

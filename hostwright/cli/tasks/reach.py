@@ -46,7 +46,7 @@ def run(request: Request, root: bool = False, timeout: str = "") -> int:
     targets = targets_of(fleet, request, outside=True)
     password = ask_password(request) if root else None
     began_s = time.monotonic()
-    ended = fleet.run(targets, command, request, password=password, audience=command_audience(request))
+    ended = fleet.run(targets, command, request, password=password, audience=command_audience())
     show_commands(command, ended, targets, took_s=time.monotonic() - began_s, as_json=request.json)
     return ended.status
 

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from hostwright.apply.events import Emit, Event
-from hostwright.apply.rollout.recording import Audience
+from hostwright.apply.run import Audience
 from hostwright.audit.auditing import HostAudited
 from hostwright.cli import console
 from hostwright.cli.live.plain import Plain
@@ -45,7 +45,7 @@ def run_audience(request: Request, *, quiet: bool = False) -> Audience:
         headings = {role.name: role.short for target in targets for role in target.roles}
         return LiveTable(out, {target.name: [role.name for role in target.roles] for target in targets}, headings)
 
-    return Audience(view, warn, request.notify)
+    return Audience(view, warn)
 
 
 def audit_audience() -> Audience:

@@ -46,7 +46,7 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
     made = Hosts()
 
     class Prove:
-        def __init__(self, target: Any, _connect: object, *, proofs: Any, **_: Any):
+        def __init__(self, _run: object, target: Any, proofs: Any, _later: Any = ()):
             self.about = target.name, tuple(proof.key for proof in proofs)
 
         def prove(self) -> HostProof:

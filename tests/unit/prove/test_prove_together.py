@@ -27,7 +27,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
     made: list[tuple[str, tuple[str, ...]]] = []
 
     class Prove:
-        def __init__(self, target: Any, _connect: object, *, proofs: Any, later: Any = (), **_: Any):
+        def __init__(self, _run: object, target: Any, proofs: Any, later: Any = ()):
             self.about = target.name, tuple(proof.key for proof in proofs)
             self.peers = [proof.program.arguments.get("peers") for proof in proofs]
             self.later = [proof.key for proof in later if target.name == IN_USE]

@@ -21,7 +21,7 @@ from hostwright.apply.commands.remote import CommandResult, Lifeline, RemoteComm
 from hostwright.apply.events import Event, RoleStarted
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.locking.runlock import HostLock
-from hostwright.apply.rollout.recording import RunResults
+from hostwright.apply.run import RunResults
 from hostwright.common.errors import Locked, Refused, Unreachable
 from hostwright.common.places import state_root
 from hostwright.common.request import Request

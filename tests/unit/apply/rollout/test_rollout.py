@@ -15,9 +15,9 @@ from hostwright.apply.events import HostEnded
 from hostwright.apply.rollout import rollout
 from hostwright.apply.rollout.applying import status_of
 from hostwright.apply.rollout.limits import Limits
-from hostwright.apply.rollout.recording import Audience
 from hostwright.apply.rollout.rollout import BROKEN_OFF, CUT_OFF, Results, on_each, result_of, roll_out
 from hostwright.apply.rollout.silence import Silence
+from hostwright.apply.run import Audience
 from hostwright.common.errors import (
     DIFFERS,
     FAILED,
