@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -56,47 +56,46 @@ class _ViewFailed(BaseException):
         self.error = error
 
 
-@contextmanager
-def _unseen(_: Sequence[TargetHost], _run: str) -> Iterator[Emit]:
-    """A view that shows nothing."""
-    yield _discard
+class View:
+    """Shows a run while it lasts, or an audit. This one shows nothing."""
 
+    def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
+        """The context of a run with this id (empty for what is not recorded): its function receives the events, from
+        any thread."""
+        return nullcontext(_discard)
 
-@dataclass(frozen=True, slots=True)
-class Audience:
-    """Where a run is shown while it lasts.
-
-    ``view`` is entered once the run has begun, with its hosts and its id (empty where nothing is recorded, as for an
-    audit), and gives the function that is called with its events, from any thread. ``warn`` takes sentences that are
-    no event: a record that cannot be kept, an unknown stack.
-    """
-
-    view: Callable[[Sequence[TargetHost], str], AbstractContextManager[Emit]] = _unseen
-    warn: Callable[[str], None] = _discard
+    def warn(self, sentence: str) -> None:
+        """Show a sentence that belongs to no event: a record that cannot be kept, a host without an SBOM."""
 
     @contextmanager
     def shown(self, targets: Sequence[TargetHost], run: str = "") -> Iterator[Emit]:
-        """The view while it lasts. An error of its own is no host's: it ends the run, and is raised here."""
+        """``show``, while the context lasts. An error of the view belongs to no host: it ends the run here."""
 
-        def tell(event: Event) -> None:
+        def emit(event: Event) -> None:
             try:
                 show(event)
             except Exception as error:
                 raise _ViewFailed(error) from error
 
-        with self.view(targets, run) as show:
+        with self.show(targets, run) as show:
             try:
-                yield tell
+                yield emit
             except _ViewFailed as failed:
                 raise failed.error from failed
 
-    @classmethod
-    def of(cls, emit: Emit) -> Self:
-        """An audience of one function that is called with all events."""
-        return cls(lambda _targets, _run: nullcontext(emit))
+
+class Listener(View):
+    """Calls one function with the events of a run."""
+
+    def __init__(self, emit: Emit):
+        self._emit = emit
+
+    def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
+        """The function."""
+        return nullcontext(self._emit)
 
 
-NOBODY = Audience()
+NO_VIEW = View()
 NO_STAMP = RunStamp("")
 
 
@@ -153,7 +152,7 @@ class Run:
     targets: Targets
     connections: Connections
     request: Request
-    audience: Audience = NOBODY
+    view: View = NO_VIEW
     files: Mapping[str, Path] = field(default_factory=dict)  #: of artifacts that no stack has, by their names
     stamp: RunStamp = NO_STAMP
     consent: Consent = field(default_factory=Consent)  #: what the operator agreed to
@@ -214,11 +213,11 @@ class Run:
         header = RunHeader.now(self.verb, names, roster.path, options, site=roster.site.root)
         hidden = secrets_in(roster.inventory.hosts.values(), targets)
         secrets = {*hidden, *connections.secrets, *secrets_of(notify)}
-        begun = Journal.begin(state_root(), header, secrets=secrets, on_trouble=self.audience.warn)
+        begun = Journal.begin(state_root(), header, secrets=secrets, on_trouble=self.view.warn)
         with ExitStack() as after, begun as journal:
             header, self.journal, self.redactor = journal.header, journal, journal.redactor
             self.stamp = RunStamp(header.run, header.operator, header.began, header.commit)
-            notifier = Notifier(notify, header, self.redactor, self.audience.warn, roster.site.root)
+            notifier = Notifier(notify, header, self.redactor, self.view.warn, roster.site.root)
             after.callback(lambda: notifier.end(journal.ending))
 
             def tell(event: Event) -> None:
@@ -234,7 +233,7 @@ class Run:
     @contextmanager
     def shown(self) -> Iterator[None]:
         """Show what happens while the context lasts."""
-        with self.audience.shown(self.targets, self.id) as show:
+        with self.view.shown(self.targets, self.id) as show:
             self._listeners.append(show)
             yield
             self._listeners.remove(show)

@@ -146,7 +146,7 @@ def prove(run: Run, options: ProveOptions) -> Proved:
 
 
 def _store(run: Run) -> ProofStore:
-    return ProofStore(run.roster, run.targets, run.connections.secrets, run.audience.warn)
+    return ProofStore(run.roster, run.targets, run.connections.secrets, run.view.warn)
 
 
 @dataclass(frozen=True)

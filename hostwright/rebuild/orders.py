@@ -110,7 +110,7 @@ def power(run: Run, order: Order) -> RunResults[Powered]:
         if order.name in DISTURBING and not order.force:
             ends = _allowed(run.connections, by_name[name], order.name)
             for note in ends:  # before it happens: what came of it is shown afterwards
-                run.audience.warn(f"{name}: {note}")
+                run.view.warn(f"{name}: {note}")
             notes += ends
         with open_bmc(bmcs[name]) as controller:
             return _powered(controller, order, notes)

@@ -133,7 +133,7 @@ def test_a_long_line_is_wrapped_deeper_in_a_terminal(width: int, monkeypatch: py
 def test_the_hosts_that_are_waited_for_are_named_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Console(file=io.StringIO(), force_terminal=True, width=120)
     monkeypatch.setattr(console, "make_console", lambda **_: screen)
-    view = commands.command_audience().view
+    view = commands.CommandView().show
     with view([SimpleNamespace(name=f"gpu0{number}") for number in (1, 2, 3)], "run1") as emit:  # type: ignore[list-item]
         emit(HostEnded("gpu01", "ran"))
     assert "left: gpu[02-03]" in screen.file.getvalue()  # type: ignore[attr-defined]

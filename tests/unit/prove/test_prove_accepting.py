@@ -18,7 +18,7 @@ from hostwright.cli.views.changing.outcomes import show_outcomes
 from hostwright.common.errors import Acceptance, HostError, InputError, NotAccepted, Stopped, Unreachable, worst
 from hostwright.common.places import state_root
 from hostwright.common.request import Request
-from hostwright.fleet import Audience, Fleet, RunResults
+from hostwright.fleet import Fleet, Listener, RunResults
 from hostwright.plan.model import Plan
 from hostwright.prove import proving
 from hostwright.prove.fleetproof import HostProof
@@ -122,8 +122,8 @@ def provision(world: World, fleet: Fleet) -> Provision:
 
     def run(prove: Any = "quick", *, canary: str = "", max_fail: str = "") -> RunResults[Outcome]:
         request = Request(canary=canary, batch="1", max_fail=max_fail, prove=prove)
-        audience = Audience.of(world.heard.append)
-        return fleet.provision(fleet.targets("all", ["base"]), request, audience=audience)
+        view = Listener(world.heard.append)
+        return fleet.provision(fleet.targets("all", ["base"]), request, view=view)
 
     return run
 
@@ -286,8 +286,8 @@ def given_back(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_rebuilt_host_gets_work_again_only_after_its_proofs(world: World, fleet: Fleet, given_back: list[str]):
     world.shown, world.locked = {"gpu02": (GOOD, BAD), "gpu03": (GOOD, NOT_RUN)}, False
-    audience = Audience.of(world.heard.append)
-    rebuilt = fleet.rebuild(fleet.targets("all", ["base"]), None, Request(prove="quick"), audience=audience)
+    view = Listener(world.heard.append)
+    rebuilt = fleet.rebuild(fleet.targets("all", ["base"]), None, Request(prove="quick"), view=view)
     assert (rebuilt.status, given_back) == (1, ["gpu01"])
     assert {done.host: (done.outcome, done.sentence) for done in rebuilt.results.values} == {
         "gpu01": ("rebuilt", ""),
