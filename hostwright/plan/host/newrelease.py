@@ -47,8 +47,8 @@ def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[
     same = names_stack(before, stack)
     kept = {name: entry for name, entry in before.get("roles", {}).items() if same and isinstance(entry, dict)}
     now = {role.name: desired_sha256(role) for role in desired.roles}
-    told = same and schema_of(before) == SCHEMA and digest_of(before) == stack.digest()
-    if told and all(kept.get(name, {}).get("desired") == sha256 for name, sha256 in now.items()):
+    recorded = same and schema_of(before) == SCHEMA and digest_of(before) == stack.digest()
+    if recorded and all(kept.get(name, {}).get("desired") == sha256 for name, sha256 in now.items()):
         return None
     states = {role.name: [state_sha256(resource) for resource in role.resources] for role in desired.roles}
     entry = {"run": run.id, "at": run.at}

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout import rollback as ways
-from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollback import WayBack, way_back
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli.verbs import changes
+from hostwright.apply.run import RunResults
+from hostwright.cli.tasks import restore
 from hostwright.common.errors import FAILED, HostError, InputError, Refused, Unreachable
 from hostwright.common.request import Request
 from hostwright.common.text import local_time
@@ -328,7 +328,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, said: Mapping[str, Facts | HostErro
 
 
 def rollback(inventory: Path, *, to: str = "", **options: Any) -> int:
-    return changes.rollback(Request("all", inventory=(str(inventory),), **options), to=to)
+    return restore.rollback(Request("all", inventory=(str(inventory),), **options), to=to)
 
 
 def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(

@@ -22,7 +22,7 @@ MARK = "# commented out by Hostwright: "  #: before somebody's line; no characte
 
 #: prints those of a file's lines that no file of its name in an earlier directory hides
 UNMASKED = sh_file(__file__, "unmasked.sh")
-MODPROBE = Probe(UNMASKED + sh_file(__file__, "look.sh", directories=" ".join(DIRECTORIES)))
+MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)))
 _MARKED = Probe(sh("grep -ls %s %s/*.conf; exit 0", f"^{MARK}", ETC))
 
 _ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):\s*(alias|blacklist|install)\s+(nvidia\S*)\s*(.*)")
