@@ -48,7 +48,7 @@ scp, rsync and others may not: let it print for interactive shells only'
         named = printable(match[0])
         return (
             f'each program prints "{named}" …: a library that {named.rpartition(" from ")[2]} names cannot be loaded;'
-            " Hostwright ignores the lines, and others such as Docker may not: take it out of there"
+            " Hostwright ignores the lines, other programs may not: take it out of there"
         )
     text = " ".join(printable(noise.decode("utf-8", errors="replace")).split())
     shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
