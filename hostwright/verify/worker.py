@@ -1,13 +1,14 @@
 """The processes in which the pytest of ``hostwright.verify.checking`` runs the checks of each host.
 
 That pytest reads inventory and checks once, and then only forks and waits: it has one thread and no connection. Each
-host has a process. Its checks run in that process, or in several lanes below it, each with its own connection. An alarm
-ends each process at the host's limit, so a host that hangs holds up no other.
+host has a process. Its checks run in that process, or in several lanes below it, each with its own connection. An
+alarm ends each process at the host's limit, so a host that hangs holds up no other.
 
 Measured on lab hosts, median of alternated runs: four lanes with a connection each take 15.5 s (two hosts under load:
-41.6 s); with one connection that a further process lends to them, 17.6 s (60.3 s). CPU of this machine 2.5 s against 2.4 s (two
-hosts 3.3 s against 3.2 s), of the host 8.4 s against 9.2 s (19.5 s each). One process for all checks of a host takes 1.4
-times as long. A pytest for each host, or for each worker of pytest-xdist, costs 1.0 s of CPU before its first check.
+41.6 s); with one connection that a further process lends to them, 17.6 s (60.3 s). CPU of this machine: 2.5 s against
+2.4 s (two hosts: 3.3 s against 3.2 s); of the host: 8.4 s against 9.2 s (19.5 s each). One process for all checks of a
+host takes 1.4 times as long. A pytest for each host, or for each worker of pytest-xdist, costs 1.0 s of CPU before its
+first check.
 """
 
 from __future__ import annotations
