@@ -20,8 +20,8 @@ from hostwright.plan.planning import HostPlan
 
 if TYPE_CHECKING:
     from hostwright.apply.host.outcome import Outcome
-    from hostwright.apply.rollout.recording import RunResults
     from hostwright.apply.rollout.rollout import Results
+    from hostwright.apply.run import RunResults
     from hostwright.apply.saved.signing import Signing
     from hostwright.plan.model import Plan
 
@@ -36,21 +36,21 @@ def change(
     goal: Goal = AS_WANTED,
     again: str = "",
 ) -> int:
-    """Change hosts with ``run``, a method of the fleet, which gets ``ask``, ``password`` and ``audience``; show what
+    """Change hosts with ``run``, a method of the fleet, which gets ``ask``, ``password`` and ``view``; show what
     came of it. With ``--check``, show the plan for the goal alone, which ``verb`` with the options ``again`` carries
     out. The exit status."""
     if request.check:
         return show_plan(fleet, targets, request, goal=goal, then=verb, more=again)
     from hostwright.cli.timeline import drawn
-    from hostwright.cli.views.progress import run_audience
+    from hostwright.cli.views.progress import run_view
 
     read_limits(request, len(targets))  # mistakes are reported before anybody types a password
     password = ask_password(request)
     ask = who_is_asked(request, len(targets))
-    with drawn(request.timeline, run_audience(request)) as audience:
+    with drawn(request.timeline, run_view(request)) as view:
         began_s = time.monotonic()
         ended = shown(
-            lambda: run(ask=ask, password=password, audience=audience),
+            lambda: run(ask=ask, password=password, view=view),
             lambda ended: show_outcomes(
                 verb,
                 targets,

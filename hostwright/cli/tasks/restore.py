@@ -37,7 +37,7 @@ def rebuild(request: Request, from_: str = "", report: bool = False) -> int:
     from hostwright.cli.exits import shown
     from hostwright.cli.opening import ask_password, open_fleet, targets_of
     from hostwright.cli.timeline import check_timeline, drawn
-    from hostwright.cli.views.progress import run_audience
+    from hostwright.cli.views.progress import run_view
     from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt, status_of
     from hostwright.inventory.patterns import counted
 
@@ -66,7 +66,7 @@ def rebuild(request: Request, from_: str = "", report: bool = False) -> int:
         if not request.yes and can_ask(as_json=request.json):
             ask(of_decisions(decisions.of), len(decisions.of))
 
-    with drawn(request.timeline, run_audience(request)) as audience:
+    with drawn(request.timeline, run_view(request)) as view:
         began_s = time.monotonic()
         rebuilt = shown(
             lambda: fleet.rebuild(
@@ -74,7 +74,7 @@ def rebuild(request: Request, from_: str = "", report: bool = False) -> int:
                 start,
                 request,
                 password=password,
-                audience=audience,
+                view=view,
                 decided=decided,
             ),
             lambda rebuilt: show_rebuilt(targets, rebuilt, took_s=time.monotonic() - began_s, as_json=request.json),
@@ -205,7 +205,7 @@ def power(request: Request, order: str, boot: str = "", image: str = "") -> int:
     from hostwright.cli.exits import shown
     from hostwright.cli.opening import ask_password, open_fleet, targets_of
     from hostwright.cli.views.power import show_powered
-    from hostwright.cli.views.progress import run_audience
+    from hostwright.cli.views.progress import run_view
     from hostwright.inventory.patterns import counted
     from hostwright.rebuild.orders import DISTURBING, Boot, Order, read_bmcs
 
@@ -223,7 +223,7 @@ def power(request: Request, order: str, boot: str = "", image: str = "") -> int:
         consequences = [f"{done} {counted(target.name for target in targets)}"]
         agree(what, consequences, len(targets), yes=request.yes, as_json=request.json)
     ended = shown(
-        lambda: fleet.power(targets, wanted, password=password, audience=run_audience(request)),
+        lambda: fleet.power(targets, wanted, password=password, view=run_view(request)),
         lambda ended: show_powered(ended.results, as_json=request.json),
     )
     return ended.status
