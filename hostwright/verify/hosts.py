@@ -10,13 +10,14 @@ from hostwright.apply.host.explaining import units_named
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, on_each, result_of
+from hostwright.common.command import Command
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, Examination, HostError, HostwrightError, Stopped
 from hostwright.common.untrusted import guarded
 from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.verify.checking import Checks
 from hostwright.verify.verdict import Verdict
 
-LEADS_ON = "; `invoke runs.show --run {run}` shows what was seen"
+LEADS_ON = f"; {Command('runs.show', run='{run}')} shows what was seen"
 
 
 def verify(roster: Roster, targets: Targets, connections: Connections, audience: Audience) -> RunResults[Verdict]:

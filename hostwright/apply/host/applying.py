@@ -26,6 +26,7 @@ from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.host.scheduling.durations import Urgency
 from hostwright.apply.host.scheduling.running import run_in_order
 from hostwright.apply.locking.runlock import HostLock
+from hostwright.common.command import Command
 from hostwright.common.errors import (
     Acceptance,
     Examination,
@@ -40,7 +41,6 @@ from hostwright.common.errors import (
     StepFailed,
     Stopped,
 )
-from hostwright.common.quoting import sh
 from hostwright.common.untrusted import guarded
 from hostwright.plan.desired import Desired
 from hostwright.plan.host import drained as hostdrained
@@ -178,7 +178,7 @@ class HostApply:
             error.examination = self._look(settings.examine, units_of(error))
         if (found := error.examination) is not None:
             self._emit(events.Explained(self.name, "after the failure", found.sentence, found.findings))
-        record = sh("`invoke runs.show --run %s --hosts %s --steps`", settings.run.id, self.name)
+        record = str(Command("runs.show", run=settings.run.id, hosts=self.name, steps=True))
         shown = record if settings.again else ""
         tell_cause(error, error.examination, settings.explain, again=settings.again, record=shown)
 

@@ -27,6 +27,7 @@ from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.limits import read_limits
 from hostwright.apply.rollout.recording import Audience, RunResults, recorded
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, roll_out
+from hostwright.common.command import Command
 from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, INTERRUPTED, Acceptance, HostError, Locked, worst
 from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
@@ -49,7 +50,7 @@ LEFT_RUNNING = "interrupted. Jobs that run on the hosts go on; %s re-attaches to
 
 def again(verb: str, run: str) -> str:
     """What continues a run of a verb; ``run`` is its id, empty where it is not recorded."""
-    return f"`invoke provision --resume {run}`" if verb == "provision" and run else THE_SAME
+    return str(Command("provision", resume=run)) if verb == "provision" and run else THE_SAME
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Any, Concatenate, ParamSpec
 
 from invoke import Context, Exit
 
-from hostwright.cli.arguments import CALL, current
+from hostwright.cli.shell.advice import CALL, current
 from hostwright.cli.shell.libraries import lacking
 from hostwright.cli.tasks import settings
 from hostwright.common.errors import BAD_INPUT, InputError, Mistakes

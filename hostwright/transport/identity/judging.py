@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hostwright.common.command import Command
 from hostwright.common.errors import Unreachable
 from hostwright.common.quoting import sh
 from hostwright.transport.identity.certificates import Certificate
@@ -125,8 +126,7 @@ class Judgement:
 
     def _changed(self, expected: KnownHost) -> HostKeyMismatch:
         name = self.known.name
-        trust = sh("invoke trust --hosts %s", self.host)
-        way = sh("ssh-keygen -R %s -f %s", name, expected.path) if self.jump else trust
+        way = sh("ssh-keygen -R %s -f %s", name, expected.path) if self.jump else Command("trust", hosts=self.host)
         also = "".join(f"; {reason}" for reason in dict.fromkeys(self.reasons))
         return HostKeyMismatch(
             self.host,

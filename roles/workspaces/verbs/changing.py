@@ -13,7 +13,7 @@ from rich.text import Text
 
 from hostwright.cli.verb import Request, agree, answered, console, open_fleet, warn
 from hostwright.cli.verb import provision as provision_hosts
-from hostwright.roles import AS_DESIRED, HostError, InputError, count, printable, short, suggestion
+from hostwright.roles import AS_DESIRED, Command, HostError, InputError, count, printable, short, suggestion
 from hostwright.standard.roles.workspaces.verbs.edit import (
     ROLE,
     alone,
@@ -172,8 +172,8 @@ def change(
         chosen = replace(request, hosts=host, roles=ROLE, yes=yes)
         status = provision_hosts(chosen)
         if status != AS_DESIRED:
-            down = f"invoke workspace.down --host {host} --name {name}"
-            say_what_stays(file, name, down if entry is not None else "", f"--hosts {host} --roles {ROLE}")
+            down = Command("workspace.down", host=host, name=name) if entry is not None else None
+            say_what_stays(file, name, down, Command("provision", hosts=host, roles=ROLE))
         elif wanted is not None and wanted.get("kind") == "ssh":
             _say_host_key(chosen, name, quiet=request.json)
         elif wanted is None and was is not None and was.get("kind") == "ssh":
@@ -197,14 +197,14 @@ def _say(sentence: str, *, quiet: bool) -> None:
     console.make_console(stderr=quiet).print(Text(printable(sentence)))
 
 
-def say_what_stays(path: Path, what: str, down: str, chosen: str) -> None:
-    """The file is written, and the host is not as it says. ``down`` takes out what was added; empty where something
-    was taken out; ``chosen`` are the host and roles, as a command line names them."""
-    lines = [f"{path} no longer declares {what}: fix the cause, then run `invoke provision {chosen}`"]
+def say_what_stays(path: Path, what: str, down: Command | None, again: Command) -> None:
+    """The file is written, and the host is not as it says. ``down`` takes out what was added; none where something
+    was taken out, which ``again`` then does."""
+    lines = [f"{path} no longer declares {what}: fix the cause, then run {again}"]
     if down:
         lines = [
             f"{path} still declares {what}: fix the cause, then run the same command again",
-            f"(or take it out: `{down}`)",
+            f"(or take it out: {down})",
         ]
     for line in lines:
         _say(line, quiet=True)
