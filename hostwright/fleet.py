@@ -326,16 +326,18 @@ class Fleet(Roster):
         start: Start | None = None,
         request: Request | None = None,
         *,
+        ask: Ask | None = None,
         password: Secret | None = None,
         audience: Audience = NOBODY,
         decided: Callable[[Decisions], None] = lambda _: None,
     ) -> Rebuilt:
-        """Bring hosts back from any state; ``decided`` is called with all decisions before any host is changed. With
-        ``request.prove``, work comes back to a host only after its proofs of that level have passed."""
+        """Bring hosts back from any state. ``decided`` gets all decisions before any host is changed, then ``ask`` is
+        asked about what goes beyond repair. A new operating system needs ``ask`` or ``request.yes``: ``InputError``
+        without. With ``request.prove``, work comes back to a host only after its proofs of that level have passed."""
         from hostwright.rebuild.run import rebuild
 
         connections, request = Connections(password), request or self.request
-        return rebuild(self, targets, start, connections, audience, request=request, decided=decided)
+        return rebuild(self, targets, start, connections, audience, request=request, ask=ask, decided=decided)
 
     def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
         """The rebuilds recorded on this machine since that time or ever, the oldest first."""

@@ -12,9 +12,11 @@ from hostwright.cli.asking import who_is_asked
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password
 from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
+from hostwright.cli.views.shared import note
 from hostwright.common.command import Command
 from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED
 from hostwright.common.request import Request
+from hostwright.common.text import count
 from hostwright.common.userpaths import expanded, place_for
 from hostwright.fleet import Fleet, Targets
 from hostwright.plan.planning import HostPlan
@@ -49,7 +51,8 @@ def change(
 
     read_limits(request, len(targets))  # mistakes are reported before anybody types a password
     password = ask_password(request)
-    ask = who_is_asked(request, len(targets))
+    if ask := who_is_asked(request):
+        note(f"planning for {count(len(targets), 'host')}, to ask before anything is disturbed")
     with drawn(request.timeline, run_audience(request)) as audience:
         began_s = time.monotonic()
         ended = shown(

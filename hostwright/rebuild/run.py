@@ -14,6 +14,7 @@ from hostwright.apply.events import Emit, Event, HostEnded, Note
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.applying import LEFT_RUNNING, THE_SAME, Accept, Work, handout_for, stop_gently
 from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.consent import Ask
 from hostwright.apply.rollout.limits import read_limits
 from hostwright.apply.rollout.recording import Audience, recorded
 from hostwright.apply.rollout.rollout import (
@@ -33,6 +34,7 @@ from hostwright.plan.host.release import RunStamp
 from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.prove.proving import ProofsPass
 from hostwright.rebuild.bmc import Controller, Opener
+from hostwright.rebuild.consent import consent, refuse_overwriting
 from hostwright.rebuild.host.hostrebuild import HostRebuild
 from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.install.installing import Installer
@@ -95,12 +97,15 @@ def rebuild(
     audience: Audience,
     *,
     request: Request,
+    ask: Ask | None,
     decided: Callable[[Decisions], None],
 ) -> Rebuilt:
-    """Bring hosts back, each on the way that is decided for it; ``decided`` is told before any host is changed.
+    """Bring hosts back, each on the way that is decided for it. Before any host is changed, ``decided`` gets all
+    decisions, and ``ask`` is asked about what goes beyond repair.
 
     With ``request.prove``, work comes back to a host only after its proofs of that level have passed.
     """
+    refuse_overwriting(targets.by_name if start == "reinstall" else (), request, ask)
     limits, prove = read_limits(request, len(targets)), request.prove
     accept = ProofsPass.of(roster, targets, prove, connections, audience) if prove else None
     request = roster.request_of(targets, request)
@@ -121,6 +126,7 @@ def rebuild(
         rebuilds = run.rebuilds(start)
         decisions = run.decide(rebuilds)
         decided(decisions)
+        consent(decisions.of, request, ask)
         try:
             with on_interrupt(LEFT_RUNNING % THE_SAME), recording.view():
                 results = roll_out(

@@ -14,7 +14,7 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import Goal
 from hostwright.apply.rollout.planning import plan_each
 from hostwright.apply.rollout.rollout import Interrupted
-from hostwright.common.errors import HostError
+from hostwright.common.errors import HostError, InputError
 from hostwright.common.request import Request
 from hostwright.common.text import one_line
 from hostwright.inventory.patterns import counted
@@ -22,6 +22,7 @@ from hostwright.plan.model import Plan
 from hostwright.plan.planning import HostPlan
 from hostwright.plan.targets import Targets
 
+YES_VARIABLE = "HOSTWRIGHT_YES"  #: of the environment, agrees as ``--yes`` does
 NAMED = 5  #: our choice: whose work is named of a host
 
 
@@ -31,6 +32,12 @@ class Ask(Protocol):
     def __call__(self, consequences: Sequence[str], hosts: int) -> None:
         """Ask once; with no consequences, there is nothing to ask."""
         ...
+
+
+def unasked(what: str) -> InputError:
+    """The error where nobody agreed to ``what`` is done, and nobody can be asked."""
+    sentence = f"{what}, and nobody can be asked here: no host was touched; --yes (or {YES_VARIABLE}=1) agrees"
+    return InputError(sentence, "--yes")
 
 
 @dataclass(frozen=True, slots=True)
