@@ -37,12 +37,11 @@ from hostwright.plan.host import locks
 from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.prove.fleetproof import FleetProof, HostProof
 from hostwright.prove.host import HostProve, proofs_of
-from hostwright.prove.judging import against_baseline, doubtful, measured_again
+from hostwright.prove.judging import against_baseline, doubtful, measured_again, read_max_loss
 from hostwright.prove.model import Level, Outcome, Proof, ProofResult
 from hostwright.prove.peers.again import doubts_of, due_again, with_better
 from hostwright.prove.peers.comparing import STATISTICS, against_peers
 from hostwright.prove.proofstore import PastFigure, ProofStore
-from hostwright.prove.variables import max_loss
 
 LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that runs on a host goes on to its end there"
 LEADS_ON = f"; {Command('runs.show', run='{run}')} shows what was measured"
@@ -247,7 +246,7 @@ def _judged(
         why = sentences.get(target.name) or results.stopped_because or "none of its roles has such a proof"
         host = proved.get(target.name) or HostProof(target.name, target.stack.name, at, lead=leads.get(target.name, ""))
         host = store.clean(replace(host, sentence=why) if target.name in sentences or not host.results else host)
-        hosts.append(against_baseline(host, store.baseline(target.name), max_loss(target.host)))
+        hosts.append(against_baseline(host, store.baseline(target.name), read_max_loss(target.host)))
     return against_peers(hosts, again)
 
 
@@ -289,7 +288,7 @@ class ProofsPass:
         options = ProveOptions(level)
         check_names(targets, options)
         for target in targets:
-            max_loss(target.host)
+            read_max_loss(target.host)
         return cls(ProofStore(roster, targets, connections.secrets, audience.warn), options)
 
     def __call__(self, work: Work, target: TargetHost, holder: locks.Holder | None) -> tuple[Acceptance, ...]:
@@ -299,12 +298,12 @@ class ProofsPass:
             raise NotAccepted(target.name, f"none of its roles has a {self.options.level} proof")
         clock, baseline = time.monotonic(), self.store.baseline(target.name)
         best = self._prove(work, target, holder, proofs)
-        found = against_baseline(best, baseline, max_loss(target.host))
+        found = against_baseline(best, baseline, read_max_loss(target.host))
         for _ in range(MOST_AGAIN):
             if not (doubts := tuple(proof for proof in proofs if proof.key in doubtful(best, found))):
                 break
             best = measured_again(best, self._prove(work, target, holder, doubts))
-            found = against_baseline(best, baseline, max_loss(target.host))
+            found = against_baseline(best, baseline, read_max_loss(target.host))
         took_s = round(time.monotonic() - clock, 3)
         place, level, run = str(work.roster.path), self.options.level, work.run.id
         self.store.add(FleetProof(found.at, place, level, (found,), STATISTICS, took_s, run), baseline=False)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.fleetaudit import WORST_FIRST, worst
-from hostwright.audit.judging.drift import last_good, shown
+from hostwright.audit.judging.judging import last_good, shown
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import RunStamp

@@ -18,8 +18,7 @@ import pytest
 from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.rollout.rollback import way_back
 from hostwright.audit.judging.audited import audit_probes
-from hostwright.audit.judging.drift import last_good
-from hostwright.audit.judging.judging import judge
+from hostwright.audit.judging.judging import judge, last_good
 from hostwright.common.errors import Refused
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.facts.memory import Memory

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.prove.peers.outliers import FEWEST, LEAST_PART, outliers
+from hostwright.prove.peers.comparing import FEWEST, LEAST_PART, outliers
 
 FLEET = 24
 NOISE = 0.03  #: standard deviation, as a part of the value: what figures of one and the same host vary by

@@ -468,7 +468,7 @@ def test_ignored_bmc_command_ends_the_rebuild_with_a_lock(start, tmp_path: Path)
     record = start(world)
     assert (record.outcome, record.ways) == ("failed", ("power cycle",))
     assert record.sentence.startswith("the BMC refuses to do that; the host is locked on this machine")
-    assert world.probe_hosted == 1
+    assert world.looked == 1
 
 
 def test_host_lost_during_work_is_not_locked(start, tmp_path: Path):

@@ -22,8 +22,8 @@ from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.apply.journal.records import kind_of
 from hostwright.audit.fleetaudit import GPU_LAYER, LayerStatus, Why
+from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS
 from hostwright.audit.readings.answers import all_values
-from hostwright.audit.readings.cards import VALUES as CARD_VALUES
 from hostwright.common.errors import InputError
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host.hostfacts import OS_RELEASE, PCI, PYTHONS, UNAME
@@ -81,7 +81,8 @@ def _values(target: TargetHost) -> Iterator[str]:
 
 
 def _card_values() -> Iterator[str]:
-    return (f"{GPU_LAYER} {name}" for name in ("models", "count", *(name for name, _ in CARD_VALUES)))
+    compared = (column.compared[0] for column in GPU_COLUMNS if column.compared)
+    return (f"{GPU_LAYER} {name}" for name in ("models", "count", *compared))
 
 
 def _shown(target: TargetHost) -> bool:
