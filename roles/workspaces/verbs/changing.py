@@ -25,10 +25,12 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
     place,
     written,
 )
+from hostwright.standard.roles.workspaces.verbs.giventext import OPTIONS
 from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_lines
 from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 DEFAULT_KIND = "jupyter"
+FIELDS = {option: field for field, option in OPTIONS.items() if option}  #: of options with another name
 _SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400  #: of what was written to the file: a script may be a megabyte
 
 
@@ -55,14 +57,12 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
             entry["script"] = Path(entry["script"]).read_bytes().decode("utf-8")  # a carriage return stays one
         except (OSError, UnicodeError) as error:
             raise InputError(f"it cannot be read: {error}", entry["script"]) from error
-    if "mount" in entry:
-        entry["mounts"] = entry.pop("mount")
     if "env" in entry:
-        pairs = [text.partition("=") for text in entry.pop("env")]
+        pairs = [text.partition("=") for text in entry["env"]]
         if not all(sign for _, sign, _ in pairs):
             raise InputError("a variable is given as NAME=VALUE, such as --env TZ=Europe/Berlin", "--env")
-        entry["environment"] = {name: value for name, _, value in pairs}
-    return entry
+        entry["env"] = {name: value for name, _, value in pairs}
+    return {FIELDS.get(name, name): value for name, value in entry.items()}
 
 
 def changed_entry(
@@ -91,7 +91,7 @@ def _field(name: str, options: Mapping[str, Any]) -> str:
         raise InputError(f"no option {name!r} can be taken back; {suggestion(option, known)}", "--without")
     if options[option] not in ("", [], False):
         raise InputError(f"{name} is given and taken back: leave out one of the two", "--without")
-    return {"mount": "mounts", "env": "environment"}.get(option, option)
+    return FIELDS.get(option, option)
 
 
 def field_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
