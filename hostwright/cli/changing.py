@@ -23,8 +23,8 @@ from hostwright.plan.planning import HostPlan
 
 if TYPE_CHECKING:
     from hostwright.apply.host.outcome import Outcome
-    from hostwright.apply.rollout.recording import RunResults
     from hostwright.apply.rollout.rollout import Results
+    from hostwright.apply.run import RunResults
     from hostwright.apply.saved.signing import Signing
     from hostwright.plan.model import Plan
 
@@ -41,22 +41,22 @@ def change(
     goal: Goal = AS_WANTED,
     again: Command | None = None,
 ) -> int:
-    """Change hosts with ``run``, a method of the fleet, which gets ``ask``, ``password`` and ``audience``; show what
+    """Change hosts with ``run``, a method of the fleet, which gets ``ask``, ``password`` and ``view``; show what
     came of it. With ``--check``, show the plan for the goal alone, which ``again`` (``verb`` without options, where it
     has none of its own) carries out. The exit status."""
     if request.check:
         return show_plan(fleet, targets, request, goal=goal, then=again or Command(verb))
     from hostwright.cli.timeline import drawn
-    from hostwright.cli.views.progress import run_audience
+    from hostwright.cli.views.progress import run_view
 
     read_limits(request, len(targets))  # mistakes are reported before anybody types a password
     password = ask_password(request)
     if ask := who_is_asked(request):
         note(f"planning for {count(len(targets), 'host')}, to ask before anything is disturbed")
-    with drawn(request.timeline, run_audience(request)) as audience:
+    with drawn(request.timeline, run_view(request)) as view:
         began_s = time.monotonic()
         ended = shown(
-            lambda: run(ask=ask, password=password, audience=audience),
+            lambda: run(ask=ask, password=password, view=view),
             lambda ended: show_outcomes(
                 verb,
                 targets,

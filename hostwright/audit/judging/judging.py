@@ -33,6 +33,7 @@ from hostwright.audit.judging.alike import NOT_ASKED, OPEN, Alike, alike, events
 from hostwright.audit.judging.audited import audited
 from hostwright.audit.judging.context import AuditContext, Cards, Unread
 from hostwright.audit.readings.answers import RELEASE_LAYER
+from hostwright.audit.readings.changed import changed_since
 from hostwright.common.canonical import Same
 from hostwright.common.errors import NOT_IN_TIME, Finding, NotAnswered
 from hostwright.plan.desired import DesiredRole
@@ -147,6 +148,7 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
         groups=target.host.groups,
         stand_ins=target.stand_ins,
         notes=_notes(target, facts, at),
+        changed=memory.judged("changed", facts, changed_since),
     )
 
 

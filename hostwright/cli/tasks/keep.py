@@ -186,7 +186,7 @@ def runs_follow(request: Request, run: str = "") -> int:
     from hostwright.cli.console import make_console
     from hostwright.cli.opening import ask_password, open_fleet, targets_of
     from hostwright.cli.views.followed import show_followed
-    from hostwright.cli.views.progress import run_audience
+    from hostwright.cli.views.progress import run_view
     from hostwright.common.errors import INTERRUPTED
     from hostwright.common.places import state_root
 
@@ -195,7 +195,7 @@ def runs_follow(request: Request, run: str = "") -> int:
             return _follow_here(find(Runs(state_root()), run), request)
         fleet = open_fleet(request)
         targets = targets_of(fleet, request, outside=True)
-        followed = fleet.follow(targets, password=ask_password(request), audience=run_audience(request))
+        followed = fleet.follow(targets, password=ask_password(request), view=run_view(request))
         return show_followed(followed, as_json=request.json)
     except KeyboardInterrupt:
         make_console(stderr=True).print(Text("not followed any more; the run itself goes on"))

@@ -35,7 +35,7 @@ def rebuild(request: Request, from_: str = "", report: bool = False) -> int:
     from hostwright.cli.exits import shown
     from hostwright.cli.opening import ask_password, open_fleet, targets_of
     from hostwright.cli.timeline import check_timeline, drawn
-    from hostwright.cli.views.progress import run_audience
+    from hostwright.cli.views.progress import run_view
     from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt, status_of
 
     if report:
@@ -52,7 +52,7 @@ def rebuild(request: Request, from_: str = "", report: bool = False) -> int:
             lambda decisions: show_decisions(targets, decisions, start=start, as_json=request.json),
         )
         return status_of(decisions)
-    with drawn(request.timeline, run_audience(request)) as audience:
+    with drawn(request.timeline, run_view(request)) as view:
         began_s = time.monotonic()
         rebuilt = shown(
             lambda: fleet.rebuild(
@@ -61,7 +61,7 @@ def rebuild(request: Request, from_: str = "", report: bool = False) -> int:
                 request,
                 ask=who_is_asked(request),
                 password=password,
-                audience=audience,
+                view=view,
                 decided=(lambda _: None) if request.json else announce,
             ),
             lambda rebuilt: show_rebuilt(targets, rebuilt, took_s=time.monotonic() - began_s, as_json=request.json),
@@ -192,7 +192,7 @@ def power(request: Request, order: str, boot: str = "", image: str = "") -> int:
     from hostwright.cli.exits import shown
     from hostwright.cli.opening import ask_password, open_fleet, targets_of
     from hostwright.cli.views.power import show_powered
-    from hostwright.cli.views.progress import run_audience
+    from hostwright.cli.views.progress import run_view
     from hostwright.inventory.patterns import counted
     from hostwright.rebuild.orders import DISTURBING, Boot, Order, read_bmcs
 
@@ -210,7 +210,7 @@ def power(request: Request, order: str, boot: str = "", image: str = "") -> int:
         consequences = [f"{done} {counted(target.name for target in targets)}"]
         agree(what, consequences, len(targets), yes=request.yes, as_json=request.json)
     ended = shown(
-        lambda: fleet.power(targets, wanted, password=password, audience=run_audience(request)),
+        lambda: fleet.power(targets, wanted, password=password, view=run_view(request)),
         lambda ended: show_powered(ended.results, as_json=request.json),
     )
     return ended.status

@@ -14,7 +14,7 @@ from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.cli import console
 from hostwright.cli.opening import ask_password, open_fleet, roles_here, targets_of
-from hostwright.cli.views.progress import audit_audience
+from hostwright.cli.views.progress import AuditView
 from hostwright.cli.views.reports import Outputs
 from hostwright.cli.views.shared import print_document, show_led, show_next
 from hostwright.common.command import Command
@@ -29,7 +29,7 @@ def auditor_of(request: Request, options: AuditOptions) -> Auditor:
     """What audits the hosts that were named, or all of them."""
     fleet = open_fleet(request)
     targets = targets_of(fleet, replace(request, hosts=request.hosts or EVERY_HOST))
-    return fleet.auditor(targets, options, password=ask_password(request), audience=audit_audience())
+    return fleet.auditor(targets, options, password=ask_password(request), view=AuditView())
 
 
 def audits_table(request: Request, auditor: Auditor, look: AuditResult, *, first: bool = False) -> Group:

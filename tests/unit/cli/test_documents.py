@@ -20,8 +20,8 @@ import pytest
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.locking.hostlocks import HostLocks
 from hostwright.apply.rollout.following import Followed
-from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.run import RunResults
 from hostwright.audit.auditor import AuditOptions
 from hostwright.cli.tasks import keep, look
 from hostwright.cli.tasks import site as verbs

@@ -12,8 +12,8 @@ import yaml
 
 from hostwright.apply.commands.remote import RemoteCommand
 from hostwright.apply.host.outcome import Outcome
-from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.run import RunResults
 from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
 from hostwright.cli.views.inventory import _as_yaml
 from hostwright.cli.views.reaching.commands import show_commands

@@ -37,9 +37,9 @@ from hostwright.plan.planning import PREFLIGHT
 
 if TYPE_CHECKING:
     from hostwright.apply.host.outcome import Outcome
-    from hostwright.apply.rollout.recording import RunResults
     from hostwright.apply.rollout.rollback import WayBack
     from hostwright.apply.rollout.rollout import Results
+    from hostwright.apply.run import RunResults
     from hostwright.fleet import TargetHost
     from hostwright.plan.model import Plan
     from hostwright.plan.planning import HostPlan
@@ -132,7 +132,7 @@ def show_outcomes(
     as_json: bool,
 ) -> None:
     """What came of each host in ``took_s`` seconds, and where proofs were asked for (``proved``), of those."""
-    from hostwright.apply.rollout.applying import again
+    from hostwright.apply.run import again
 
     run, results = ended.run, ended.results
     if as_json:

@@ -14,10 +14,10 @@ from rich.console import Console, Group
 from hostwright.apply.commands.remote import CommandResult, RemoteCommand
 from hostwright.apply.commands.running import sentence_of
 from hostwright.apply.events import Emit, Event, HostEnded, Note
-from hostwright.apply.rollout.recording import Audience, RunResults
 from hostwright.apply.rollout.rollout import result_of
+from hostwright.apply.run import RunResults
 from hostwright.cli import console
-from hostwright.cli.views.progress import Counting
+from hostwright.cli.views.progress import Counting, TerminalView
 from hostwright.cli.views.shared import (
     errors_json,
     print_document,
@@ -27,7 +27,6 @@ from hostwright.cli.views.shared import (
     warn,
 )
 from hostwright.common.command import Command
-from hostwright.common.request import Request
 from hostwright.common.text import count, one_line, shown_seconds
 from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import headed
@@ -35,13 +34,12 @@ from hostwright.inventory.patterns import headed
 KIND = "command"  #: of the document
 
 
-def command_audience(request: Request) -> Audience:
+class CommandView(TerminalView):
     """Whoever waits for a command: a line on standard error that counts hosts, and names the last ones."""
 
-    def view(targets: Sequence[TargetHost], _run: str) -> AbstractContextManager[Emit]:
+    def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
+        """The line."""
         return _Ended("ended", (target.name for target in targets))
-
-    return Audience(view, warn, request.notify)
 
 
 class _Ended(Counting):

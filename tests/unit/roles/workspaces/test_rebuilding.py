@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.run import RunResults
 from hostwright.cli.asking import Declined
 from hostwright.cli.views.changing.outcomes import show_outcomes
 from hostwright.common.errors import InputError
@@ -22,9 +22,9 @@ from hostwright.standard.roles.workspaces.states.packages import packages_script
 from hostwright.standard.roles.workspaces.verbs import rebuilding
 from hostwright.standard.roles.workspaces.verbs.edit import changed_lines, checked_date, dated
 from hostwright.standard.roles.workspaces.verbs.rebuilding import BoxImages, lines
-from tests.unit.cli.test_answers import Terminal
 from tests.unit.roles.workspaces.spaces import KEY
 from tests.unit.support.stubs import stub
+from tests.unit.support.terminals import Terminal
 
 ROLES = "hostwright_roles: [base, driver, container, workspaces]"
 OURS = f"""\
