@@ -13,7 +13,6 @@ from rich.text import Text
 from hostwright import __version__
 from hostwright.cli import console
 from hostwright.cli.shell.reference import schemas
-from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import refused, write_whole
@@ -39,7 +38,7 @@ def make_site(directory: str) -> None:
     with as_file(files("hostwright.cli") / "skeleton") as skeleton:
         sources = {root / _name(path.relative_to(skeleton)): path for path in sorted(skeleton.rglob("*")) if _is(path)}
         _refuse(root, [target for target in (*sources, root / FOLDER) if target.exists() or target.is_symlink()])
-        unfinished = f"interrupted: {root} is not whole; remove what is there and run {Command('init')} again"
+        unfinished = f"interrupted: {root} is not whole; remove what is there and run `hostwright init` again"
         try:
             with on_interrupt(unfinished):
                 for target, source in sources.items():

@@ -23,7 +23,6 @@ from importlib.util import module_from_spec
 from pathlib import Path
 
 import hostwright
-from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.input.ownership import SITE_VARIABLE, NotTrusted, fault_below, fault_of
 from hostwright.common.text import one_line
@@ -55,7 +54,7 @@ class Site:
         place = working_directory()
         if site := _nearest(place):
             return site
-        meant = _instead(place, f"run {Command('init', 'DIR')} to make one, or name one with --site DIR")
+        meant = _instead(place, "run `hostwright init DIR` to make one, or name one with --site DIR")
         here = f"neither {place} nor a directory above it holds inventory/ and tasks.py"
         raise InputError(f"there is no site here: {here}; {meant}")
 
@@ -104,7 +103,7 @@ def _named() -> Site | None:
     if not _is_site(root):
         what = "a file" if root.is_file() else "no site"
         sentence = f"{root} is {what}: a site is a directory that holds inventory/ and tasks.py; "
-        sentence += _instead(root, f"{Command('init', 'DIR')} makes one")
+        sentence += _instead(root, "`hostwright init DIR` makes one")
         raise InputError(sentence, f"--site, {VARIABLE}")
     return Site(root)
 
