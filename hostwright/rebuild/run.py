@@ -39,7 +39,6 @@ from hostwright.rebuild.ways.probing import Ways
 from hostwright.rebuild.ways.ways import Decision
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.trusting import known, replace
-from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.checking import check_layers
 
 #: what became of a host, in the words of the journal (``events.RESULTS``)
@@ -179,11 +178,7 @@ class _Rebuilds:
         return done
 
     def _installer(self, target: TargetHost, ways: Ways) -> Installer:
-        def connect() -> RootShell:
-            return self.run.connections.connect(target)
-
-        run = self.run
-        return Installer(target, connect, ways.open_bmc, self.servers, run.id, run.emit, run.stopping.is_set, Clock())
+        return Installer(self.run, target, ways.open_bmc, self.servers, Clock())
 
     def _finish_installation(self, target: TargetHost) -> None:
         """What an installation left to be done, in this run or an earlier one; the host is in service without it."""

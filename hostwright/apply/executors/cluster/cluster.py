@@ -89,7 +89,7 @@ class ClusterExecutor(RunExecutor):
         self._executor = self._client.get_executor(pure=False)
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._heartbeats = Heartbeats(self._client, brief.session, self._heartbeat, self._heard)
-        self._dispatch = Dispatch(run.emit, self._heartbeats.poke, stopping=run.stopping.is_set, recover=self._recover)
+        self._dispatch = Dispatch(run, self._heartbeats.poke, recover=self._recover)
         self._known: dict[str, str] = {}  #: by checked worker, why it does not fit; empty: it fits
         self._workers: dict[str, int] = {}  #: by worker that is there and fits, how many hosts it takes
         self._futures: dict[str, Future[Any]] = {}  #: by host, the last that was sent
@@ -115,8 +115,7 @@ class ClusterExecutor(RunExecutor):
         except HostwrightError as error:
             future.set_exception(error)
         else:
-            keep = partial(self._run.keep, target.stack)
-            self._dispatch.add(HostAssignment(host, future, partial(self._send, host, given), texts, keep))
+            self._dispatch.add(HostAssignment(host, future, partial(self._send, host, given), texts))
             self._do(partial(self._send, host, given))
         return cast("Future[T]", future)
 
