@@ -15,6 +15,8 @@ from inspect import signature
 from itertools import takewhile
 from typing import Any
 
+from invoke import Collection
+
 from hostwright.common.command import PROGRAMS, Command
 from hostwright.common.quoting import sh
 from hostwright.common.request import OPTIONS, Request
@@ -163,15 +165,23 @@ def options_of(verb: str) -> Set[str]:
     return _verbs().get(verb, frozenset())
 
 
+_known: list[Collection] = []
+
+
+def know(verbs: Collection) -> None:
+    """The verbs that texts may advise; of others, nothing is completed."""
+    _known[:] = [verbs]
+    _verbs.cache_clear()
+
+
 @cache
 def _verbs() -> Mapping[str, Set[str]]:
-    from hostwright.cli.tasks import namespace
-
-    found = {
-        name: {"", *(each.strip("_").replace("_", "-") for each in signature(namespace[name].body).parameters)}
-        for name in namespace.task_names
-    }
-    for name, group in namespace.collections.items():
-        if group.default:
-            found[name] = found[f"{name}.{group.default}"]
+    found = {}
+    for verbs in _known:
+        for name in verbs.task_names:
+            named = signature(verbs[name].body).parameters
+            found[name] = {"", *(each.strip("_").replace("_", "-") for each in named)}
+        for name, group in verbs.collections.items():
+            if group.default:
+                found[name] = found[f"{name}.{group.default}"]
     return found

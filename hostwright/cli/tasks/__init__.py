@@ -10,6 +10,7 @@ from typing import Any
 
 from invoke import Collection, Task
 
+from hostwright.cli.shell.advice import know
 from hostwright.cli.shell.plaininvoke import of_invoke, refuse_bare_hosts
 from hostwright.cli.tasks import change, keep, look, reach, restore, site
 from hostwright.cli.tasks.ofroles import verbs_here
@@ -23,5 +24,6 @@ VERBS: tuple[Task[Any] | Collection, ...] = (
     *verbs_here(),
 )
 namespace = Collection(*VERBS)
+know(namespace)
 if of_invoke(sys.argv):
     refuse_bare_hosts(sys.argv[1:], namespace)

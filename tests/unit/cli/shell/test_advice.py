@@ -16,6 +16,7 @@ import pytest
 from rich.console import Group
 from rich.text import Text
 
+import hostwright.cli.tasks  # noqa: F401 - makes the verbs known
 from hostwright.cli.console import Adviser
 from hostwright.cli.shell import advice
 from hostwright.cli.shell.advice import CALL, Call
