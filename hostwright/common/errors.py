@@ -185,11 +185,6 @@ class Unreachable(HostError):
         self.lead = ("rebuild --check" if passing else "") if lead is None else lead
 
 
-class ChannelRefused(Unreachable):
-    """The host runs as many commands of one connection as it takes (``MaxSessions`` of its sshd): the connection
-    lives on, and takes another one once one of them has ended."""
-
-
 class BecomeError(HostError):
     """The login user cannot become root: no sudo, a wrong or missing password, not in sudoers."""
 
