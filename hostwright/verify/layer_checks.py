@@ -79,6 +79,7 @@ class CheckedHost:
 
 HOST = pytest.StashKey[CheckedHost]()
 INVENTORY = pytest.StashKey[str]()  #: the inventory's place, by which records name it
+HUNG = pytest.StashKey[Path]()  #: the programs that hung on the host, a line each, for all processes that check it
 OUTPUTS = pytest.StashKey[CheckOutputs]()
 BROKEN = pytest.StashKey[ConftestImportFailure]()  #: the site's conftest.py that cannot be read
 UNREAD = pytest.StashKey[list[tuple[str, str]]]()  #: role, and why a file of its checks cannot be imported
@@ -163,6 +164,7 @@ def _check(session: pytest.Session, roster: Roster, order: Order) -> int:
     units = units_of([_placed(item) for item in items])
     results = _Results(Path(order["results"]), items)
     session.config.stash[HOST] = CheckedHost(target, order["password"] and Secret(order["password"]))
+    session.config.stash[HUNG] = Path(f"{order['results']}.hung")
     session.config.pluginmanager.register(results, "hostwright-results")
 
     def run(taken: Iterable[Unit]) -> int:
@@ -293,9 +295,9 @@ def host(shell: RootShell, pytestconfig: pytest.Config) -> TestinfraHost:
 
 
 @pytest.fixture(scope="session")
-def bounded_run(host: TestinfraHost) -> BoundedRunner:
+def bounded_run(host: TestinfraHost, pytestconfig: pytest.Config) -> BoundedRunner:
     """``bounded_run("cmd -a")`` runs a command that may hang, as the login user; once it hung, it fails at once."""
-    return BoundedRunner(host)
+    return BoundedRunner(host, pytestconfig.stash[HUNG])
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 : "${what:?}"
 : "${error:?}"
 why='' after=''
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 docker() { # a daemon that hangs would keep the step for ever; in a stop, 20 s are the container's own
   timeout 90 docker "$@" && return
   docker_status=$?
