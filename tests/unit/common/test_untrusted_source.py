@@ -117,7 +117,7 @@ ALLOWED = {
             "roles/cuda/failures/sources.py",
             "roles/cuda/failures/toolkits.py",
             "hostwright/transport/identity/negotiating.py",  # four bytes of a message
-            "hostwright/transport/root/rootshell.py",  # three digits
+            "hostwright/transport/root/packing.py",  # three digits
             "roles/tensorflow/proofs/installed.py",  # ten characters
             "hostwright/resources/system/bootloader.py",
         ),
