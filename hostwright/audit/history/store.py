@@ -21,6 +21,7 @@ from hostwright.audit.history.schema import opened
 from hostwright.audit.history.writing import entry, write
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.trend import TrendPoint
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.untrusted import Pattern
 
@@ -141,6 +142,6 @@ def sets_of(pattern: str, root: Path, inventory: str | Path, names: Collection[s
         return sets
     latest = History(root).latest(inventory)
     if not latest:
-        raise InputError("no audit of this inventory is recorded yet: run `invoke audit` first", "--hosts")
+        raise InputError(f"no audit of this inventory is recorded yet: run {Command('audit')} first", "--hosts")
     by_status = {name: {host for host, now in latest.items() if now == status} for name, status in AUDIT_SETS.items()}
     return {**sets, **by_status}

@@ -90,7 +90,7 @@ HOST_RULES = (
         "",
         "the last provisioning run of a layer failed on this host or was cut off, and the layer still differs from the"
         " stack",
-        "Read the whole log (invoke runs.show, or /var/lib/hostwright/jobs/JOB/log on the host), fix the cause and"
+        "Read the whole log (`invoke runs.show`, or /var/lib/hostwright/jobs/JOB/log on the host), fix the cause and"
         " provision again",
         "hostwright's own jobs",
         sign=Sign("base", job_failed, (LAST_JOBS, jobs.RUNNING), grave=False, provision=True),

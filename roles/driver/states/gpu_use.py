@@ -15,7 +15,7 @@ from hostwright.resources import (
     display_controllers,
     pci_devices,
 )
-from hostwright.roles import Match, Pattern, sh_file
+from hostwright.roles import Command, Match, Pattern, sh_file
 from hostwright.standard.roles.driver.states.device_links import DeviceLinks
 
 NVIDIA = 0x10DE  #: the vendor on the PCI bus
@@ -166,7 +166,7 @@ class AllGpusPresent(Resource):
             return ()
         return (
             f"{present} of the {self.number} GPUs that the inventory says (hostwright_gpus) are on its PCI bus: "
-            "`invoke doctor` says more",
+            f"{Command('doctor')} says more",
         )
 
     def removal(self) -> tuple[Resource, ...]:

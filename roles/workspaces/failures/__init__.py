@@ -48,7 +48,7 @@ SPACE_RULES = (
         "workspace-lost-gpu",
         "",
         "a running workspace has lost its GPUs, as containers do when the host's systemd reloads",
-        "Restart it once its user agrees: docker restart workspace-NAME; where invoke plan shows missing links in"
+        "Restart it once its user agrees: docker restart workspace-NAME; where `invoke plan` shows missing links in"
         " /dev/char, provision with --roles container first, so that it does not happen again",
         "NVIDIA/nvidia-docker#1730; NVIDIA/nvidia-container-toolkit#48",
         sign=Sign("workspaces", lost_gpu, (CARDS_INSIDE,)),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from hostwright.resources import ABSENT, NO_IDENTITY, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.roles import count, sh, sh_file
+from hostwright.roles import Command, count, sh, sh_file
 from hostwright.standard.roles.container.images.reference import absent_because
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
@@ -197,7 +197,7 @@ class WorkspaceRuns(Resource):
         before = found.definitions.get(self.name, {})
         if self.workspace.entry.kind == "ssh" and before.get("user") != self.workspace.owner:
             yield (
-                f"workspace {self.name} gets a new SSH host key: invoke workspace.url --name {self.name} shows its "
+                f"workspace {self.name} gets a new SSH host key: {Command('workspace.url', name=self.name)} shows its "
                 "fingerprint, and what to do where ssh knows another one"
             )
 

@@ -12,7 +12,8 @@ from hostwright.apply.journal.reading import RunSummary
 from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.cli.console import Hanging
 from hostwright.cli.views.runs import BAD, lasting, result_style, show_head, step_line
-from hostwright.common.quoting import sh
+from hostwright.cli.views.shared import show_command
+from hostwright.common.command import Command
 from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import headed
 
@@ -25,8 +26,7 @@ def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:
     show_head(out, summary, run, details=False)
     for line in _hosts(run.hosts):
         out.print(line)
-    every = sh("invoke runs.show --run %s --details", summary.run)
-    out.print(Text(f"every step: {every}", style="dim"), soft_wrap=True)
+    show_command(out, "every step", Command("runs.show", run=summary.run, details=True))
 
 
 def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
