@@ -165,6 +165,8 @@ def test_words_that_are_not_yet_in_grubs_menu_are_told_too() -> None:
     setting = 'default /etc/default/grub.d/50-x.cfg:2:GRUB_CMDLINE_LINUX="module_blacklist=nvidia"\n'
     told = "/etc/default/grub.d/50-x.cfg:2: module_blacklist=nvidia (update-grub puts it into GRUB's menu)"
     assert findings({BOOT_LOADER: grub(KERNEL) + setting}) == {"module-blacklisted-at-boot": [told]}
+    assert findings({BOOT_LOADER: setting}) == {"module-blacklisted-at-boot": [told]}  # its menu is not seen
+    assert findings({BOOT_LOADER: f"{setting}other /efi/loader/loader.conf\n"}) == {}
     emptied = "default /etc/default/grub.d/60-x.cfg:1:GRUB_CMDLINE_LINUX=quiet\n"
     assert findings({BOOT_LOADER: grub(KERNEL) + setting + emptied}) == {}
 
