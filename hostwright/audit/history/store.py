@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from hostwright.audit.fleetaudit import GPU_LAYER, FleetAudit
 from hostwright.audit.hardware.known import REMEMBERED_DAYS, KnownCard, KnownHardware
 from hostwright.audit.history import comparing, pruning, reading, trending
 from hostwright.audit.history.hosthistory import FleetDiff, HostHistory
-from hostwright.audit.history.items import CARD, READING, STATUS, Item, card_of
+from hostwright.audit.history.items import CARD, READING, Item, card_of
 from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.schema import opened
 from hostwright.audit.history.writing import entry, write
@@ -116,11 +116,6 @@ class History:
         """What the audits of the last days found of the hardware of each host."""
         with self._reading(inventory) as (db, number):
             return hardware(db, number, now or datetime.now(UTC))
-
-    def since_when(self, inventory: str | Path, hosts: Iterable[str]) -> Mapping[str, datetime]:
-        """Since when each of these hosts has had its status."""
-        ages = self.ages(inventory)
-        return {host: ages[key] for host in hosts if (key := (host, STATUS, "")) in ages}
 
     def state(self, audit: int) -> Mapping[str, frozenset[Item]]:
         """The facts that an audit found about each of its hosts; of a past day, only its last audit has them."""

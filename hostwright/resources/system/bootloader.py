@@ -76,9 +76,12 @@ _CMDLINES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 
 def words_set(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The words for the kernel's command line in the files that GRUB's menu is made of, with file and line. A later
-    line that does not name its own variable replaces an earlier one.
+    line that does not name its own variable replaces an earlier one. None where another boot loader decides.
     """
-    rows = (line.removeprefix("default ") for line in text.splitlines())
+    lines = text.splitlines()
+    if any(line.startswith("other ") for line in lines) and not any(line.startswith("config ") for line in lines):
+        return ()
+    rows = (line.removeprefix("default ") for line in lines)
     kept: list[Match] = []
     for row in (match for match in map(_SETTING.fullmatch, rows) if match and match[2] in _CMDLINES):
         added = Pattern(rf"\$\{{?{row[2]}\b").search(row[3])

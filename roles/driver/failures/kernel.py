@@ -202,7 +202,7 @@ def blacklisted(ctx: AuditContext) -> Iterator[str]:
     if state is None:
         return
     boot = booted_next(kernels_in(ctx.text(KERNELS)), boot_loader)
-    places = ((boot.where, boot.words), *(() if boot.unknown else words_set(boot_loader)))
+    places = ((boot.where, boot.words), *words_set(boot_loader))
     for where, words in dict.fromkeys((where, blacklisted_by(words)) for where, words in places):
         later = "" if {*words} <= {*boot.words} else " (update-grub puts it into GRUB's menu)"
         yield from [f"{where}: {' '.join(words)}{later}"] if words else []

@@ -119,6 +119,11 @@ DRIVER = (
         quick=True,
     ),
     plant(
+        "an nvidia-smi of somebody's in /usr/local", "driver",
+        "cp /usr/bin/nvidia-smi /usr/local/bin/nvidia-smi",
+        rules="program-hidden", cure="rm /usr/local/bin/nvidia-smi", quick=True,
+    ),
+    plant(
         "device files for a group alone", "driver",
         "echo 'options nvidia NVreg_DeviceFileMode=432 NVreg_DeviceFileGID=44' >/etc/modprobe.d/planted.conf",
         rules="device-files-private", cure="rm /etc/modprobe.d/planted.conf",

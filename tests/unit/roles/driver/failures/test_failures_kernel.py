@@ -14,6 +14,7 @@ from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.bootloader import BOOT_LOADER, NO_LOADER, next_boot
 from hostwright.resources.system.kernel import Initramfs
 from hostwright.standard.roles.driver.failures import build as driver_build
+from hostwright.standard.roles.driver.failures import install as driver_install
 from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
 from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UDEV, UNATTENDED, VFIO
@@ -164,6 +165,8 @@ def test_words_that_are_not_yet_in_grubs_menu_are_told_too() -> None:
     setting = 'default /etc/default/grub.d/50-x.cfg:2:GRUB_CMDLINE_LINUX="module_blacklist=nvidia"\n'
     told = "/etc/default/grub.d/50-x.cfg:2: module_blacklist=nvidia (update-grub puts it into GRUB's menu)"
     assert findings({BOOT_LOADER: grub(KERNEL) + setting}) == {"module-blacklisted-at-boot": [told]}
+    assert findings({BOOT_LOADER: setting}) == {"module-blacklisted-at-boot": [told]}  # its menu is not seen
+    assert findings({BOOT_LOADER: f"{setting}other /efi/loader/loader.conf\n"}) == {}
     emptied = "default /etc/default/grub.d/60-x.cfg:1:GRUB_CMDLINE_LINUX=quiet\n"
     assert findings({BOOT_LOADER: grub(KERNEL) + setting + emptied}) == {}
 
@@ -380,6 +383,16 @@ def test_apts_own_words_are_understood(tmp_path: Path) -> None:
 def test_a_card_that_each_boot_gives_to_another_driver_is_named(line: str, takes: bool) -> None:
     found = findings({UDEV: f"{line}\ncard 0000:3b:00.0\n"})
     assert found == ({"card-for-another-driver": [line]} if takes else {})
+
+
+def test_a_program_in_usr_local_that_hides_the_drivers_is_named(tmp_path: Path) -> None:
+    for name in ("usr/local/bin/nvidia-smi", "usr/bin/nvidia-smi", "usr/local/bin/make", "usr/local/sbin/gcc"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        program((tmp_path / name).parent, (tmp_path / name).name, "exit 0")
+    (tmp_path / "usr/bin/gcc").symlink_to(tmp_path / "usr/local/sbin/gcc")  # the same program
+    said = ask(driver_install.HIDDEN.script.replace('"/usr/', f'"{tmp_path}/usr/'))[1]
+    line = f"{tmp_path}/usr/local/bin/nvidia-smi is found before {tmp_path}/usr/bin/nvidia-smi"
+    assert findings({driver_install.HIDDEN: said}) == {"program-hidden": [line]}
 
 
 RULE = '/lib/udev/rules.d/50-x.rules:2:ACTION=="add", SUBSYSTEM=="pci", ATTR{{vendor}}=="0x10de", {}ATTR{{remove}}="1"'
