@@ -334,15 +334,18 @@ class Fleet(Roster):
         start: Start | None = None,
         request: Request | None = None,
         *,
+        ask: Ask | None = None,
         password: Secret | None = None,
         view: View = NO_VIEW,
         decided: Callable[[Decisions], None] = lambda _: None,
     ) -> Rebuilt:
-        """Bring hosts back from any state; ``decided`` is called with all decisions before any host is changed. With
-        ``request.prove``, work comes back to a host only after its proofs of that level have passed."""
+        """Bring hosts back from any state. ``decided`` gets all decisions before any host is changed, then ``ask`` is
+        asked about what goes beyond repair. A new operating system needs ``ask`` or ``request.yes``: ``InputError``
+        without. With ``request.prove``, work comes back to a host only after its proofs of that level have passed."""
         from hostwright.rebuild.run import rebuild
 
-        return rebuild(self._run("rebuild", targets, request, password=password, view=view), start, decided)
+        run = self._run("rebuild", targets, request, password=password, view=view)
+        return rebuild(run, start, ask, decided)
 
     def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
         """The rebuilds recorded on this machine since that time or ever, the oldest first."""

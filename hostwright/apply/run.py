@@ -15,6 +15,7 @@ from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Results
 from hostwright.apply.rollout.silence import Silence
+from hostwright.common.command import Command
 from hostwright.common.errors import Finding, HostError, Locked
 from hostwright.common.input.passwordcommand import get_all
 from hostwright.common.interruption import on_interrupt
@@ -128,7 +129,7 @@ class Consent:
 
 def again(verb: str, run: str) -> str:
     """The command that continues a run of a verb; ``run`` is its id, empty if it is not recorded."""
-    return f"`invoke provision --resume {run}`" if verb == "provision" and run else THE_SAME
+    return str(Command("provision", resume=run)) if verb == "provision" and run else THE_SAME
 
 
 def _no_secrets() -> Redactor:

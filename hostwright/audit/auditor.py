@@ -18,13 +18,14 @@ from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.hardware.known import NOTHING_KNOWN, KnownHardware
 from hostwright.audit.judging.judging import unread
 from hostwright.audit.reports.ages import Ages
+from hostwright.common.command import Command
 from hostwright.common.errors import HostError, Stopped
 from hostwright.common.secret import Secret
 from hostwright.common.untrusted import guarded
 from hostwright.plan.model import Facts
 from hostwright.plan.targets import Roster, TargetHost, Targets
 
-NEVER_SEEN = "no facts of this host are stored yet: run `invoke audit` once without --offline"
+NEVER_SEEN = f"no facts of this host are stored yet: run {Command('audit')} once without --offline"
 STOPPED = "not audited: the audit was stopped"
 
 

@@ -11,6 +11,7 @@ from hostwright.cli.opening import ask_password
 from hostwright.cli.views.progress import run_view
 from hostwright.cli.views.shared import print_document, show_led, show_next
 from hostwright.cli.views.verdicts import conclude, show_verdicts
+from hostwright.common.command import Command
 from hostwright.common.errors import led, worst
 from hostwright.common.request import Request
 
@@ -66,10 +67,10 @@ def show_proved(proved: Proved, targets: Targets, request: Request, *, quiet: bo
         out, every = console.make_console(), request.details or len(targets) == 1
         out.print(console.with_sums(show_proofs(proved.fleet, details=every, columns=out.width)))
         if failed := _failed(proved):
-            show_next(out, "doctor", failed, targets)
-        leads = {host.host: led(host.lead, "prove") for host in proved.fleet.hosts if host.status == "unread"}
+            show_next(out, Command("doctor"), failed, targets)
+        leads = {host.host: led(host.lead, Command("prove")) for host in proved.fleet.hosts if host.status == "unread"}
         for then in dict.fromkeys(filter(None, leads.values())):
-            show_led(out, then[0], [host for host in leads if leads[host] == then], targets, then[1])
+            show_led(out, then, [host for host in leads if leads[host] == then], targets)
 
 
 def _failed(proved: Proved) -> list[str]:

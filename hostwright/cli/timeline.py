@@ -10,9 +10,9 @@ from hostwright.apply.journal.reading import Runs
 from hostwright.apply.run import View
 from hostwright.cli.views.reports import check_files, put
 from hostwright.cli.views.shared import warn
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.places import state_root
-from hostwright.common.quoting import sh
 from hostwright.common.request import Request
 from hostwright.common.userpaths import STDOUT
 
@@ -68,4 +68,4 @@ def _draw(file: str, run: str) -> None:
         summary = archive.find(run)
         put(file, render_run(summary, archive.load(run)), TIMELINE.lstrip("-"))
     except InputError as error:
-        warn(f"{error}; the page of the run can still be made: {sh('hostwright runs.show --run %s --html FILE', run)}")
+        warn(f"{error}; the page of the run can still be made: {Command('runs.show', run=run, html='FILE')}")

@@ -18,6 +18,7 @@ from hostwright.apply.locking.runlock import HostLock
 from hostwright.apply.run import Run
 from hostwright.audit.judging.audited import cards_of
 from hostwright.audit.judging.context import AuditContext, Unread
+from hostwright.common.command import Command
 from hostwright.common.errors import Locked, NotAnswered, ProtocolError
 from hostwright.common.text import count, short
 from hostwright.common.untrusted import whole
@@ -214,7 +215,7 @@ def held_back(proof: Proof, seen: Seen) -> tuple[Outcome, str] | None:
     """The outcome of a proof that is not run on this host now, and why; ``None`` where it is."""
     differs = [role.role for role in seen.planned.plan.roles if role.role in {proof.layer, "preflight"}]
     if differs:
-        return "not run", f"{proof.layer} is not as desired; next: invoke provision --hosts {seen.expected.host}"
+        return "not run", f"{proof.layer} is not as desired; run {Command('provision', hosts=seen.expected.host)}"
     if seen.users and (seen.expected.cards or seen.expected.cards_on_bus):
         return "not run", f"in use by {short(', '.join(seen.users))}: a proof waits for an idle host"
     if proof.needs_gpu and not seen.expected.cards:

@@ -14,6 +14,7 @@ from typing import Self
 from hostwright.apply.events import HostEnded
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, Results, on_each, result_of
 from hostwright.apply.run import Run, RunResults
+from hostwright.common.command import Command
 from hostwright.common.errors import (
     AS_DESIRED,
     DIFFERS,
@@ -36,7 +37,7 @@ from hostwright.prove.peers.comparing import STATISTICS, against_peers
 from hostwright.prove.proofstore import PastFigure, ProofStore
 
 LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that runs on a host goes on to its end there"
-LEADS_ON = "; `invoke runs.show --run {run}` shows what was measured"
+LEADS_ON = f"; {Command('runs.show', run='{run}')} shows what was measured"
 #: How often a figure that is worse than others is measured again. Our choice: of 960 figures of equal hosts on one
 #: machine, some 60 were worse the first time, and 11 all three times. Where a machine is slow for half a minute now and
 #: then (``test_prove_phases.py``), a third time leaves one false alarm in some thousands of figures instead of one in

@@ -12,6 +12,7 @@ from hostwright.apply.events import HostEnded
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Interrupted, Results, on_each, result_of
 from hostwright.apply.run import Run, RunResults
+from hostwright.common.command import Command
 from hostwright.common.errors import (
     AS_DESIRED,
     FAILED,
@@ -37,8 +38,8 @@ ORDERS = ("on", "off", "cycle", "status")
 DISTURBING = ("off", "cycle")
 STARTING = ("on", "cycle")
 BOOTS = ("network", "media", "disk")
-LEFT_ORDERED = "interrupted. What a BMC was told it still does: `invoke power status` shows where that led"
-LEADS_ON = "; `invoke runs.show --run {run}` shows what was done"
+LEFT_ORDERED = f"interrupted. What a BMC was told it still does: {Command('power', 'status')} shows where that led"
+LEADS_ON = f"; {Command('runs.show', run='{run}')} shows what was done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,8 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
     """Carry an order out; with force, the power is cut without asking the operating system first."""
     before, boot = controller.power(), order.boot
     if boot.source and order.name == "on" and before is Power.ON:
-        sentence = f"it is already on, so this would apply to some later start: run `invoke power cycle {boot}`"
+        cycle = Command("power", "cycle", boot=boot.source, image=boot.image)
+        sentence = f"it is already on, so this would apply to some later start: run {cycle}"
         raise Refused(controller.bmc.host, sentence)
     match boot.source:
         case "disk":
@@ -159,7 +161,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
         case "media":
             controller.boot_once("media", image_url=boot.image)
             notes += (f"it boots once from {boot.image}",)
-            notes += ("the image stays in the drive: invoke power cycle --boot disk removes it",)
+            notes += (f"the image stays in the drive: {Command('power', 'cycle', boot='disk')} removes it",)
     try:
         _apply(controller, order)
     except BaseException:
@@ -168,7 +170,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
                 controller.boot_from_disk()
         raise
     if order.name == "on" and before is Power.ON:
-        notes += ("its BMC reports that it was already on; if the host does not answer: invoke power cycle",)
+        notes += (f"its BMC reports that it was already on; if the host does not answer: {Command('power', 'cycle')}",)
     return Powered(controller.bmc.host, order.name, before, controller.status(), notes, controller.console_hint)
 
 

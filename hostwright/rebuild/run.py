@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hostwright.apply.events import HostEnded, Note
 from hostwright.apply.rollout.applying import LEFT_RUNNING
+from hostwright.apply.rollout.consent import Ask
 from hostwright.apply.rollout.limits import read_limits
 from hostwright.apply.rollout.rollout import (
     NOTHING_CHANGED,
@@ -24,6 +25,7 @@ from hostwright.common.places import state_root
 from hostwright.plan.targets import TargetHost
 from hostwright.prove.proving import ProofsPass
 from hostwright.rebuild.bmc import Controller, Opener
+from hostwright.rebuild.consent import consent, refuse_overwriting
 from hostwright.rebuild.host.hostrebuild import HostRebuild
 from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.install.installing import Installer
@@ -74,12 +76,13 @@ def decide(run: Run, start: Start | None) -> Decisions:
         return rebuilds.decide(rebuilds.of_hosts(start))
 
 
-def rebuild(run: Run, start: Start | None, decided: Callable[[Decisions], None]) -> Rebuilt:
-    """Bring the hosts of a run back, each on the way that is decided for it; ``decided`` is called before any host is
-    changed.
+def rebuild(run: Run, start: Start | None, ask: Ask | None, decided: Callable[[Decisions], None]) -> Rebuilt:
+    """Bring the hosts of a run back, each on the way that is decided for it. Before any host is changed, ``decided``
+    gets all decisions, and ``ask`` is asked about what goes beyond repair.
 
     With ``prove`` in the request, work comes back to a host only after its proofs of that level have passed.
     """
+    refuse_overwriting(run.targets.by_name if start == "reinstall" else (), run.request, ask)
     limits, accept = read_limits(run.request, len(run.targets)), ProofsPass.of(run)
     with (
         SeedServers() as servers,
@@ -90,6 +93,7 @@ def rebuild(run: Run, start: Start | None, decided: Callable[[Decisions], None])
         hosts = rebuilds.of_hosts(start)
         decisions = rebuilds.decide(hosts)
         decided(decisions)
+        consent(decisions.of, run.request, ask)
         try:
             with on_interrupt(LEFT_RUNNING % run.again), run.shown():
                 results = roll_out(

@@ -9,13 +9,14 @@ from hostwright.apply.events import Explained, HostEnded
 from hostwright.apply.host.explaining import units_named
 from hostwright.apply.rollout.rollout import NOTHING_CHANGED, Interrupted, on_each, result_of
 from hostwright.apply.run import Run, RunResults
+from hostwright.common.command import Command
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, Examination, HostError, HostwrightError, Stopped
 from hostwright.common.untrusted import guarded
 from hostwright.plan.targets import TargetHost
 from hostwright.verify.checking import Checks
 from hostwright.verify.verdict import Verdict
 
-LEADS_ON = "; `invoke runs.show --run {run}` shows what was seen"
+LEADS_ON = f"; {Command('runs.show', run='{run}')} shows what was seen"
 
 
 def verify(run: Run) -> RunResults[Verdict]:

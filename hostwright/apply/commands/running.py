@@ -15,6 +15,7 @@ from hostwright.apply.locking.runlock import HostLock
 from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, read_limits
 from hostwright.apply.rollout.rollout import Results, roll_out
 from hostwright.apply.run import Run, RunResults
+from hostwright.common.command import Command
 from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, Locked, Stopped
 from hostwright.common.text import short
 from hostwright.plan.host import locks
@@ -23,7 +24,7 @@ from hostwright.plan.targets import TargetHost
 from hostwright.transport.root.rootshell import RootShell
 
 LEFT_ENDED = "stopped; the commands were ended"
-LEADS_ON = ". `invoke runs.show --run {run} --steps` shows what they printed"
+LEADS_ON = f". {Command('runs.show', run='{run}', steps=True)} shows what they printed"
 MOST_BYTES = 1 << 20  #: our choice: kept of a command's output on one host
 ALL_BYTES = 256 << 20  #: our choice: and on all of them together, as they stand in memory
 LEAST_BYTES = 64 << 10  #: of one host in any case

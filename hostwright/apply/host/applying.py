@@ -29,6 +29,7 @@ from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.host.scheduling.durations import Urgency
 from hostwright.apply.host.scheduling.running import run_in_order
 from hostwright.apply.locking.runlock import HostLock
+from hostwright.common.command import Command
 from hostwright.common.errors import (
     Acceptance,
     Examination,
@@ -44,7 +45,6 @@ from hostwright.common.errors import (
     Stopped,
     Unanswered,
 )
-from hostwright.common.quoting import sh
 from hostwright.common.untrusted import guarded
 from hostwright.plan.desired import Desired
 from hostwright.plan.host import drained as hostdrained
@@ -216,7 +216,7 @@ class HostApply:
             error.examination = self._look(units_of(error))
         if (found := error.examination) is not None:
             self._emit(events.Explained(self.name, "after the failure", found.sentence, found.findings))
-        record = sh("`invoke runs.show --run %s --hosts %s --steps`", run.id, self.name) if again else ""
+        record = str(Command("runs.show", run=run.id, hosts=self.name, steps=True)) if again else ""
         tell_cause(error, error.examination, run.explain, again=again, record=record)
 
     def _look(self, units: tuple[str, ...]) -> Examination | None:

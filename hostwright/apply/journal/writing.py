@@ -37,6 +37,7 @@ from hostwright.apply.journal.records import (
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.apply.journal.results import results_of
 from hostwright.common import errors
+from hostwright.common.command import Command
 from hostwright.common.errors import NOBODY_READS, HostwrightError, InputError
 from hostwright.common.places import (
     AFTER,
@@ -300,7 +301,7 @@ class Journal:
         with self._lock:
             told, self._troubled = self._troubled, True
         if not told:
-            less = "; `invoke runs` will not show all of it, and what is missing cannot be resumed"
+            less = f"; {Command('runs')} will not show all of it, and what is missing cannot be resumed"
             self._on_trouble(
                 f"the record of this run cannot be kept: {path}: {refused(error, ANOTHER_STATE)}. The run goes on"
                 + (less if self._kept else " without one, and cannot be resumed")

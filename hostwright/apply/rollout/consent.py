@@ -13,6 +13,7 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.rollout import Interrupted, Results, on_each
 from hostwright.apply.run import Agreed, Consent, Run
+from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.common.text import one_line
 from hostwright.inventory.patterns import counted
@@ -20,6 +21,7 @@ from hostwright.plan.model import Plan
 from hostwright.plan.planning import HostPlan
 from hostwright.plan.targets import Targets
 
+YES_VARIABLE = "HOSTWRIGHT_YES"  #: of the environment, agrees as ``--yes`` does
 NAMED = 5  #: our choice: whose work is named of a host
 
 
@@ -29,6 +31,12 @@ class Ask(Protocol):
     def __call__(self, consequences: Sequence[str], hosts: int) -> None:
         """Ask once; with no consequences, there is nothing to ask."""
         ...
+
+
+def unasked(what: str) -> InputError:
+    """The error where nobody agreed to ``what`` is done, and nobody can be asked."""
+    sentence = f"{what}, and nobody can be asked here: no host was touched; --yes (or {YES_VARIABLE}=1) agrees"
+    return InputError(sentence, "--yes")
 
 
 def plan_each(targets: Targets, connections: Connections, goal: Goal = AS_WANTED) -> Results[HostPlan]:

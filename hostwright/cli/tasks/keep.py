@@ -63,8 +63,8 @@ def mirror(
     from hostwright.cli.mirroring import file_source, package_search, pythons_in
     from hostwright.cli.opening import open_fleet, refuse_strangers
     from hostwright.cli.views.shared import print_document
+    from hostwright.common.command import Command
     from hostwright.common.interruption import on_interrupt
-    from hostwright.common.quoting import sh
     from hostwright.common.text import shown_bytes
     from hostwright.common.userpaths import place_for
 
@@ -83,7 +83,7 @@ def mirror(
         out.print(summary(done))
         if to:
             size = shown_bytes(sum({file.sha256: file.size for file in done}.values()))
-            there = sh("invoke mirror --import %s", str(to))
+            there = Command("mirror", import_=to)
             out.print(Text(f"exported {size} to {to}; on the other machine: {there}"), soft_wrap=True)
     else:
         out.print("nothing to download: the roles of these hosts need no file of a stack")
@@ -212,8 +212,8 @@ def _follow_here(summary: RunSummary, request: Request) -> int:
     from hostwright.apply.journal.reading import summary_of
     from hostwright.cli.console import make_console
     from hostwright.cli.views.runs import record_line
+    from hostwright.common.command import Command
     from hostwright.common.errors import FAILED
-    from hostwright.common.quoting import sh
     from hostwright.common.text import printable
 
     out = make_console()
@@ -226,8 +226,8 @@ def _follow_here(summary: RunSummary, request: Request) -> int:
     elif ended.status is None:
         sentence = f"{summary.run} was cut off: its process is gone, and nothing says how it ended. Its jobs may go on"
         hosts, inventory = ",".join(summary.header.hosts), summary.header.inventory
-        hint = sh("hostwright runs.follow --hosts %s --inventory %s", hosts, inventory)
-        out.print(Text(printable(f"{sentence}; next: {hint}")))
+        follow = Command("runs.follow", hosts=hosts, inventory=inventory)
+        out.print(Text(printable(f"{sentence}; next: {follow}")))
     return FAILED if ended.status is None else ended.status
 
 

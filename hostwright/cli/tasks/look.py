@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostwright.cli.tasks.options import NAMED, WANTED, verb
+from hostwright.common.command import Command
 from hostwright.common.request import Request
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ TITLE = "Look (changes nothing)"
 
 @verb(
     *WANTED,
-    out="save the plan to this file, for `invoke provision --plan FILE`",
+    out=f"save the plan to this file, for {Command('provision', plan='FILE')}",
     summary="only name what would change in each layer: no values, no diffs",
 )
 def plan(request: Request, out: str = "", summary: bool = False) -> int:

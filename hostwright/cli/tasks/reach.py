@@ -34,11 +34,14 @@ def run(request: Request, root: bool = False, timeout: str = "") -> int:
     from hostwright.apply.commands.remote import RemoteCommand
     from hostwright.cli.opening import ask_password, open_fleet, targets_of
     from hostwright.cli.views.reaching.commands import CommandView, show_commands
+    from hostwright.common.command import Command
     from hostwright.common.errors import InputError
 
     words = _typed_command()
     if not any(words):
-        raise InputError("say which command, behind two dashes: invoke run --hosts gpu01 -- uptime", "--")
+        raise InputError(
+            f"say which command, behind two dashes: {Command('run', hosts='gpu01', behind=('uptime',))}", "--"
+        )
     if request.force and not root:
         raise InputError("goes with --root alone: without it, locks of hosts do not matter", "--force")
     command = RemoteCommand(words, root, _limit_s(timeout))

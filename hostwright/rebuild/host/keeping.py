@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from hostwright.apply.locking import locallocks, operatorlock
+from hostwright.common.command import Command
 from hostwright.common.errors import HostError, HostwrightError
 from hostwright.common.operator import operator
 from hostwright.common.places import state_root
@@ -39,7 +40,7 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
             where = "the host is locked on this machine"
         except HostwrightError as error:
             return f"{reason}; and locking it failed: {error}"
-    return f"{reason}; {where} until {lock.until:%Y-%m-%d} (`invoke unlock --hosts {name}` removes the lock)"
+    return f"{reason}; {where} until {lock.until:%Y-%m-%d} ({Command('unlock', hosts=name)} removes the lock)"
 
 
 def _line(text: str) -> str:

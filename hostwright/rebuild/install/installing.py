@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from hostwright.apply.disturb import hooks, rebooting
 from hostwright.apply.events import Note, Waiting
 from hostwright.apply.run import Run
+from hostwright.common.command import Command
 from hostwright.common.durations import Clock
 from hostwright.common.errors import HostError, Unreachable
 from hostwright.common.text import printable, shown_limit
@@ -234,7 +235,7 @@ class Installer:
             raise HostError(
                 self.target.name,
                 f"the new system presents {shown}, and nothing confirms that key: set hostwright_host_keys, or "
-                f"check its console and run `invoke trust --hosts {self.target.name} --fingerprint …`",
+                f"check its console and run {Command('trust', hosts=self.target.name, fingerprint='FINGERPRINT')}",
             )
         try:
             keys = list(console_keys(self.target.host, command))
@@ -281,7 +282,7 @@ class Installer:
             f"your {'PXE' if install.boot == 'network' else 'image'} installed "
             f"{installed if system else 'an unidentified system'}, but hostwright_install says "
             f"{SYSTEMS[install.os]} {install.release}: correct one of them, then run "
-            f"`invoke rebuild --hosts {name} --from reinstall`",
+            f"{Command('rebuild', hosts=name, from_='reinstall')}",
         )
 
     def _go_on(self, stopped: Callable[[], str]) -> None:

@@ -21,6 +21,8 @@ from hostwright.cli.tasks import change, restore
 from hostwright.common.request import Request
 from hostwright.plan.model import Change, Plan, Planned, Reboot, Refusal, RolePlan, Step
 from hostwright.plan.planning import HostPlan
+from hostwright.rebuild.consent import consent as consent_to_rebuild
+from hostwright.rebuild.consent import refuse_overwriting
 from hostwright.rebuild.rebuild import Way
 from hostwright.rebuild.run import Decisions
 from hostwright.rebuild.ways.ways import Decision
@@ -95,8 +97,10 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
         return run
 
-    def rebuilt(_self: Any, _targets: Any, _start: Any, request: Request, *, decided: Any, **__: Any) -> Any:
+    def rebuilt(_self: Any, targets: Any, start: Any, request: Request, *, ask: Any, decided: Any, **__: Any) -> Any:
+        refuse_overwriting(targets.by_name if start == "reinstall" else (), request, ask)
         decided(Decisions(made.decisions))
+        consent_to_rebuild(made.decisions, request, ask)
         made.done.append(("rebuild", request.yes))
         return SimpleNamespace(status=0)
 

@@ -36,6 +36,7 @@ from hostwright.apply.executors.executor import RunExecutor
 from hostwright.apply.executors.threads import DaemonThreads
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.run import Run
+from hostwright.common.command import Command
 from hostwright.common.errors import HostwrightError
 from hostwright.common.input.passwordcommand import get_all
 from hostwright.common.text import count, short
@@ -55,7 +56,7 @@ RECOVER_S = 5.0  #: our choice: how long the records of a lost worker are waited
 CUT_S = 1.5  #: how long workers are waited for to receive that they must let go: less than the run's loop waits
 OPEN = "whoever reaches %s can use the workers' logins to all hosts: give the cluster TLS (tls://)"
 NOBODY = "nobody"  #: in the place of a worker's address
-THEN = "a job that runs on it goes on, and `invoke provision --resume %s` re-attaches to it"
+THEN = f"a job that runs on it goes on, and {Command('provision', resume='%s')} re-attaches to it"
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +10,6 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console, Group
-from rich.text import Text
 
 from hostwright.apply.commands.remote import CommandResult, RemoteCommand
 from hostwright.apply.commands.running import sentence_of
@@ -20,7 +18,15 @@ from hostwright.apply.rollout.rollout import result_of
 from hostwright.apply.run import RunResults
 from hostwright.cli import console
 from hostwright.cli.views.progress import Counting, TerminalView
-from hostwright.cli.views.shared import errors_json, print_document, show_errors, show_next_of_errors, warn
+from hostwright.cli.views.shared import (
+    errors_json,
+    print_document,
+    show_command,
+    show_errors,
+    show_next_of_errors,
+    warn,
+)
+from hostwright.common.command import Command
 from hostwright.common.text import count, one_line, shown_seconds
 from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import headed
@@ -68,9 +74,9 @@ def show_commands(
     _line(out, _summary(command, ended, took_s), "bold green" if good else "bold red")
     ours = console.make_console()
     if ended.run:
-        ours.print(Text(f"every output: invoke runs.show --run {ended.run} --steps", style="dim"), soft_wrap=True)
-    more = (" --root" if command.root else "") + f" -- {shlex.join(command.words)}"
-    show_next_of_errors(ours, "run", ended.results.errors, targets, more=more)
+        show_command(ours, "every output", Command("runs.show", run=ended.run, steps=True))
+    again = Command("run", root=command.root, behind=command.words)
+    show_next_of_errors(ours, again, ended.results.errors, targets)
 
 
 def folded(results: Iterable[CommandResult]) -> list[list[CommandResult]]:

@@ -378,7 +378,7 @@ def test_a_file_that_is_not_here_is_said_by_the_role_that_needs_it(fleet: LoopFl
     fleet.locate(cuda).unlink()
     delivery = fleet.deliver(fleet.hosts[0], None, FileSettings(way="push"))
     delivery.wait([driver])
-    with pytest.raises(ArtifactError, match="run invoke mirror"):
+    with pytest.raises(ArtifactError, match="run `invoke mirror`"):
         delivery.wait([cuda])
     delivery.wait([])
     delivery.close()
