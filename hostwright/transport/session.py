@@ -38,12 +38,12 @@ class Session(ABC):
 
     def __init__(
         self,
-        host: Target,
+        target: Target,
         endpoint: str,
         on_close: Callable[[], None] = lambda: None,
         allowance: Allowance | None = None,
     ):
-        self.host = host
+        self.host = target
         self.endpoint = endpoint  #: ``user@address:port`` as finally resolved
         self.ends = Ends()
         self.execs = 0  #: commands begun so far
@@ -198,13 +198,13 @@ class SshSession(ChannelSession):
 
     def __init__(
         self,
-        host: Target,
+        target: Target,
         endpoint: str,
         connection: fabric.Connection,
         on_close: Callable[[], None] = lambda: None,
         allowance: Allowance | None = None,
     ):
-        super().__init__(host, endpoint, on_close, allowance)
+        super().__init__(target, endpoint, on_close, allowance)
         self._connection = connection
 
     def _start(self, command: str, deadline: Deadline) -> paramiko.Channel:
