@@ -55,8 +55,8 @@ def read_report(xml: str, links: str = "") -> GpuReport:
     root, notices = _open(xml)
     gpus = [read_gpu(index, gpu) for index, gpu in enumerate(root.findall("gpu")[:MAX_GPUS])]
     return GpuReport(
-        driver=said(root, "driver_version"),
-        cuda=said(root, "cuda_version"),
+        driver=said(root, "driver_version") or said(root, "kmd_version"),  # the later names are those of CUDA 14
+        cuda=said(root, "cuda_version") or said(root, "cuda_umd_version"),
         gpus=with_links(gpus, links),
         attached=count(root, "attached_gpus", MAX_SMALL_COUNT),
         notices=notices,
