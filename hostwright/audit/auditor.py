@@ -88,12 +88,12 @@ class Auditor:
             self.memory.add(audit)
         return AuditResult(audit, self.memory.ages())
 
-    def bills(self, audit: FleetAudit) -> Iterator[tuple[str, str]]:
-        """The bill of materials of each host that this audit read, in CycloneDX's JSON, from the facts that it stored.
+    def sboms(self, audit: FleetAudit) -> Iterator[tuple[str, str]]:
+        """The SBOM of each host that this audit read, in CycloneDX's JSON, from the facts that it stored.
 
-        A host whose bill cannot be made is named in a warning, and passed over.
+        A host whose SBOM cannot be made is named in a warning, and passed over.
         """
-        from hostwright.audit.sbom.bill import bill_of
+        from hostwright.audit.sbom.contents import sbom_of
         from hostwright.audit.sbom.cyclonedx import render_cyclonedx  # its library takes 0.2 s to import
 
         for host in audit.hosts:
@@ -102,10 +102,10 @@ class Auditor:
             try:
                 with guarded(host.host):
                     facts, at = self._read(host)
-                    bill = bill_of(self.targets.by_name[host.host], facts, at, self.memory.redacted)
-                    text = render_cyclonedx(bill)
+                    sbom = sbom_of(self.targets.by_name[host.host], facts, at, self.memory.redacted)
+                    text = render_cyclonedx(sbom)
             except HostError as error:
-                self._audience.warn(f"{error}: no bill of materials is written for it")
+                self._audience.warn(f"{error}: no SBOM is written for it")
                 continue
             yield host.host, text
 

@@ -18,7 +18,7 @@ from hostwright.cli import console
 from hostwright.cli.console import Hanging
 from hostwright.common.errors import FAILED, INTERRUPTED, HostwrightError, InputError
 from hostwright.common.request import Request
-from hostwright.common.text import count
+from hostwright.common.text import count, printable
 
 if TYPE_CHECKING:
     from hostwright.rebuild.ways.ways import Decision
@@ -64,6 +64,12 @@ def says_yes(question: str) -> bool:
         raise Declined("stopped at the question: nothing was changed", INTERRUPTED) from error
 
 
+def answer_to(question: str) -> str:
+    """The line that the operator types after a question."""
+    print(printable(question), end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline(80)
+
+
 def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_json: bool = False) -> None:
     """Have a verb's consequences agreed to: nothing is asked after ``--yes``, a terminal is asked once, and where
     nobody can be asked the verb is refused; ``what`` says there what it does. Raises ``Declined`` and ``InputError``.
@@ -103,15 +109,15 @@ def ask(consequences: Iterable[str], hosts: int) -> None:
 
 def of_decisions(decisions: Mapping[str, Decision]) -> Iterator[str]:
     """What a rebuild does beyond repair, and where a new operating system may follow."""
-    said: dict[str, list[str]] = {}
+    hosts_by_way: dict[str, list[str]] = {}
     for host, decision in decisions.items():
         if decision.refusal:
             continue
         if decision.way in _WAYS:
-            said.setdefault(_WAYS[decision.way], []).append(host)
+            hosts_by_way.setdefault(_WAYS[decision.way], []).append(host)
         if "reinstall" in decision.escalation:
-            said.setdefault(f"if that does not help, {_WAYS['reinstall']}", []).append(host)
-    return folded(said)
+            hosts_by_way.setdefault(f"if that does not help, {_WAYS['reinstall']}", []).append(host)
+    return folded(hosts_by_way)
 
 
 def reinstalled(decisions: Mapping[str, Decision]) -> list[str]:

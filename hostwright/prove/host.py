@@ -23,7 +23,7 @@ from hostwright.common.untrusted import whole
 from hostwright.plan import probing
 from hostwright.plan.facts.expected import GPUS, read_expected_gpus, read_expected_models
 from hostwright.plan.host import jobs, locks
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.model import Facts, Probe, RoleResult
 from hostwright.plan.observing import ask
 from hostwright.plan.planning import HostPlan, plan_host
@@ -81,7 +81,7 @@ class HostProve:
         target: TargetHost,
         connect: Callable[[], RootShell],
         *,
-        run: Run,
+        run: RunStamp,
         emit: Emit,
         holder: locks.Holder | None,
         proofs: Sequence[Proof],
@@ -234,7 +234,7 @@ def _not_run(proof: Proof, outcome: Outcome, sentence: str) -> ProofResult:
 def ended_result(proof: Proof, end: ProgramEnd, expected: Expected) -> ProofResult:
     """The result of a program that was begun."""
     printed = reading.read(end.text)
-    text = f": {end.said[-1]}" if end.said else ""
+    text = f": {end.stderr[-1]}" if end.stderr else ""
     watched = replace(printed, measurements=Measurements((*printed.measurements, *end.hottest)))
     base = judged(proof, watched, expected, end.took_s)
     if end.unbuilt:

@@ -1,4 +1,4 @@
-"""Many hosts proved side by side, as one recorded run, and then judged against their baselines and their twins."""
+"""Many hosts proved side by side, as one recorded run, and then judged against their baselines and their peers."""
 
 from __future__ import annotations
 
@@ -36,12 +36,11 @@ from hostwright.plan.host import locks
 from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.prove.fleetproof import FleetProof, HostProof
 from hostwright.prove.host import HostProve, proofs_of
-from hostwright.prove.judging import against_baseline, doubtful, measured_again
+from hostwright.prove.judging import against_baseline, doubtful, measured_again, read_max_loss
 from hostwright.prove.model import Level, Outcome, Proof, ProofResult
 from hostwright.prove.peers.again import doubts_of, due_again, with_better
-from hostwright.prove.peers.comparing import STATISTICS, against_twins
+from hostwright.prove.peers.comparing import STATISTICS, against_peers
 from hostwright.prove.proofstore import PastFigure, ProofStore
-from hostwright.prove.variables import max_loss
 
 LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that runs on a host goes on to its end there"
 LEADS_ON = "; `invoke runs.show --run {run}` shows what was measured"
@@ -236,7 +235,7 @@ def _judged(
     began: datetime,
     again: Sequence[Collection[HostProof]] = (),
 ) -> tuple[HostProof, ...]:
-    """All hosts in their order, with what their baselines and twins say; one that raised says why."""
+    """All hosts in their order, with what their baselines and peers say; one that raised says why."""
     proved = {host.host: host for host in results.values}
     sentences = {error.host: error.sentence for error in results.errors}
     leads = {error.host: error.lead for error in results.errors}
@@ -246,8 +245,8 @@ def _judged(
         why = sentences.get(target.name) or results.stopped_because or "none of its roles has such a proof"
         host = proved.get(target.name) or HostProof(target.name, target.stack.name, at, lead=leads.get(target.name, ""))
         host = store.clean(replace(host, sentence=why) if target.name in sentences or not host.results else host)
-        hosts.append(against_baseline(host, store.baseline(target.name), max_loss(target.host)))
-    return against_twins(hosts, again)
+        hosts.append(against_baseline(host, store.baseline(target.name), read_max_loss(target.host)))
+    return against_peers(hosts, again)
 
 
 def _record(recording: Recording, hosts: Collection[HostProof], results: Results[HostProof]) -> None:
@@ -275,7 +274,7 @@ def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
 class ProofsPass:
     """What another verb asks of a host that is as desired (``Settings.accept``): its proofs of a level pass.
 
-    Each host is judged alone and against its baseline, since twins are not measured at the same time. So proofs that
+    Each host is judged alone and against its baseline, since peers are not measured at the same time. So proofs that
     run on several hosts at once are left out.
     """
 
@@ -288,7 +287,7 @@ class ProofsPass:
         options = ProveOptions(level)
         check_names(targets, options)
         for target in targets:
-            max_loss(target.host)
+            read_max_loss(target.host)
         return cls(ProofStore(roster, targets, connections.secrets, audience.warn), options)
 
     def __call__(self, work: Work, target: TargetHost, holder: locks.Holder | None) -> tuple[Acceptance, ...]:
@@ -298,12 +297,12 @@ class ProofsPass:
             raise NotAccepted(target.name, f"none of its roles has a {self.options.level} proof")
         clock, baseline = time.monotonic(), self.store.baseline(target.name)
         best = self._prove(work, target, holder, proofs)
-        found = against_baseline(best, baseline, max_loss(target.host))
+        found = against_baseline(best, baseline, read_max_loss(target.host))
         for _ in range(MOST_AGAIN):
             if not (doubts := tuple(proof for proof in proofs if proof.key in doubtful(best, found))):
                 break
             best = measured_again(best, self._prove(work, target, holder, doubts))
-            found = against_baseline(best, baseline, max_loss(target.host))
+            found = against_baseline(best, baseline, read_max_loss(target.host))
         took_s = round(time.monotonic() - clock, 3)
         place, level, run = str(work.roster.path), self.options.level, work.run.id
         self.store.add(FleetProof(found.at, place, level, (found,), STATISTICS, took_s, run), baseline=False)

@@ -29,7 +29,7 @@ from hostwright.common.errors import AS_DESIRED, FAILED, INTERRUPTED, HostError,
 from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
 from hostwright.common.request import Request
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.prove.proving import ProofsPass
 from hostwright.rebuild.bmc import Controller, Opener
@@ -41,8 +41,8 @@ from hostwright.rebuild.install.sources import Sources, confirm
 from hostwright.rebuild.rebuild import Outcome, Rebuild, Start
 from hostwright.rebuild.records import Records
 from hostwright.rebuild.ways.diagnosis import Reinstall
-from hostwright.rebuild.ways.looking import Ways
 from hostwright.rebuild.ways.means import read_means
+from hostwright.rebuild.ways.probing import Ways
 from hostwright.rebuild.ways.ways import Decision
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.trusting import known, replace
@@ -83,7 +83,7 @@ def decide(
 ) -> Decisions:
     """Look at all hosts and say which way each would take; nothing is changed, and nothing is recorded."""
     with SeedServers() as servers:
-        run = _Run(roster, targets, connections, request, Run(""), _nobody_hears, threading.Event(), servers)
+        run = _Run(roster, targets, connections, request, RunStamp(""), _nobody_hears, threading.Event(), servers)
         return run.decide(run.rebuilds(start))
 
 
@@ -156,7 +156,7 @@ class _Run:
     targets: Targets
     connections: Connections
     request: Request
-    run: Run
+    run: RunStamp
     emit: Emit
     stopping: threading.Event
     servers: SeedServers

@@ -36,8 +36,8 @@ from hostwright.stack.stack import Stack
 from hostwright.transport import Output, Session, import_all
 from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.backend import BoundedRunner, program_runner, testinfra_host
-from hostwright.verify.crew import HostCrew
 from hostwright.verify.lending import LentSession
+from hostwright.verify.processes import CheckProcesses
 from hostwright.verify.units import MARKS, HostUnits, PlacedCheck, Unit, lanes_for, units_of
 from hostwright.verify.worker import UNREADABLE, Order, Worker, opening_of
 
@@ -50,7 +50,7 @@ UNCHECKED = (HostError, pytest.skip.Exception)
 _OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: how Python shows an object that says nothing of itself
 
 
-class Said:
+class CheckOutputs:
     """What the commands of checks print: those of a check itself, and those of the fixtures that it uses."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class CheckedHost:
 
 HOST = pytest.StashKey[CheckedHost]()
 INVENTORY = pytest.StashKey[str]()  #: the inventory's place, by which records name it
-SAID = pytest.StashKey[Said]()
+OUTPUTS = pytest.StashKey[CheckOutputs]()
 BROKEN = pytest.StashKey[ConftestImportFailure]()  #: the site's conftest.py that cannot be read
 UNREAD = pytest.StashKey[list[tuple[str, str]]]()  #: role, and why a file of its checks cannot be imported
 
@@ -105,16 +105,16 @@ def pytest_configure(config: pytest.Config) -> None:
         sentence = f"{place_of(broken.cause, str(broken.path))}: {described(broken.cause)}"
         below = [Path(name) for name in config.args if broken.path.parent in Path(name).parents]
         config.stash[UNREAD] += [(path.stem.removeprefix("test_"), sentence) for path in below]
-    config.stash[SAID] = Said()
+    config.stash[OUTPUTS] = CheckOutputs()
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
     """What a fixture's commands print belongs to every check that uses it."""
-    said = request.config.stash[SAID]
-    before = len(said.texts)
+    outputs = request.config.stash[OUTPUTS]
+    before = len(outputs.texts)
     yield
-    said.of_fixtures[fixturedef.argname] = said.texts[before:]
+    outputs.of_fixtures[fixturedef.argname] = outputs.texts[before:]
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -156,7 +156,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
 
     session.config.stash[INVENTORY] = str(roster.path)
 
-    def crew(order: Order) -> HostCrew:
+    def processes(order: Order) -> CheckProcesses:
         items = [item for item in session.items if _role_of(item) in order["roles"]]
         units = units_of([_placed(item) for item in items])
         given = order["password"]
@@ -182,12 +182,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
             target()
         unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
         if unread:
-            return HostCrew(HostUnits((), ()), 1, lambda *_: _tell(unread), connect)
-        return HostCrew(units, lanes_for(option("--hw-hosts"), units), run, connect)
+            return CheckProcesses(HostUnits((), ()), 1, lambda *_: _tell(unread), connect)
+        return CheckProcesses(units, lanes_for(option("--hw-hosts"), units), run, connect)
 
     import_all()
     gc.freeze()  # what is here now is shared with all processes, as long as nothing counts in it
-    Worker(option("--hw-orders"), option("--hw-answers"), option("--hw-limit"), crew).run()
+    Worker(option("--hw-orders"), option("--hw-answers"), option("--hw-limit"), processes).run()
     return True
 
 
@@ -238,7 +238,7 @@ class _Results:
         if report.when == "teardown":  # the last of three, and the only one that always comes
             self._write(item)
             self._took_s, self._why, self._checked = 0.0, [], True
-            item.config.stash[SAID].texts.clear()
+            item.config.stash[OUTPUTS].texts.clear()
 
     def end(self, call: pytest.CallInfo[None]) -> None:
         """What the whole session had made is gone: where that failed, it is the failure of the last check."""
@@ -253,7 +253,7 @@ class _Results:
             "duration_s": round(self._took_s, 3),
             "why": self._why[0] if self._why else "",
             "checked": self._checked,
-            "output": item.config.stash[SAID].by(item) if self._why and self._checked else "",
+            "output": item.config.stash[OUTPUTS].by(item) if self._why and self._checked else "",
         }
         self._put(self._last)
 
@@ -304,7 +304,7 @@ def shell(pytestconfig: pytest.Config) -> Iterator[RootShell]:
 @pytest.fixture(scope="session")
 def host(shell: RootShell, pytestconfig: pytest.Config) -> TestinfraHost:
     """testinfra's host, as the login user."""
-    return testinfra_host(shell, heard=pytestconfig.stash[SAID].hear)
+    return testinfra_host(shell, heard=pytestconfig.stash[OUTPUTS].hear)
 
 
 @pytest.fixture(scope="session")
@@ -316,14 +316,14 @@ def bounded_run(host: TestinfraHost) -> BoundedRunner:
 @pytest.fixture(scope="session")
 def root_run(shell: RootShell, pytestconfig: pytest.Config) -> Callable[..., CommandResult]:
     """``root_run("cmd %s", argument)`` runs a command as root; arguments are quoted."""
-    run: Callable[..., CommandResult] = testinfra_host(shell, root=True, heard=pytestconfig.stash[SAID].hear).run
+    run: Callable[..., CommandResult] = testinfra_host(shell, root=True, heard=pytestconfig.stash[OUTPUTS].hear).run
     return run
 
 
 @pytest.fixture(scope="session")
 def run_program(shell: RootShell, pytestconfig: pytest.Config) -> Callable[..., CommandResult]:
     """``run_program(script, argument)`` runs a script that compiles or unpacks programs and runs them."""
-    return program_runner(shell, pytestconfig.stash[SAID].hear)
+    return program_runner(shell, pytestconfig.stash[OUTPUTS].hear)
 
 
 @pytest.fixture(scope="session")

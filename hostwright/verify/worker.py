@@ -1,8 +1,8 @@
 """What goes on in the pytest of ``hostwright.verify.checking``: children of it run the checks of each host.
 
 Inventory and checks are read once, by this process, which then only forks and waits: it has one thread and no
-connection. A host's processes (``crew``) write a line a check to the host's file, and end. Those that hang are ended at
-the limit; they hold up nobody, since every host has processes of its own.
+connection. A host's processes (``processes``) write a line a check to the host's file, and end. Those that hang are
+ended at the limit; they hold up nobody, since every host has processes of its own.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class HostProcesses:
     late: bool = False
 
 
-class Crewed(Protocol):
+class Forked(Protocol):
     """What a host's checks need of processes: one for each task, which returns its exit status."""
 
     @property
@@ -62,8 +62,8 @@ class Worker:
     """Takes orders, a JSON line each, and answers each with its number and the exit status of its processes: 0, or that
     of the first that ended otherwise."""
 
-    def __init__(self, orders: int, answers: int, limit_s: float, crew: Callable[[Order], Crewed]):
-        self._orders, self._answers, self._limit_s, self._crew = orders, answers, limit_s, crew
+    def __init__(self, orders: int, answers: int, limit_s: float, processes: Callable[[Order], Forked]):
+        self._orders, self._answers, self._limit_s, self._processes = orders, answers, limit_s, processes
         self._hosts: dict[int, HostProcesses] = {}
         self._selector = selectors.DefaultSelector()
         self._begun = b""
@@ -98,14 +98,14 @@ class Worker:
 
     def _begin(self, order: Order) -> None:
         alive, closed_at_end = os.pipe()
-        crew = self._crew(order)
+        processes = self._processes(order)
         pids = []
-        for task in crew.tasks:
+        for task in processes.tasks:
             pid = os.fork()
             if pid == 0:
                 self._be_child(order, alive, task)
             pids.append(pid)
-        crew.close()
+        processes.close()
         os.close(closed_at_end)
         self._hosts[alive] = HostProcesses(order["number"], pids, alive, time.monotonic() + self._limit_s)
         self._selector.register(alive, selectors.EVENT_READ)

@@ -108,9 +108,9 @@ def list_(request: Request) -> int:
 
     hostwright serve.list
     """
-    from hostwright.standard.roles.serving.verbs import looking
+    from hostwright.standard.roles.serving.verbs import queries
 
-    return looking.show_list(request)
+    return queries.show_list(request)
 
 
 namespace = Collection("serve", up, list_, switch, down)

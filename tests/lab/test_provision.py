@@ -18,7 +18,7 @@ from hostwright.apply.host.outcome import Settings
 from hostwright.common.errors import Refused
 from hostwright.common.quoting import sh
 from hostwright.fleet import Fleet, TargetHost
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.observing import observe
 from hostwright.plan.planning import make_plan
 from hostwright.plan.probing import new_nonce, programs
@@ -50,7 +50,7 @@ def test_a_second_provision_changes_nothing(provisioned: FrontDoor, gpu01: Machi
 
 def test_a_green_host_costs_one_exec_channel(provisioned: FrontDoor, target: TargetHost):
     with target.connect() as shell:
-        settings = Settings(run=Run("count"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
+        settings = Settings(run=RunStamp("count"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
         outcome = HostApply(lambda: shell, target.desired, settings).apply()
         assert not outcome.changed
         assert shell.session.execs == 1
@@ -172,7 +172,7 @@ def test_a_stale_plan_value_is_refused_by_the_engine(provisioned: FrontDoor, tar
     with target.connect() as shell:
         green = make_plan(target.desired, observe(shell, target.desired))
         on(gpu01, "rm /etc/profile.d/cuda.sh")
-        settings = Settings(run=Run("stale"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
+        settings = Settings(run=RunStamp("stale"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
         host = HostApply(lambda: shell, target.desired, settings)
         try:
             host.apply(green)

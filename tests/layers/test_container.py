@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hostwright.standard.roles.container.engine import DAEMON_JSON, FIREWALL, OLD_PACKAGES, without
-from hostwright.standard.roles.container.failures.cdi import CDI
+from hostwright.standard.roles.container.failures import CDI
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.container.section import ContainerSection
 

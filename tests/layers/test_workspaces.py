@@ -14,7 +14,7 @@ from hostwright.standard.roles.workspaces.declared.forms import bytes_of
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.access import KEPT
 from hostwright.standard.roles.workspaces.states.arguments import INSIDE
-from hostwright.standard.roles.workspaces.states.look import PREFIX
+from hostwright.standard.roles.workspaces.states.facts import PREFIX
 
 Run = Callable[..., CommandResult]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hostwright.apply.events import Emit
     from hostwright.common.errors import Acceptance, Examination, Finding
     from hostwright.plan.host.locks import Holder
-    from hostwright.plan.host.release import Run
+    from hostwright.plan.host.release import RunStamp
     from hostwright.plan.model import Plan, RetryRule, RoleResult
     from hostwright.stack.stack import Artifact, Stack
     from hostwright.transport.root.rootshell import RootShell
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Settings:
     """What applying needs to know beside the plan."""
 
-    run: Run
+    run: RunStamp
     emit: Emit
     locate: Callable[[Artifact], Path]  #: the file of an artifact on this machine; raises ``ArtifactError``
     holder: Holder | None = None  #: in whose name the host is locked; ``None``: it is not

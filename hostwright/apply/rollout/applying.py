@@ -33,7 +33,7 @@ from hostwright.common.places import state_root
 from hostwright.common.request import Request
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.model import Plan
 from hostwright.plan.targets import REQUEST, Roster, TargetHost, Targets
 from hostwright.stack import stackstore
@@ -59,7 +59,7 @@ class Work:
     roster: Roster
     targets: Mapping[str, TargetHost]
     connections: Connections
-    run: Run
+    run: RunStamp
     emit: Emit
     stopping: threading.Event
     request: Request = REQUEST

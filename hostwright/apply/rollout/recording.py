@@ -14,7 +14,7 @@ from hostwright.apply.rollout.silence import Silence
 from hostwright.common.input.passwordcommand import get_all
 from hostwright.common.interruption import on_interrupt
 from hostwright.common.places import state_root
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.targets import Roster, TargetHost
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class RunResults(Generic[T]):
 class Recording:
     """A run in progress: who runs it, where its events go, and which hosts are silent."""
 
-    run: Run
+    run: RunStamp
     emit: Emit
     silence: Silence
     journal: Journal
@@ -158,6 +158,6 @@ def recorded(
             for show in listeners:
                 show(event)
 
-        run = Run(header.run, header.operator, header.began, header.commit)
+        run = RunStamp(header.run, header.operator, header.began, header.commit)
         with on_interrupt(message), view() if shown else nullcontext(), Silence(tell) as silence:
             yield Recording(run, silence, silence, journal, kept, view)

@@ -15,6 +15,9 @@ from hostwright.audit.reports.table import SHOWN, joined, names_below
 from hostwright.common.errors import Finding, led
 from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import headed
+from hostwright.resources.files.paths import few
+
+MOST_CHANGED = 12  #: our choice: files and packages that are named
 
 #: how hosts are counted at the end, the gravest first, each with its style
 WORDS = {
@@ -95,6 +98,8 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
         layers = Counter(state.layer for state in first.deviations)
         text = ", ".join(f"{number} of {printable(layer)}" for layer, number in layers.items())
         yield Text(f"  not as desired: {count(len(first.deviations), 'state')}: {text}", style="yellow")
+    if changed := [what for what in first.changed if all(what in host.changed for host in group)]:
+        yield Text(f"  changed since it was provisioned: {few(changed, MOST_CHANGED)}", style="dim")
     if first.not_checked:
         rules = ", ".join(dict.fromkeys(skipped.check for skipped in first.not_checked))
         yield Text(f"  not checked: {printable(rules)}", style="dim")

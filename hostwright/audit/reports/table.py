@@ -134,8 +134,10 @@ def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, tuple[LayerStat
         rows.setdefault((host.status, statuses), []).append(host.host)
     for (status, statuses), hosts in rows.items():
         head, below = headed(hosts)
-        told = status == "desired" or all(host in blocks for host in hosts)  # what is told below names them, too
-        names = Text(printable(head if told or not below else below), style="bold" if status != "desired" else "")
+        named_below = status == "desired" or all(host in blocks for host in hosts)  # what is told below names them, too
+        names = Text(
+            printable(head if named_below or not below else below), style="bold" if status != "desired" else ""
+        )
         yield names, statuses, "" if status == "desired" else since(ages, hosts, "status", "")
 
 

@@ -18,7 +18,7 @@ from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec
 
-from invoke import Context, Exit, Task
+from invoke import Context, Exit
 
 from hostwright.cli.arguments import CALL, current
 from hostwright.cli.shell.libraries import lacking
@@ -49,7 +49,7 @@ def verb(
     checks_settings: bool = False,
     further: Mapping[str, Option] = MappingProxyType({}),
     **helps: str,
-) -> Callable[[Callable[Concatenate[Request, P], int]], Task[Any]]:
+) -> Callable[[Callable[Concatenate[Request, P], int]], settings.Verb]:
     """A task of a function that returns an exit status: errors are printed, and Invoke ends with the status.
 
     ``taken`` are fields of the request that are options of the verb, or ``host``; ``NAME=TEXT`` has a default of the
@@ -59,7 +59,7 @@ def verb(
     every verb but one that ``checks_settings`` itself.
     """
 
-    def task_of(body: Callable[Concatenate[Request, P], int]) -> Task[Any]:
+    def task_of(body: Callable[Concatenate[Request, P], int]) -> settings.Verb:
         _, *every = signature(body).parameters.values()
         own = [each for each in every if each.kind is not Parameter.VAR_KEYWORD]
         own += [_parameter(name, each) for name, each in further.items()]

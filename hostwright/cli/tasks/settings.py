@@ -23,6 +23,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from inspect import unwrap
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import nearest, suggestion
 from hostwright.common.input.ownership import fault_of, in_named_site
 from hostwright.common.places import SITE_FILE, STATE_VARIABLE
-from hostwright.common.request import OPTIONS, Option
+from hostwright.common.request import OPTIONS, Option, Request
 from hostwright.common.userpaths import expanded
 from hostwright.plan.roles.site import Site
 
@@ -151,7 +152,13 @@ def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
 
 
 class Verb(Task[Any]):
-    """A task whose options have the defaults that are set."""
+    """A task whose options have the defaults that are set. Called with a request, it is the verb's function."""
+
+    def __call__(self, *args: Any, **words: Any) -> int:
+        """As Invoke's; the exit status where another verb calls it with a request."""
+        function = unwrap(self.body) if args and isinstance(args[0], Request) else super().__call__
+        status: int = function(*args, **words)
+        return status
 
     def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
         """Invoke's, with the defaults that are set: ``--no-drain`` exists where ``drain = true`` is set."""

@@ -61,8 +61,8 @@ class Counting:
 
     def __init__(self, word: str, hosts: Iterable[str]):
         out = console.make_console(stderr=True)
-        told = TextColumn("{task.description}", markup=False)
-        columns = (TextColumn(word), BarColumn(), MofNCompleteColumn(), told)
+        description = TextColumn("{task.description}", markup=False)
+        columns = (TextColumn(word), BarColumn(), MofNCompleteColumn(), description)
         self._progress = Progress(*columns, console=out, transient=True, disable=not console.redraws(out))
         self._left = set(hosts)
         self._task = self._progress.add_task("", total=len(self._left))

@@ -52,6 +52,11 @@ def warn(sentence: str) -> None:
     console.make_console(stderr=True).print(Text(printable(sentence), style="yellow"))
 
 
+def note(sentence: str) -> None:
+    """Print what a verb is about to do, on standard error."""
+    console.make_console(stderr=True).print(Text(printable(sentence)))
+
+
 def print_document(kind: str, document: Mapping[str, Any]) -> None:
     """Print what ``--json`` asks for: one document in ASCII, so that no text from a host can affect a terminal.
 
@@ -187,10 +192,10 @@ def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
     in the place of their names."""
     if isinstance(error, SeveralFailed):
         return Group(*(show_error(part) for part in error.errors))
-    said = str(error)
+    text = str(error)
     if isinstance(error, HostError):
-        said = hosts + said.removeprefix(error.host) if hosts else advice.of_host(said, error.host)
-    sentence = "\n    ".join(printable(said).splitlines())  # what a host says never begins a line
+        text = hosts + text.removeprefix(error.host) if hosts else advice.of_host(text, error.host)
+    sentence = "\n    ".join(printable(text).splitlines())  # what a host says never begins a line
     parts: list[RenderableType] = [Hanging(sentence, style="yellow" if isinstance(error, Locked) else "bold red")]
     if isinstance(error, StepFailed):
         step, known = error.step, error.sentence

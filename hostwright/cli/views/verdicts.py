@@ -244,9 +244,9 @@ def _show_cause(out: Console, cause: Cause, *, details: bool) -> None:
             out.print(Hanging(f"      the checks report: {printable(why)}", style="red"))
 
 
-def _layer_line(mark: str, style: str, roles: str, told: str, seconds: float) -> Text:
+def _layer_line(mark: str, style: str, roles: str, text: str, seconds: float) -> Text:
     time = f"  {shown_seconds(seconds)}" if seconds else ""
-    return Hanging.assemble("  ", (mark, style), f" {roles}: {told}{time}")
+    return Hanging.assemble("  ", (mark, style), f" {roles}: {text}{time}")
 
 
 def _mark(role: str, verdict: Verdict) -> tuple[str, str]:

@@ -28,7 +28,7 @@ def refuse_locked(tools: Tools, facts: Facts) -> None:
         raise Locked(name, sentence or locks.held_by(held))
 
 
-def look_again(tools: Tools, phases: Phases) -> Facts:
+def probe_again(tools: Tools, phases: Phases) -> Facts:
     """Who keeps, changes and uses the host now. Raises ``Locked``, and ``HostError`` where it does not answer."""
     with phases.phase("diagnose"), tools.connect() as shell:
         facts = usage.probe_usage(shell, tools.target.occupancy)
@@ -43,7 +43,7 @@ def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
     is started again. Nothing was disturbed when this raises: ``Locked``, ``Refused`` where somebody is at work or a job
     of an earlier run goes on, else ``HostError``.
     """
-    facts, settings, name = look_again(tools, phases), tools.settings, tools.target.name
+    facts, settings, name = probe_again(tools, phases), tools.settings, tools.target.name
     left = usage.jobs_left(facts)
     if left and not settings.force:
         raise Refused(name, f"{left}, and this rebuild {effect}: wait, or give --force")

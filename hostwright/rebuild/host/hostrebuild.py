@@ -26,7 +26,7 @@ from hostwright.rebuild.host.keeping import keep_locked
 from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.rebuild import Outcome, Phase, Rebuild, Start, Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis
-from hostwright.rebuild.ways.looking import Looked, look
+from hostwright.rebuild.ways.probing import ProbedHost, probe_host
 from hostwright.rebuild.ways.ways import Decision, decide, decide_again
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 
@@ -50,7 +50,7 @@ class HostRebuild:
         self._failures: list[str] = []
         self._began = datetime.now(UTC)
         self._phases = Phases(on_end=lambda name, took_s: self._emit(events.Phase(self.name, name, took_s)))
-        self._looked: Looked | None = None
+        self._probed: ProbedHost | None = None
         self._went_down = False  #: whether the last way ended with a reboot from which the host did not come back
         self._half_done = False  #: whether an order to a BMC or an installer has not come to its end yet
 
@@ -68,13 +68,13 @@ class HostRebuild:
     def _look(self) -> Diagnosis:
         tools = self._tools
         with self._phases.phase("diagnose"):
-            self._looked = look(
+            self._probed = probe_host(
                 tools.target, tools.connect, tools.ways,
                 history=tools.history, tried=tuple(self._taken),
             )  # fmt: skip
-        if self._looked.diagnosis.reach == "answers":
+        if self._probed.diagnosis.reach == "answers":
             self._half_done = False
-        return self._looked.diagnosis
+        return self._probed.diagnosis
 
     def run(self, decision: Decision) -> Rebuild:
         """Take the way that was decided, and those after it, to the end; the record of it.
@@ -127,14 +127,14 @@ class HostRebuild:
 
     def _require_free(self, way: Way) -> None:
         """Everything that may forbid a way, before anything is done."""
-        looked = self._looked
-        if looked is not None and looked.facts is not None:
-            freeing.refuse_locked(self._tools, looked.facts)
+        probed = self._probed
+        if probed is not None and probed.facts is not None:
+            freeing.refuse_locked(self._tools, probed.facts)
         if way in POWER and self._tools.settings.local:
             raise Refused(self.name, applying.OWN_REBOOT % "; ".join(self._reasons))
         if way in ("relayer", "reinstall"):
             self._require_files()
-        if way in DISTURBS and looked is not None and looked.diagnosis.reach == "answers":
+        if way in DISTURBS and probed is not None and probed.diagnosis.reach == "answers":
             freeing.free(self._tools, self._phases, DISTURBS[way], boots=way != "reinstall")
 
     def _took(self, decision: Decision) -> bool:
@@ -179,7 +179,7 @@ class HostRebuild:
 
     def _require_files(self) -> None:
         """Before anything is taken away: all files for reprovisioning it are here. Raises ``ArtifactError``."""
-        for artifact in self._tools.target.files_for(self._looked.facts if self._looked else None):
+        for artifact in self._tools.target.files_for(self._probed.facts if self._probed else None):
             if self._tools.settings.files.way != "direct":
                 self._tools.settings.locate(artifact)
 
@@ -253,7 +253,7 @@ class HostRebuild:
 
     def _power(self, way: Way, decision: Decision) -> None:
         """Give or cut the power, or reboot where that does, and wait until the host answers in another boot."""
-        before = self._looked.diagnosis.boot_id if self._looked else ""
+        before = self._probed.diagnosis.boot_id if self._probed else ""
         self._begin()
         powering.switch(self._tools, self._phases, way, by_bmc=decision.by != "ssh", boot_id=before)
         self._half_done = False
@@ -263,7 +263,7 @@ class HostRebuild:
         self._half_done = True
 
     def _trust(self) -> None:
-        error = self._looked.error if self._looked else None
+        error = self._probed.error if self._probed else None
         if not isinstance(error, HostKeyMismatch):
             raise HostError(self.name, "its host key is the recorded one; there is nothing to accept")
         self._tools.trust(error)
@@ -271,7 +271,7 @@ class HostRebuild:
     def _back_to_work(self, *, changed: bool) -> None:
         """Let work back to the host: always after a change, since whoever gives work may have noticed its absence."""
         hooks = self._tools.settings.hooks
-        facts = self._looked.facts if self._looked else None
+        facts = self._probed.facts if self._probed else None
         drained = facts is not None and hostdrained.drained(facts) is not None
         if hooks is None or not (changed or drained):
             return
@@ -282,9 +282,9 @@ class HostRebuild:
         """Nothing more can be done from here: no work, a lock, and the reason for whoever comes."""
         self._taken.append("hand over")
         reason = "; ".join([*decision.reasons, *self._failures])
-        if self._looked and self._looked.diagnosis.reach == "answers":
+        if self._probed and self._probed.diagnosis.reach == "answers":
             try:
-                freeing.look_again(self._tools, self._phases)
+                freeing.probe_again(self._tools, self._phases)
                 freeing.drain(self._tools, self._phases, reason)
             except Locked:
                 raise
@@ -295,7 +295,7 @@ class HostRebuild:
     def _lock(self, reason: str) -> str:
         """Keep everybody off the host; the sentence with where the lock is."""
         tools = self._tools
-        answers = self._looked is not None and self._looked.diagnosis.reach == "answers"
+        answers = self._probed is not None and self._probed.diagnosis.reach == "answers"
         return keep_locked(tools, reason, answers=answers)
 
     def _go_on(self) -> None:

@@ -10,7 +10,7 @@ from hostwright.apply.host.outcome import Settings
 from hostwright.plan.targets import TargetHost
 from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.rebuild import Rebuild
-from hostwright.rebuild.ways.looking import Ways
+from hostwright.rebuild.ways.probing import Ways
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.verdict import Check

@@ -10,7 +10,7 @@ from hostwright.resources import DPKG, KERNEL_GONE, Absent, Probe, Refusal, jobs
 from hostwright.roles import Pattern
 from hostwright.standard.roles.driver.failures.build import LOGGED, MISSING, why_unbuilt
 from hostwright.standard.roles.driver.failures.loader_cache import CONF, LOADER, compat_first, preloaded
-from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, told
+from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, log_cause
 from hostwright.standard.roles.driver.failures.state import (
     BOOTED,
     driver_of,
@@ -106,7 +106,7 @@ def cut(ctx: AuditContext) -> Iterator[str]:
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts) or not driver_of(ctx).cut or foreign(ctx):
         return
-    if why_unbuilt(ctx) in {"", MISSING} and told(ctx)[0] not in LOGGED:
+    if why_unbuilt(ctx) in {"", MISSING} and log_cause(ctx)[0] not in LOGGED:
         yield f"{INSTALLING} is there"
 
 

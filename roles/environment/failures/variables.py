@@ -126,9 +126,9 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
     stack's.
     """
     yield from login_library(ctx)
-    found, told = libraries(ctx.text(VARIABLES)), set(another_cuda(ctx))
+    found, reported = libraries(ctx.text(VARIABLES)), set(another_cuda(ctx))
     for each in _assigned(ctx):
-        if each.name != "LD_LIBRARY_PATH" or str(each) in told or each.file.startswith(PROFILES):
+        if each.name != "LD_LIBRARY_PATH" or str(each) in reported or each.file.startswith(PROFILES):
             continue
         for directory in _directories(each):
             if directory.startswith(LINK) and not _STUBS.search(directory):
@@ -180,8 +180,8 @@ def own_cuda(ctx: AuditContext) -> Iterator[str]:
     for assignment in assignments(ctx):
         versions = {toolkit[2] for toolkit in _TOOLKIT.finditer(assignment.value)}
         ours = versions <= own and (versions or _UNVERSIONED.search(assignment.value))
-        told = any(line.startswith(f"{assignment.place}: {assignment.name}") for line in evidence)
-        if ours and assignment.name.endswith("PATH") and not told:
+        reported = any(line.startswith(f"{assignment.place}: {assignment.name}") for line in evidence)
+        if ours and assignment.name.endswith("PATH") and not reported:
             yield str(assignment)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hostwright.failures import FailureRule, ForPeople, Sign, Unread
 from hostwright.resources import Probe
 from hostwright.roles import sh_file
-from hostwright.standard.roles.workspaces.states.look import LOOK, WorkspaceFacts, read_look
+from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, WorkspaceFacts, read_workspaces
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
@@ -19,8 +19,8 @@ CARDS_INSIDE = Probe(sh_file(__file__, "cards.sh"), root=True)
 
 def _workspaces(ctx: AuditContext) -> WorkspaceFacts:
     """What the host has of workspaces. Raises ``Unread`` where Docker does not answer."""
-    ctx.require(LOOK)
-    facts = read_look(ctx.facts)
+    ctx.require(WORKSPACES_PROBE)
+    facts = read_workspaces(ctx.facts)
     if facts.docker:
         raise Unread(f"Docker is {facts.docker}")
     return facts
@@ -60,7 +60,7 @@ SPACE_RULES = (
         "Tell its user; give the workspace more (memory), or let the work take less at once. The note goes when the"
         " workspace is next started",
         "docker inspect, .State.OOMKilled; moby/moby#15621",
-        sign=Sign("workspaces", out_of_memory, (LOOK,), grave=False),
+        sign=Sign("workspaces", out_of_memory, (WORKSPACES_PROBE,), grave=False),
     ),
     FailureRule(
         "workspace-port-taken",

@@ -11,7 +11,8 @@ from typing import Any
 
 from rich.text import Text
 
-from hostwright.cli.verb import Request, agree, answered, changes, console, open_fleet, warn
+from hostwright.cli.verb import Request, agree, answered, console, open_fleet, warn
+from hostwright.cli.verb import provision as provision_hosts
 from hostwright.roles import AS_DESIRED, HostError, InputError, count, printable, short, suggestion
 from hostwright.standard.roles.workspaces.verbs.edit import (
     ROLE,
@@ -25,7 +26,7 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
     written,
 )
 from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_lines
-from hostwright.standard.roles.workspaces.verbs.looking import one_workspace
+from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 DEFAULT_KIND = "jupyter"
 _SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400  #: of what was written to the file: a script may be a megabyte
@@ -169,7 +170,7 @@ def change(
         if not provision:
             return 0
         chosen = replace(request, hosts=host, roles=ROLE, yes=yes)
-        status = changes.provision(chosen)
+        status = provision_hosts(chosen)
         if status != AS_DESIRED:
             down = f"invoke workspace.down --host {host} --name {name}"
             say_what_stays(file, name, down if entry is not None else "", f"--hosts {host} --roles {ROLE}")

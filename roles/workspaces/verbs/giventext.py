@@ -22,7 +22,7 @@ class GivenText:
     file: str
     before: str  #: what the file says
 
-    def told(self, error: InputError) -> InputError:
+    def reworded(self, error: InputError) -> InputError:
         """Mistakes in the text, each with a line that the file has, or the option that would have made the line."""
         if isinstance(error, InputErrors):
             return InputErrors([self._told(str(each)) for each in error.errors])

@@ -26,11 +26,11 @@ SAYS = {
 @cache
 def ANSWERS() -> dict[Any, str]:  # noqa: N802 - a value, which imports of the product would slow down
     """Probe → what a host with everything answers."""
-    from hostwright.standard.roles.container.images.look import LOOK as IMAGES
-    from hostwright.standard.roles.serving.states.look import LOOK as MODELS
-    from hostwright.standard.roles.workspaces.states.look import LOOK as SPACES
+    from hostwright.standard.roles.container.images.facts import WORKSPACES_PROBE as IMAGES
+    from hostwright.standard.roles.serving.states.facts import WORKSPACES_PROBE as MODELS
+    from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE as SPACES
 
-    return {SPACES: (PROJECT / "tests/fixtures/workspaces/look.txt").read_text(), MODELS: _models(), IMAGES: _images()}
+    return {SPACES: (PROJECT / "tests/fixtures/workspaces/facts.txt").read_text(), MODELS: _models(), IMAGES: _images()}
 
 
 def _models() -> str:

@@ -17,7 +17,6 @@ from hostwright.apply.rollout.consent import consent
 from hostwright.apply.rollout.goals import AS_WANTED
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.tasks import change, restore
-from hostwright.cli.verbs import changes, power, rebuild
 from hostwright.common.request import Request
 from hostwright.plan.model import Change, Plan, Planned, Reboot, Refusal, RolePlan, Step
 from hostwright.plan.planning import HostPlan
@@ -109,9 +108,10 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     monkeypatch.setattr(f"{fleet}.removal", lambda *_: goal)
     monkeypatch.setattr(f"{fleet}.rebuild", rebuilt)
     monkeypatch.setattr(f"{fleet}.decide", lambda *_, **__: Decisions(made.decisions))
-    for module, name in ((changes, "show_outcomes"), (changes, "show_plans"), (power, "show_powered"),
-                         (rebuild, "show_rebuilt"), (rebuild, "announce"), (rebuild, "show_decisions")):  # fmt: skip
-        monkeypatch.setattr(module, name, lambda *_, **__: None)
+    for name in ("changing.show_outcomes", "changing.show_plans", "views.power.show_powered"):
+        monkeypatch.setattr(f"hostwright.cli.{name}", lambda *_, **__: None)
+    for name in ("show_rebuilt", "announce", "show_decisions"):
+        monkeypatch.setattr(f"hostwright.cli.views.rebuilding.rebuilds.{name}", lambda *_, **__: None)
     return made
 
 

@@ -14,8 +14,8 @@ from hostwright.apply.commands.remote import RemoteCommand
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli.verbs.inventory import _as_yaml
 from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
+from hostwright.cli.views.inventory import _as_yaml
 from hostwright.cli.views.reaching.commands import show_commands
 from hostwright.cli.views.rebuilding.rebuilds import show_rebuilt
 from hostwright.cli.views.shared import show_errors

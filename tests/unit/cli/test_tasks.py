@@ -68,6 +68,6 @@ NOT_FOR_PLANS = (
 
 
 def test_a_plan_waits_for_nothing_that_it_does_not_need() -> None:
-    program = f"import sys, hostwright.cli.verbs.changes; print([n for n in {NOT_FOR_PLANS!r} if n in sys.modules])"
+    program = f"import sys, hostwright.cli.changing; print([n for n in {NOT_FOR_PLANS!r} if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -20,10 +20,10 @@ from hostwright.fleet import Audience, Fleet, RunResults
 from hostwright.plan.model import Plan
 from hostwright.prove import proving
 from hostwright.prove.fleetproof import HostProof
+from hostwright.prove.judging import VARIABLE
 from hostwright.prove.model import ProofResult
 from hostwright.prove.proofstore import ProofHistory
 from hostwright.prove.proving import accepted
-from hostwright.prove.variables import VARIABLE
 from hostwright.rebuild import run as rebuilding
 from hostwright.rebuild.host.hostrebuild import HostRebuild
 from hostwright.rebuild.ways.ways import Decision

@@ -32,7 +32,7 @@ from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.occupancy import standard_occupancies
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.model import Answer, Facts, Plan, Reboot, RolePlan
 from hostwright.rebuild.host import freeing, hostrebuild
 from hostwright.rebuild.host.clock import Phases
@@ -41,7 +41,7 @@ from hostwright.rebuild.host.powering import OrderFailed
 from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.rebuild import Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis
-from hostwright.rebuild.ways.looking import Looked, Ways
+from hostwright.rebuild.ways.probing import ProbedHost, Ways
 from hostwright.standard.roles.container.running import CONTAINERS
 from hostwright.standard.roles.driver.states.gpu_use import HOLDERS
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
@@ -83,11 +83,11 @@ class World:
         assert self.facts is not None
         return self.facts
 
-    def look(self, *args: Any, tried: tuple[str, ...], **more: Any) -> Looked:
+    def probe_host(self, *args: Any, tried: tuple[str, ...], **more: Any) -> ProbedHost:
         self.looked += 1
         diagnosis = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
         facts = self.facts if diagnosis.reach == "answers" else None
-        return Looked(replace(diagnosis, tried=tried), facts, self.error)
+        return ProbedHost(replace(diagnosis, tried=tried), facts, self.error)
 
 
 class Session:
@@ -129,7 +129,7 @@ def start(target: TargetHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             def close(self) -> None:
                 """Nothing to close."""
 
-        monkeypatch.setattr(hostrebuild, "look", world.look)
+        monkeypatch.setattr(hostrebuild, "probe_host", world.probe_host)
         monkeypatch.setattr(usage, "ask", world.ask)
         monkeypatch.setattr(freeing, "ask", world.ask)
         monkeypatch.setattr(hostrebuild.applying, "HostApply", Host)
@@ -152,7 +152,7 @@ def start(target: TargetHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             target=target,
             connect=Session,  # type: ignore[arg-type]
             settings=Settings(
-                Run("run-1", "ada@desk"), world.events.append, lambda artifact: Path("/dev/null"), hooks=hooks,
+                RunStamp("run-1", "ada@desk"), world.events.append, lambda artifact: Path("/dev/null"), hooks=hooks,
                 stopping=lambda: world.stopped, **more,
             ),
             ways=Ways((lambda: None) if bmc else None, ""),  # type: ignore[arg-type, return-value]

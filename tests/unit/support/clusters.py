@@ -15,10 +15,10 @@ from hostwright.apply.rollout.applying import Work
 from hostwright.apply.rollout.connections import Connections
 from hostwright.common.request import Request
 from hostwright.fleet import Fleet
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.roles.site import Site
 
-RUN = Run("20270101t000000-abcd", "anna@desk", "2027-01-01T00:00:00+00:00", "")
+RUN = RunStamp("20270101t000000-abcd", "anna@desk", "2027-01-01T00:00:00+00:00", "")
 ROLE = '''"""A file, and whatever else a test wants."""
 
 from collections.abc import Iterator

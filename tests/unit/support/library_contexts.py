@@ -18,7 +18,7 @@ from hostwright.resources.packages.packaged import CommandReports, PackagedTree
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.python.python import Venv
 from hostwright.standard.roles.cuda import Cuda
-from hostwright.standard.roles.cuda.failures.apt_sources import SOURCES
+from hostwright.standard.roles.cuda.failures.sources import SOURCES
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER

@@ -25,7 +25,7 @@ from hostwright.common.request import Request
 from hostwright.common.secret import Secret
 from hostwright.inventory import Host
 from hostwright.plan.host.newrelease import desired_sha256
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.model import Plan
 from hostwright.plan.targets import Roster, TargetHost
 
@@ -35,7 +35,7 @@ class Brief:
     """What every worker must know of a run. ``roster`` is the class that finds roles, stacks and known problems: it is
     sent by its name."""
 
-    run: Run
+    run: RunStamp
     verb: str
     request: Request  #: what a worker needs of it (``of_workers``)
     roles: tuple[str, ...]  #: to which all hosts were narrowed (``--roles``); empty: all

@@ -112,12 +112,12 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
             rows=rows,
             shown=[(lane, row.title) for row in rows for lane in lanes if lane is slowest[row.anchor]],
             others=[lane for lane in lanes if all(lane is not one for one in slowest.values())],
-            told={lane.key: lane for lane in lanes},
+            lanes_by_host={lane.key: lane for lane in lanes},
             last=max((lane for lane in lanes if lane.path), key=lambda lane: lane.end_s, default=None),
             ticks=ticks(whole_s),
             times=list(_times(run.hosts, layers)),
             damaged=run.damaged,
-            said=[said(record) for record in run.said[:SAID]],
+            records=[record_line(record) for record in run.said[:SAID]],
         )
     )
 
@@ -214,7 +214,7 @@ def steps_of(host: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
 def of_link(link: ChainLink) -> str:
     """What was done in a piece of the critical path, or why."""
     if not link.steps:
-        return line(link.span.told)
+        return line(link.span.detail)
     steps = tuple(dict.fromkeys(link.steps))
     more = len(steps) - STEPS_OF_LINK
     return "; ".join(map(line, steps[:STEPS_OF_LINK])) + (f"; and {more} more" if more > 0 else "")
@@ -230,7 +230,7 @@ def output(step: StepResult) -> str:
     return cut + "\n".join(clean(each, OUTPUT_CHARACTERS) for each in lines)
 
 
-def said(record: Mapping[str, Any]) -> str:
+def record_line(record: Mapping[str, Any]) -> str:
     """A record that is neither a plan nor a job, as one text."""
     words = [str(record[key]) for key in ("what", "why", "text", "reason", "phase") if record.get(key)]
     findings = record.get("findings")
@@ -246,7 +246,13 @@ def said(record: Mapping[str, Any]) -> str:
 def _environment() -> Environment:
     environment = environment_of(Path(__file__).parent)
     environment.filters.update(
-        clean=clean, name=name, result=shown_result, lasting=shown_seconds, output=output, said=said, steps=steps_of
+        clean=clean,
+        name=name,
+        result=shown_result,
+        lasting=shown_seconds,
+        output=output,
+        record_line=record_line,
+        steps=steps_of,
     )
     environment.filters.update(of_link=of_link)
     environment.globals.update(said_most=SAID)

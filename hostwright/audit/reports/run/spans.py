@@ -42,7 +42,7 @@ class RunSpan:
     what: str
     began_s: float
     lasted_s: float
-    told: str = ""
+    detail: str = ""
     role: str = ""
     steps: tuple[Stretch, ...] = ()
 

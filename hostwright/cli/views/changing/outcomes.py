@@ -25,8 +25,9 @@ from hostwright.cli.views.shared import (
     show_next_of_errors,
     show_stand_ins,
     style_of_ends,
+    warn,
 )
-from hostwright.common.errors import Locked
+from hostwright.common.errors import FAILED, Locked
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, local_time, printable, shown_bytes, shown_seconds
 from hostwright.inventory.patterns import fold
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from hostwright.stack.store.artifacts import Store
 
 GOOD = frozenset({"as desired", "changed"})
+ALL_OR_NONE = "nothing was changed: either all of these hosts go back, or none"
 SAME_AGAIN = ("provision", "remove", "rollback")  #: verbs that go on after a reboot with the same words
 
 
@@ -184,6 +186,18 @@ def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str,
         "untouched": list(results.untouched),
         "stopped_because": results.stopped_because,
     }
+
+
+def show_no_way_back(ways: Results[WayBack], targets: Sequence[TargetHost], to: str, *, as_json: bool) -> int:
+    """Why nothing is rolled back: one host that cannot go back keeps all of them where they are. The exit status."""
+    if as_json:
+        left = {"untouched": list(ways.names), "stopped_because": ALL_OR_NONE}
+        print_document("provision", {"run": None, "hosts": [], "errors": errors_json(ways.errors), **left})
+    show_errors(ways.errors)
+    warn(ALL_OR_NONE)
+    if (able := [way.now.name for way in ways.values]) and not as_json:
+        show_next(console.make_console(), "rollback", able, targets, sh(" --to %s", to) if to else "")
+    return FAILED
 
 
 def intents(ways: Sequence[WayBack]) -> Iterator[str]:

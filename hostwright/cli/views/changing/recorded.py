@@ -77,8 +77,8 @@ def _layers(same: Sequence[HostRun]) -> Iterator[Text]:
 
 
 def _explained(host: HostRun) -> Iterator[Text]:
-    for rule, told in dict(_causes(host)).items():
-        yield Hanging(f"  {printable(told)} ({printable(rule)})")
+    for rule, cause in dict(_causes(host)).items():
+        yield Hanging(f"  {printable(cause)} ({printable(rule)})")
     checks = [*_unexplained(host)]
     yield from (Hanging(f"  {printable(check)}") for check in checks[:MOST_CHECKS])
     if len(checks) > MOST_CHECKS:

@@ -23,6 +23,7 @@ from hostwright.cli.views.shared import (
     show_stand_ins,
     style_of_ends,
 )
+from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED
 from hostwright.common.quoting import sh
 from hostwright.common.text import count, printable, shown_seconds
 from hostwright.fleet import TargetHost
@@ -69,6 +70,13 @@ def announce(decisions: Decisions) -> None:
     if decisions.of:
         out = console.make_console()
         out.print(decisions_table(decisions.of, columns=out.width))
+
+
+def status_of(decisions: Decisions) -> int:
+    """The exit status of hosts that were only diagnosed."""
+    if decisions.errors or any(decision.refusal for decision in decisions.of.values()):
+        return FAILED
+    return AS_DESIRED if all(decision.way == "nothing" for decision in decisions.of.values()) else DIFFERS
 
 
 def show_rebuilt(targets: Sequence[TargetHost], rebuilt: Rebuilt, *, took_s: float = 0.0, as_json: bool) -> None:

@@ -26,7 +26,7 @@ from hostwright.standard.roles.driver.xids.recovery import Recovery, recovery_of
 
 TEXT_CHARACTERS = 80  #: of the line itself in the evidence
 ECHO = timedelta(minutes=10)  #: a minor Xid of a card this soon after a fatal one belongs to it
-_TOLD = Pattern(r"Xid (\d{1,3})(?: \(154: ([A-Za-z0-9 ]{1,30})\))? on ")  #: how the text of ``told`` begins
+_XID_LINE = Pattern(r"Xid (\d{1,3})(?: \(154: ([A-Za-z0-9 ]{1,30})\))? on ")  #: how the text of ``xid_line`` begins
 CLEANED_UP = 45  #: work was removed because of a preceding error
 
 
@@ -107,7 +107,7 @@ def _near(event: GpuEvent, other: GpuEvent) -> bool:
     return bool(at and other_at and abs(at - other_at) <= ECHO)
 
 
-def told(ctx: AuditContext, event: GpuEvent) -> str:
+def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
     """An Xid as evidence: card, number, how often and when, its meaning, NVIDIA's action, the line's own words."""
     xid = meaning_of(event.number)
     often = "once" if event.count == 1 else f"{event.count} times"
@@ -126,7 +126,7 @@ def _standing(ctx: AuditContext) -> Iterator[str]:
     an Xid 154 with which the driver asks for a reset or a reboot, and which no later one takes back.
     """
     for event in sorted_xids(ctx).standing:
-        yield told(ctx, event)
+        yield xid_line(ctx, event)
 
 
 def _past(ctx: AuditContext) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _past(ctx: AuditContext) -> Iterator[str]:
     came back, or that asks for no more than a program's restart and is older than two hours.
     """
     for event in sorted_xids(ctx).past:
-        yield told(ctx, event)
+        yield xid_line(ctx, event)
 
 
 def _program(ctx: AuditContext) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _program(ctx: AuditContext) -> Iterator[str]:
     follows a fatal one within ten minutes and is only noted.
     """
     for event in sorted_xids(ctx).program:
-        yield told(ctx, event)
+        yield xid_line(ctx, event)
 
 
 def _card(ctx: AuditContext, bus: str) -> str:
@@ -168,7 +168,7 @@ def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
     that stays.
     """
     numbers: dict[int, str] = {}
-    for match in filter(None, map(_TOLD.match, evidence)):
+    for match in filter(None, map(_XID_LINE.match, evidence)):
         numbers[int(match[1])] = match[2] or numbers.get(int(match[1]), "")
     for number, asked in numbers.items():
         xid = meaning_of(number)

@@ -20,7 +20,7 @@ NEEDED = ("nvidia", "nvidia_uvm")  #: without these no CUDA program runs
 FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")  #: the others serve displays
 MARK = "# commented out by Hostwright: "  #: before somebody's line; no character of it is special to sed or grep
 
-MODPROBE = Probe(sh_file(__file__, "look.sh", directories=" ".join(DIRECTORIES)))
+MODPROBE = Probe(sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)))
 _MARKED = Probe(sh("grep -ls %s %s/*.conf; exit 0", f"^{MARK}", ETC))
 
 _ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):\s*(alias|blacklist|install)\s+(nvidia\S*)\s*(.*)")

@@ -134,7 +134,7 @@ def host(
 ) -> HostApply:
     desired = Desired("gpu01", STACK, tuple(DesiredRole(name, needs, (flag,)) for name, (needs, flag) in roles.items()))
     given = {"emit": said.append, **(more or {})}
-    settings = Settings(run=release.Run("run"), locate=lambda artifact: Path(), explain=KNOWN.explained, **given)
+    settings = Settings(run=release.RunStamp("run"), locate=lambda artifact: Path(), explain=KNOWN.explained, **given)
     return HostApply(lambda: RootShell(session or LocalSession()), desired, settings)
 
 
@@ -580,7 +580,7 @@ def removing(place: Path, said: list[events.Event], more: dict[str, object]) -> 
     one = HostApply(
         lambda: RootShell(LocalSession()),
         desired,
-        Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given),
+        Settings(run=release.RunStamp("run"), locate=lambda artifact: Path(), **given),
     )
     happened: list[str] = []
     one._lock_host = lambda: happened.append("hold")  # type: ignore[method-assign]

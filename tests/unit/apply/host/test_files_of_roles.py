@@ -74,7 +74,7 @@ def apply(
     states = {name: Copied(str(place / name), name, str(host.file(fleet.files[name][0]))) for name in roles}
     wanted = tuple(DesiredRole(name, needs, (states[name],)) for name, needs in roles.items())
     given: dict[str, Any] = {"locate": fleet.locate, **more}
-    settings = Settings(run=release.Run("run"), emit=host.emit, **given)
+    settings = Settings(run=release.RunStamp("run"), emit=host.emit, **given)
     return HostApply(host.connect, Desired(host.name, fleet.stack(), wanted, apart=True), settings)
 
 

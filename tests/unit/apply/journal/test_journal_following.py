@@ -17,7 +17,7 @@ from hostwright.apply.journal.following import find, records
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.reading import Runs
 from hostwright.apply.journal.writing import Journal
-from hostwright.cli.verbs.runs import runs_follow
+from hostwright.cli.tasks.keep import runs_follow
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from tests.unit.apply.journal.test_journal_reading import STORY

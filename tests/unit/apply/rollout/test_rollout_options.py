@@ -18,7 +18,7 @@ from hostwright.apply.rollout.resuming import resume
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.common.secret import Secret
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.targets import Roster
 
 
@@ -106,6 +106,6 @@ def test_a_damaged_record_is_refused_in_a_sentence(roster: Roster, options: dict
 @pytest.mark.parametrize("kept", [True, False])
 def test_work_comes_back_to_a_drained_host_unless_it_is_kept_drained(roster: Roster, kept: bool) -> None:
     request, targets = Request(drain=True, keep_drained=kept), roster.targets("gpu01")
-    work = Work(roster, targets.by_name, Connections(), Run("run"), lambda _: None, threading.Event(), request)
+    work = Work(roster, targets.by_name, Connections(), RunStamp("run"), lambda _: None, threading.Event(), request)
     assert work.settings(targets[0]).undrain is not kept
     assert ("keep_drained" in request.recorded()) is kept

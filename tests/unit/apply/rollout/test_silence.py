@@ -17,7 +17,7 @@ from hostwright.apply.jobs.scripting import Progress
 from hostwright.apply.rollout.silence import AGAIN_AFTER_S, CONTACT, NAMED_AFTER_S, TICKS, Silence
 from hostwright.common.errors import HostError
 from hostwright.plan.desired import Desired
-from hostwright.plan.host.release import Run
+from hostwright.plan.host.release import RunStamp
 from hostwright.plan.model import Plan
 from hostwright.transport.root.rootshell import RootShell
 from tests.places import INVENTORY
@@ -155,7 +155,9 @@ def test_contact_is_what_a_run_waits_for_when_it_connects_and_asks():
 
     with pytest.raises(HostError, match="no sense"):
         one = HostApply(
-            lambda: RootShell(Deaf()), Desired("gpu01", STACK, ()), Settings(run=Run("run"), emit=emit, locate=Path)
+            lambda: RootShell(Deaf()),
+            Desired("gpu01", STACK, ()),
+            Settings(run=RunStamp("run"), emit=emit, locate=Path),
         )
         one.probe()
     assert sorted(waits) == sorted(CONTACT)

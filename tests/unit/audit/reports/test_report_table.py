@@ -98,6 +98,12 @@ def test_the_doctor_tells_evidence_cause_and_cure_of_a_failure():
     assert "no known problem" in text
 
 
+def test_the_doctor_tells_what_changed_on_all_hosts_of_a_group():
+    ros, grub = "/etc/profile.d/ros.sh", "/etc/default/grub.d/60-ours.cfg"
+    alike = [replace(EACH[0], host="gpu08", changed=(ros, grub)), replace(EACH[0], host="gpu09", changed=(ros,))]
+    assert f"changed since it was provisioned: {ros}\n" in shown(Group(*show_diagnosis(alike, {})))
+
+
 def test_control_characters_and_newlines_of_a_host_are_not_printed():
     audit = fleet(EACH[0], LIAR)
     for text in (shown(show_audit(audit, {}, details=True)), shown(Group(*show_diagnosis(audit.hosts, {})))):

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hostwright.apply.journal.reading import Runs
-from hostwright.cli.verbs.power import power
+from hostwright.cli.tasks.restore import power
 from hostwright.common.errors import InputError, Locked, Refused, Unreachable
 from hostwright.common.operator import machine_id, operator
 from hostwright.common.places import state_root

@@ -41,7 +41,7 @@ def agreed(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
         seen.append(change)
         return AS_DESIRED
 
-    monkeypatch.setattr(changing.changes, "provision", provision)
+    monkeypatch.setattr(changing, "provision_hosts", provision)
     return seen
 
 

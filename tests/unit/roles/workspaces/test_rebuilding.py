@@ -74,14 +74,14 @@ def calls(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
             show_outcomes("provision", (), RunResults("run-1", Results(("gpu01",)[:0], ()), 1), as_json=True)
         return 1
 
-    def plan(request: Request, *, then: str, more: str) -> int:
+    def plan(_fleet: Any, _targets: Any, request: Request, *, then: str, more: str) -> int:
         assert (then, more) == ("images.rebuild", "")
         seen.append(("plan", (request.hosts, request.var)))
         return 3
 
     monkeypatch.setattr(rebuilding, "_looked_at", looked)
-    monkeypatch.setattr(rebuilding.changes, "provision", provision)
-    monkeypatch.setattr(rebuilding.changes, "plan", plan)
+    monkeypatch.setattr(rebuilding, "provision", provision)
+    monkeypatch.setattr(rebuilding, "show_plan", plan)
     monkeypatch.setattr(rebuilding, "date", type("Monday", (), {"today": staticmethod(_Day)}))
     return seen
 

@@ -15,7 +15,7 @@ import paramiko
 import pytest
 
 from hostwright.cli.exits import run
-from hostwright.cli.verbs.reaching.trust import trust
+from hostwright.cli.tasks.restore import trust
 from hostwright.common.errors import Unreachable
 from hostwright.common.request import Request
 from hostwright.inventory import Host
