@@ -188,7 +188,7 @@ def read_advisories(file: Path) -> Advisories:
     except FileNotFoundError:
         return NONE
     except (OSError, ValidationError) as error:
-        raise InputError(f"the advisories cannot be read: {error}; remove the file or write it anew", str(file)) from error
+        raise InputError(f"the advisories cannot be read: {error}; correct or remove the file", str(file)) from error
 
 
 def advisories_text(advisories: Advisories) -> bytes:
