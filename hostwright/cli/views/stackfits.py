@@ -11,18 +11,17 @@ from rich.text import Text
 
 from hostwright.cli import console
 from hostwright.cli.console import Hanging
-from hostwright.cli.views.shared import print_document
+from hostwright.cli.views.shared import errors_json, print_document, show_errors
 from hostwright.common.errors import HostError
 from hostwright.common.text import printable
 from hostwright.inventory.patterns import fold
 from hostwright.plan.stacks.fits import HostFits, StackFit
 
 
-def show_fits(found: Sequence[HostFits], errors: Sequence[HostError], *, as_json: bool) -> None:
+def show_fits(found: Sequence[HostFits], errors: tuple[HostError, ...], *, as_json: bool) -> None:
     """Every host's stacks; hosts that could not be asked come last."""
     if as_json:
-        unread = [{"host": error.host, "sentence": error.sentence} for error in errors]
-        print_document("stack-fits", {"hosts": [fits_json(one) for one in found], "errors": unread})
+        print_document("stackfits", {"hosts": [fits_json(one) for one in found], "errors": errors_json(errors)})
         return
     out = console.make_console()
     alike: dict[tuple[StackFit, ...], list[HostFits]] = {}
@@ -30,8 +29,7 @@ def show_fits(found: Sequence[HostFits], errors: Sequence[HostError], *, as_json
         alike.setdefault(one.stacks, []).append(one)
     for same in alike.values():
         out.print(fits_view(same))
-    for error in errors:
-        out.print(Text(printable(f"{error.host}: {error.sentence}"), style="red"))
+    show_errors(errors)
 
 
 def fits_json(one: HostFits) -> dict[str, Any]:
