@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from hostwright.plan.model import Facts, Plan, RetryRule
     from hostwright.plan.planning import HostPlan
     from hostwright.plan.roles.sitecheck import SiteCheck
+    from hostwright.plan.stacks.fits import HostFits
     from hostwright.plan.stacks.listing import ListedStack
     from hostwright.plan.stacks.packages import PackageSearch
     from hostwright.prove.proving import Proved, ProveOptions
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from hostwright.rebuild.orders import Order, Powered
     from hostwright.rebuild.rebuild import Rebuild, Start
     from hostwright.rebuild.run import Decisions, Rebuilt
+    from hostwright.stack.bulletins import Read
     from hostwright.stack.store.mirroring import Mirrored, TransferProgress
     from hostwright.stack.store.sources import FileSource
     from hostwright.transport.root.rootshell import RootShell
@@ -358,6 +360,21 @@ class Fleet(Roster):
         from hostwright.plan.stacks.listing import list_stacks
 
         return list_stacks(self)
+
+    def fitting_stacks(
+        self, targets: Targets, *, ask: bool = True, password: Secret | None = None
+    ) -> Results[HostFits]:
+        """Which stacks fit these hosts, and which rules refuse the others: by the facts of each host's last audit, and
+        without such, or with ``ask``, by its answers now. Changes nothing."""
+        from hostwright.audit.stackfits import fitting_stacks
+
+        return fitting_stacks(self, targets, Connections(password), ask=ask)
+
+    def read_advisories(self, folder: Path) -> Read:
+        """Read the bulletins (CSAF) in a directory, and keep their floors beside those that roles know."""
+        from hostwright.plan.stacks.advisories import keep_bulletins
+
+        return keep_bulletins(self, folder)
 
     def mirror(
         self,

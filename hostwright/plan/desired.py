@@ -12,6 +12,7 @@ from hostwright.plan.host.occupancy import Occupancies, standard_occupancies
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Probe, Resource
 from hostwright.plan.probing import ordered
+from hostwright.stack.ages import NONE, Advisories
 from hostwright.stack.fitting import RoleRules
 from hostwright.stack.stack import Stack
 
@@ -42,6 +43,13 @@ class Desired:
     of_host: tuple[str, ...] = ()  #: the names of all roles of the host; empty where that is not known
     #: how its users are known, whatever is wanted of it
     occupancy: Occupancies = field(default_factory=standard_occupancies)
+    #: the ends of life and security floors that are known
+    advisories: Advisories = field(default=NONE, compare=False, repr=False)
+
+    def versions(self) -> dict[str, str]:
+        """The versions that the stack pins for these roles."""
+        sections = (self.stack.sections[role.name] for role in self.roles if role.name in self.stack.sections)
+        return {name: version for section in sections for name, version in section.versions().items()}
 
     def probes(self) -> tuple[Probe, ...]:
         """Every question of every role, each once, with those that the engine itself asks."""
