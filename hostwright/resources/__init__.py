@@ -50,7 +50,7 @@ from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.dpkg import DPKG, dpkg_table
 from hostwright.resources.packages.mirrored import PROBES, take
 from hostwright.resources.packages.openpgp import expired_on
-from hostwright.resources.packages.packaged import CommandReports, PackagedTree, reinstall_script
+from hostwright.resources.packages.packaged import CommandReports, PackagedPrograms, PackagedTree, reinstall_script
 from hostwright.resources.packages.packages import (
     DPKG_LOCK,
     JOURNAL,
@@ -104,7 +104,8 @@ __all__ = [
     "DebFiles", "Debs", "DebsAbsent", "DebsGone", "Deferred", "Delivered", "Differs", "Directory", "Dist",
     "Disturbing", "DpkgInOrder", "Drift", "Facts", "File", "FormerName", "FoundVenv", "FreeSpace", "IndexFile",
     "Initramfs", "Installed", "JsonMerged", "KernelPackages", "KernelThere", "Keyring", "Link", "LoaderCache",
-    "LocalRepo", "NamedLike", "NextBoot", "NoStrayFiles", "PackageMirror", "PackagedTree", "Part", "PassPart",
+    "LocalRepo", "NamedLike", "NextBoot", "NoStrayFiles", "PackageMirror", "PackagedPrograms",
+    "PackagedTree", "Part", "PassPart",
     "Planned", "Probe", "Reboot", "Recipe", "Refusal", "RepoDropped", "Require", "Resource", "RestartedAfter",
     "RoleFile", "Running", "Script", "Service", "Software", "SourcesDisabled", "Step", "SystemUser", "UserGone",
     "Venv", "VenvPackage", "When", "bus_path", "changed", "content_probe", "display_controllers", "dpkg_rows",
