@@ -45,6 +45,7 @@ from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.files import Absent, Directory, File, JsonMerged, Link, merge
 from hostwright.resources.files.paths import ABSENT, content_probe, few, stat_probe
 from hostwright.resources.originals import INSTALLED_BY_US, PACKAGES_BEFORE, changed, installed_by_us, packages_before
+from hostwright.resources.packages.components import AptComponents
 from hostwright.resources.packages.debfile import DebFile, DebFiles
 from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.dpkg import DPKG, dpkg_table
@@ -100,8 +101,8 @@ __all__ = [
     "ABSENT", "AVX", "BOOT_LOADER", "CACHE", "DEARMOR", "DPKG", "DPKG_LOCK", "ERROR", "HEADERS", "HOMES",
     "HOST_PROBES", "INSTALLED_BY_US", "JOURNAL", "KEEP_ASIDE", "KERNEL_GONE", "MEMORY", "MIRROR_TRIES", "NO_IDENTITY",
     "PACKAGES_BEFORE", "PCI", "PROBES", "PYTHONS", "RELEASE", "UNAME", "UPDATE_INITRAMFS", "Absent", "Alternative",
-    "Answer", "Answers", "AptSource", "ArchiveUnpacked", "Change", "CommandReports", "Condition", "DebFile",
-    "DebFiles", "Debs", "DebsAbsent", "DebsGone", "Deferred", "Delivered", "Differs", "Directory", "Dist",
+    "Answer", "Answers", "AptComponents", "AptSource", "ArchiveUnpacked", "Change", "CommandReports", "Condition",
+    "DebFile", "DebFiles", "Debs", "DebsAbsent", "DebsGone", "Deferred", "Delivered", "Differs", "Directory", "Dist",
     "Disturbing", "DpkgInOrder", "Drift", "Facts", "File", "FormerName", "FoundVenv", "FreeSpace", "IndexFile",
     "Initramfs", "Installed", "JsonMerged", "KernelPackages", "KernelThere", "Keyring", "Link", "LoaderCache",
     "LocalRepo", "NamedLike", "NextBoot", "NoStrayFiles", "PackageMirror", "PackagedPrograms",

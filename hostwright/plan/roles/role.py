@@ -93,6 +93,10 @@ class RoleContext:
         patterns = [pattern for section in self.sections.values() for pattern in section.leaving()]
         return tuple(sorted(patterns, key=lambda pattern: not pattern.startswith("!")))
 
+    def never_unattended(self) -> tuple[str, ...]:
+        """The packages that unattended-upgrades must leave alone for the layers of the host."""
+        return tuple(name for section in self.sections.values() for name in section.never_unattended())
+
     def render(self, template: str, /, **values: Any) -> str:
         """The text of a template (``chrony/chrony.conf.j2``) with these values; mistakes are an ``InputError``."""
         return render(template, self.templates, **values)
