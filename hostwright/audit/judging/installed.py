@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hostwright.audit.judging.context import AuditContext, Unread
 from hostwright.common.errors import NotAnswered
-from hostwright.plan.model import Software
+from hostwright.plan.roles.software import Software
 from hostwright.stack.ages import Aged, aged, day_of
 
 
