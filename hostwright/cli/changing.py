@@ -12,18 +12,23 @@ from hostwright.cli.asking import who_is_asked
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password
 from hostwright.cli.views.changing.outcomes import show_outcomes, show_plans
+from hostwright.cli.views.shared import note
+from hostwright.common.command import Command
 from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED
 from hostwright.common.request import Request
+from hostwright.common.text import count
 from hostwright.common.userpaths import expanded, place_for
 from hostwright.fleet import Fleet, Targets
 from hostwright.plan.planning import HostPlan
 
 if TYPE_CHECKING:
     from hostwright.apply.host.outcome import Outcome
-    from hostwright.apply.rollout.recording import RunResults
     from hostwright.apply.rollout.rollout import Results
+    from hostwright.apply.run import RunResults
     from hostwright.apply.saved.signing import Signing
     from hostwright.plan.model import Plan
+
+PROVISION = Command("provision")
 
 
 def change(
@@ -34,23 +39,24 @@ def change(
     run: Callable[..., RunResults[Outcome]],
     *,
     goal: Goal = AS_WANTED,
-    again: str = "",
+    again: Command | None = None,
 ) -> int:
-    """Change hosts with ``run``, a method of the fleet, which gets ``ask``, ``password`` and ``audience``; show what
-    came of it. With ``--check``, show the plan for the goal alone, which ``verb`` with the options ``again`` carries
-    out. The exit status."""
+    """Change hosts with ``run``, a method of the fleet, which gets ``ask``, ``password`` and ``view``; show what
+    came of it. With ``--check``, show the plan for the goal alone, which ``again`` (``verb`` without options, where it
+    has none of its own) carries out. The exit status."""
     if request.check:
-        return show_plan(fleet, targets, request, goal=goal, then=verb, more=again)
+        return show_plan(fleet, targets, request, goal=goal, then=again or Command(verb))
     from hostwright.cli.timeline import drawn
-    from hostwright.cli.views.progress import run_audience
+    from hostwright.cli.views.progress import run_view
 
     read_limits(request, len(targets))  # mistakes are reported before anybody types a password
     password = ask_password(request)
-    ask = who_is_asked(request, len(targets))
-    with drawn(request.timeline, run_audience(request)) as audience:
+    if ask := who_is_asked(request):
+        note(f"planning for {count(len(targets), 'host')}, to ask before anything is disturbed")
+    with drawn(request.timeline, run_view(request)) as view:
         began_s = time.monotonic()
         ended = shown(
-            lambda: run(ask=ask, password=password, audience=audience),
+            lambda: run(ask=ask, password=password, view=view),
             lambda ended: show_outcomes(
                 verb,
                 targets,
@@ -71,10 +77,9 @@ def show_plan(
     goal: Goal = AS_WANTED,
     out: str = "",
     brief: bool = False,
-    then: str = "provision",
-    more: str = "",
+    then: Command = PROVISION,
 ) -> int:
-    """Probe hosts and show what differs from the goal, to which the verb ``then`` with ``more`` options brings them.
+    """Probe hosts and show what differs from the goal, to which the command ``then`` brings them.
     ``out`` names a file for the plans, ``brief`` leaves out what is within a layer. The exit status."""
     if out:
         from hostwright.apply.journal.redaction import Redactor, secrets_in
@@ -101,7 +106,7 @@ def show_plan(
     results = shown(
         look,
         lambda results: show_plans(
-            targets, results, brief=brief, then=then, more=more, saved=saved, store=fleet.store, as_json=request.json
+            targets, results, brief=brief, then=then, saved=saved, store=fleet.store, as_json=request.json
         ),
     )
     if results.errors:

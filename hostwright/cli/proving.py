@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from hostwright.cli import console
 from hostwright.cli.exits import shown
 from hostwright.cli.opening import ask_password
-from hostwright.cli.views.progress import run_audience
+from hostwright.cli.views.progress import run_view
 from hostwright.cli.views.shared import print_document, show_led, show_next
 from hostwright.cli.views.verdicts import conclude, show_verdicts
+from hostwright.common.command import Command
 from hostwright.common.errors import led, worst
 from hostwright.common.request import Request
 
@@ -30,7 +31,7 @@ def verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Le
 
     options = ProveOptions(level)
     check_names(targets, options)  # before any host is asked
-    password, audience = ask_password(request), run_audience(request)
+    password, view = ask_password(request), run_view(request)
     began_s, verified_s = time.monotonic(), 0.0
 
     def show_first(ended: RunResults[Verdict]) -> None:
@@ -50,8 +51,8 @@ def verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Le
             out.print(console.with_sums(show_proofs(proved.fleet, details=len(targets) == 1, columns=out.width)))
             conclude(targets, ended.results, "checks of ", unproved=_failed(proved), took_s=verified_s)
 
-    ended = shown(lambda: fleet.verify(targets, password=password, audience=audience), show_first)
-    proved = shown(lambda: fleet.prove(targets, options, password=password, audience=audience), show)
+    ended = shown(lambda: fleet.verify(targets, password=password, view=view), show_first)
+    proved = shown(lambda: fleet.prove(targets, options, password=password, view=view), show)
     return worst([ended.status, proved.status])
 
 
@@ -66,10 +67,10 @@ def show_proved(proved: Proved, targets: Targets, request: Request, *, quiet: bo
         out, every = console.make_console(), request.details or len(targets) == 1
         out.print(console.with_sums(show_proofs(proved.fleet, details=every, columns=out.width)))
         if failed := _failed(proved):
-            show_next(out, "doctor", failed, targets)
-        leads = {host.host: led(host.lead, "prove") for host in proved.fleet.hosts if host.status == "unread"}
+            show_next(out, Command("doctor"), failed, targets)
+        leads = {host.host: led(host.lead, Command("prove")) for host in proved.fleet.hosts if host.status == "unread"}
         for then in dict.fromkeys(filter(None, leads.values())):
-            show_led(out, then[0], [host for host in leads if leads[host] == then], targets, then[1])
+            show_led(out, then, [host for host in leads if leads[host] == then], targets)
 
 
 def _failed(proved: Proved) -> list[str]:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from hostwright.apply.journal.reading import Runs
+from hostwright.apply.run import View
 from hostwright.cli.views.reports import check_files, put
 from hostwright.cli.views.shared import warn
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.places import state_root
-from hostwright.common.quoting import sh
 from hostwright.common.request import Request
 from hostwright.common.userpaths import STDOUT
 
 if TYPE_CHECKING:
     from hostwright.apply.events import Emit
-    from hostwright.apply.rollout.recording import Audience
     from hostwright.plan.targets import TargetHost
 
 TIMELINE = "--timeline"
@@ -36,22 +35,28 @@ def check_timeline(request: Request) -> None:
     check_files({TIMELINE.lstrip("-"): file})
 
 
+class _Begun(View):
+    """Another view, and the id of the run that it showed."""
+
+    def __init__(self, view: View):
+        self._view, self.warn = view, view.warn  # type: ignore[method-assign]
+        self.run = ""
+
+    def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:
+        """What the other view shows."""
+        self.run = run
+        return self._view.show(targets, run)
+
+
 @contextmanager
-def drawn(file: str, audience: Audience) -> Iterator[Audience]:
-    """The audience for a run, whose page is written to the file once the context ends, however the run did."""
-    begun: list[str] = []
-
-    @contextmanager
-    def view(targets: Sequence[TargetHost], run: str) -> Iterator[Emit]:
-        begun.append(run)
-        with audience.view(targets, run) as emit:
-            yield emit
-
+def drawn(file: str, view: View) -> Iterator[View]:
+    """The view of a run, whose page is written to the file once the context ends, however the run did."""
+    begun = _Begun(view)
     try:
-        yield replace(audience, view=view) if file else audience
+        yield begun
     finally:
-        if begun:
-            _draw(file, begun[0])
+        if file and begun.run:
+            _draw(file, begun.run)
 
 
 def _draw(file: str, run: str) -> None:
@@ -63,4 +68,4 @@ def _draw(file: str, run: str) -> None:
         summary = archive.find(run)
         put(file, render_run(summary, archive.load(run)), TIMELINE.lstrip("-"))
     except InputError as error:
-        warn(f"{error}; the page of the run can still be made: {sh('hostwright runs.show --run %s --html FILE', run)}")
+        warn(f"{error}; the page of the run can still be made: {Command('runs.show', run=run, html='FILE')}")

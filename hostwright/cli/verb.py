@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hostwright.cli.tasks.change import provision
     from hostwright.cli.tasks.options import CONNECTED, GRADUAL, LISTED, OF_ONE, REACHED, READ, verb
     from hostwright.cli.views.shared import errors_json, print_document, show_errors, warn
+    from hostwright.common.command import Command
     from hostwright.common.request import Option, Request
     from hostwright.fleet import Fleet, Targets
     from hostwright.inventory import Host, bind, definitions, load
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
 __all__ = [
-    "CONNECTED", "GRADUAL", "LISTED", "NOTHING_CHANGED", "OF_ONE", "REACHED", "READ", "Connections", "Fleet", "Host",
-    "HostKey", "Interrupted", "OnlyStates", "Option", "Request", "Results", "RootShell", "Site", "TargetHost",
+    "CONNECTED", "GRADUAL", "LISTED", "NOTHING_CHANGED", "OF_ONE", "REACHED", "READ", "Command", "Connections", "Fleet",
+    "Host", "HostKey", "Interrupted", "OnlyStates", "Option", "Request", "Results", "RootShell", "Site", "TargetHost",
     "Targets", "agree", "answered", "ask", "ask_password", "bind", "change", "console", "counted", "definitions",
     "errors_json", "load", "on_each", "open_fleet", "print_document", "provision", "read_limits", "show_errors",
     "show_plan", "shown", "targets_of", "verb", "warn",
@@ -51,6 +52,7 @@ _MODULES = {
     "hostwright.cli.tasks.change": "provision",
     "hostwright.cli.tasks.options": "CONNECTED GRADUAL LISTED OF_ONE REACHED READ verb ",
     "hostwright.cli.views.shared": "errors_json print_document show_errors warn",
+    "hostwright.common.command": "Command",
     "hostwright.common.request": "Option Request",
     "hostwright.fleet": "Fleet Targets",
     "hostwright.inventory": "Host bind definitions load",

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from hostwright.common.canonical import Same
+from hostwright.common.command import Command
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.facts.memory import Memory
@@ -227,7 +228,7 @@ def _off_roles(of_host: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
     described = (name for name, entry in roles.items() if isinstance(entry, dict) and entry.get("desired"))
     recorded = (name for name in described if _ROLE.fullmatch(name))
     return tuple(
-        f"the role {name} was provisioned here and is off now: `invoke remove --roles {name}` takes it away"
+        f"the role {name} was provisioned here and is off now: {Command('remove', roles=name)} takes it away"
         for name in sorted(set(recorded) - set(of_host))
     )
 

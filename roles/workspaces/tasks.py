@@ -6,12 +6,12 @@ from typing import Any
 
 from invoke import Collection
 
-from hostwright.cli.verb import CONNECTED, LISTED, OF_ONE, READ, Option, Request, verb
+from hostwright.cli.verb import CONNECTED, LISTED, OF_ONE, READ, Command, Option, Request, verb
 
 _QUIET = ("host", *READ, *CONNECTED)  #: of verbs that print what the workspace prints
 _FORCE = "end the work of whoever is in the workspace"
 _NAME = "the workspace's name"
-_ONLY_WRITE = "only write the inventory; `invoke provision --roles workspaces` does the rest"
+_ONLY_WRITE = f"only write the inventory; {Command('provision', roles='workspaces')} does the rest"
 
 
 #: what the file says of a workspace, field by field; ``mount`` and ``env`` are its ``mounts`` and ``environment``

@@ -11,6 +11,7 @@ from hostwright.apply.journal.reading import Runs, RunSummary
 from hostwright.apply.journal.records import INTERRUPTED, RUNNING
 from hostwright.apply.journal.results import AS_DESIRED, UNTOUCHED, results_of, scan
 from hostwright.apply.journal.runs import RecordedRun
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.places import JOURNAL, OF_A_RUN, place_of
 from hostwright.inventory import Host, Inventory, select
@@ -92,7 +93,7 @@ def resumable(root: Path, inventory: str | Path, name: str = "", known: Collecti
         return _unless_running(last)
     raise InputError(
         f"two runs left hosts: {stopped.run} was stopped, and {last.run} left {fold(_left(last)) or 'none yet'}; name "
-        f"one: `invoke provision --resume {stopped.run}` or `invoke provision --resume {last.run}`",
+        f"one: {Command('provision', resume=stopped.run)} or {Command('provision', resume=last.run)}",
         "--resume",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +15,13 @@ from hostwright.audit.fleetaudit import GPU_LAYER, FleetAudit
 from hostwright.audit.hardware.known import REMEMBERED_DAYS, KnownCard, KnownHardware
 from hostwright.audit.history import comparing, pruning, reading, trending
 from hostwright.audit.history.hosthistory import FleetDiff, HostHistory
-from hostwright.audit.history.items import CARD, READING, STATUS, Item, card_of
+from hostwright.audit.history.items import CARD, READING, Item, card_of
 from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.schema import opened
 from hostwright.audit.history.writing import entry, write
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.trend import TrendPoint
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError
 from hostwright.common.untrusted import Pattern
 
@@ -116,11 +117,6 @@ class History:
         with self._reading(inventory) as (db, number):
             return hardware(db, number, now or datetime.now(UTC))
 
-    def since_when(self, inventory: str | Path, hosts: Iterable[str]) -> Mapping[str, datetime]:
-        """Since when each of these hosts has had its status."""
-        ages = self.ages(inventory)
-        return {host: ages[key] for host in hosts if (key := (host, STATUS, "")) in ages}
-
     def state(self, audit: int) -> Mapping[str, frozenset[Item]]:
         """The facts that an audit found about each of its hosts; of a past day, only its last audit has them."""
         with opened(self.path, write=False) as db:
@@ -146,6 +142,6 @@ def sets_of(pattern: str, root: Path, inventory: str | Path, names: Collection[s
         return sets
     latest = History(root).latest(inventory)
     if not latest:
-        raise InputError("no audit of this inventory is recorded yet: run `invoke audit` first", "--hosts")
+        raise InputError(f"no audit of this inventory is recorded yet: run {Command('audit')} first", "--hosts")
     by_status = {name: {host for host, now in latest.items() if now == status} for name, status in AUDIT_SETS.items()}
     return {**sets, **by_status}

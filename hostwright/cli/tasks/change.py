@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from hostwright.cli.tasks.options import CHANGING, PROVISION, verb
+from hostwright.common.command import Command
 from hostwright.common.request import Request
 
 TITLE = "Change"
@@ -12,7 +13,7 @@ TITLE = "Change"
 
 @verb(
     *PROVISION,
-    check="only show the plan (the same as `invoke plan`)",
+    check=f"only show the plan (the same as {Command('plan')})",
 )
 def provision(request: Request) -> int:
     """Bring hosts to their stack, then probe again to confirm that nothing differs.

@@ -67,8 +67,8 @@ def mirror(
     from hostwright.cli.opening import open_fleet, refuse_strangers
     from hostwright.cli.views.shared import print_document
     from hostwright.cli.views.stacks import show_bulletins
+    from hostwright.common.command import Command
     from hostwright.common.interruption import on_interrupt
-    from hostwright.common.quoting import sh
     from hostwright.common.text import shown_bytes
     from hostwright.common.userpaths import expanded, place_for
 
@@ -90,7 +90,7 @@ def mirror(
         out.print(summary(done))
         if to:
             size = shown_bytes(sum({file.sha256: file.size for file in done}.values()))
-            there = sh("invoke mirror --import %s", str(to))
+            there = Command("mirror", import_=to)
             out.print(Text(f"exported {size} to {to}; on the other machine: {there}"), soft_wrap=True)
     else:
         out.print("nothing to download: the roles of these hosts need no file of a stack")
@@ -193,7 +193,7 @@ def runs_follow(request: Request, run: str = "") -> int:
     from hostwright.cli.console import make_console
     from hostwright.cli.opening import ask_password, open_fleet, targets_of
     from hostwright.cli.views.followed import show_followed
-    from hostwright.cli.views.progress import run_audience
+    from hostwright.cli.views.progress import run_view
     from hostwright.common.errors import INTERRUPTED
     from hostwright.common.places import state_root
 
@@ -202,7 +202,7 @@ def runs_follow(request: Request, run: str = "") -> int:
             return _follow_here(find(Runs(state_root()), run), request)
         fleet = open_fleet(request)
         targets = targets_of(fleet, request, outside=True)
-        followed = fleet.follow(targets, password=ask_password(request), audience=run_audience(request))
+        followed = fleet.follow(targets, password=ask_password(request), view=run_view(request))
         return show_followed(followed, as_json=request.json)
     except KeyboardInterrupt:
         make_console(stderr=True).print(Text("not followed any more; the run itself goes on"))
@@ -219,8 +219,8 @@ def _follow_here(summary: RunSummary, request: Request) -> int:
     from hostwright.apply.journal.reading import summary_of
     from hostwright.cli.console import make_console
     from hostwright.cli.views.runs import record_line
+    from hostwright.common.command import Command
     from hostwright.common.errors import FAILED
-    from hostwright.common.quoting import sh
     from hostwright.common.text import printable
 
     out = make_console()
@@ -233,8 +233,8 @@ def _follow_here(summary: RunSummary, request: Request) -> int:
     elif ended.status is None:
         sentence = f"{summary.run} was cut off: its process is gone, and nothing says how it ended. Its jobs may go on"
         hosts, inventory = ",".join(summary.header.hosts), summary.header.inventory
-        hint = sh("hostwright runs.follow --hosts %s --inventory %s", hosts, inventory)
-        out.print(Text(printable(f"{sentence}; next: {hint}")))
+        follow = Command("runs.follow", hosts=hosts, inventory=inventory)
+        out.print(Text(printable(f"{sentence}; next: {follow}")))
     return FAILED if ended.status is None else ended.status
 
 

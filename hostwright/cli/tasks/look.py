@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostwright.cli.tasks.options import NAMED, WANTED, verb
+from hostwright.common.command import Command
 from hostwright.common.request import Request
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ TITLE = "Look (changes nothing)"
 
 @verb(
     *WANTED,
-    out="save the plan to this file, for `invoke provision --plan FILE`",
+    out=f"save the plan to this file, for {Command('provision', plan='FILE')}",
     summary="only name what would change in each layer: no values, no diffs",
 )
 def plan(request: Request, out: str = "", summary: bool = False) -> int:
@@ -49,7 +50,7 @@ def verify(request: Request) -> int:
     from hostwright.cli.exits import shown
     from hostwright.cli.opening import ask_password, open_fleet, targets_of
     from hostwright.cli.proving import verify_and_prove
-    from hostwright.cli.views.progress import run_audience
+    from hostwright.cli.views.progress import run_view
     from hostwright.cli.views.verdicts import show_verdicts
 
     fleet = open_fleet(request)
@@ -59,7 +60,7 @@ def verify(request: Request) -> int:
     password = ask_password(request)
     began_s = time.monotonic()
     ended = shown(
-        lambda: fleet.verify(targets, password=password, audience=run_audience(request)),
+        lambda: fleet.verify(targets, password=password, view=run_view(request)),
         lambda ended: show_verdicts(
             targets, ended.results, details=request.details, took_s=time.monotonic() - began_s, as_json=request.json
         ),
@@ -93,7 +94,7 @@ def prove(
     from hostwright.cli.exits import shown
     from hostwright.cli.opening import ask_password, hosts_at_once, open_fleet, targets_of
     from hostwright.cli.proving import names_in, rendered, show_proved
-    from hostwright.cli.views.progress import run_audience
+    from hostwright.cli.views.progress import run_view
     from hostwright.cli.views.reports import check_files, put
     from hostwright.common.userpaths import STDOUT
     from hostwright.prove.proving import ProveOptions
@@ -104,9 +105,9 @@ def prove(
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
     quiet = STDOUT in files.values()
-    password, audience = ask_password(request), run_audience(request, quiet=request.json or quiet)
+    password, view = ask_password(request), run_view(request, quiet=request.json or quiet)
     proved = shown(
-        lambda: fleet.prove(targets, options, password=password, audience=audience),
+        lambda: fleet.prove(targets, options, password=password, view=view),
         lambda proved: show_proved(proved, targets, request, quiet=quiet),
     )
     for name, file in files.items():

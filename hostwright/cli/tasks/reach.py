@@ -33,12 +33,15 @@ def run(request: Request, root: bool = False, timeout: str = "") -> int:
 
     from hostwright.apply.commands.remote import RemoteCommand
     from hostwright.cli.opening import ask_password, open_fleet, targets_of
-    from hostwright.cli.views.reaching.commands import command_audience, show_commands
+    from hostwright.cli.views.reaching.commands import CommandView, show_commands
+    from hostwright.common.command import Command
     from hostwright.common.errors import InputError
 
     words = _typed_command()
     if not any(words):
-        raise InputError("say which command, behind two dashes: invoke run --hosts gpu01 -- uptime", "--")
+        raise InputError(
+            f"say which command, behind two dashes: {Command('run', hosts='gpu01', behind=('uptime',))}", "--"
+        )
     if request.force and not root:
         raise InputError("goes with --root alone: without it, locks of hosts do not matter", "--force")
     command = RemoteCommand(words, root, _limit_s(timeout))
@@ -46,7 +49,7 @@ def run(request: Request, root: bool = False, timeout: str = "") -> int:
     targets = targets_of(fleet, request, outside=True)
     password = ask_password(request) if root else None
     began_s = time.monotonic()
-    ended = fleet.run(targets, command, request, password=password, audience=command_audience(request))
+    ended = fleet.run(targets, command, request, password=password, view=CommandView())
     show_commands(command, ended, targets, took_s=time.monotonic() - began_s, as_json=request.json)
     return ended.status
 

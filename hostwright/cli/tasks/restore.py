@@ -9,10 +9,8 @@ from hostwright.common.request import Request
 
 if TYPE_CHECKING:
     from hostwright.rebuild.rebuild import Start
-    from hostwright.rebuild.run import Decisions
 
 TITLE = "Bring back"
-OVERWRITES_DISKS = "this rebuild may install a new operating system, which overwrites disks"
 
 
 @verb(
@@ -33,20 +31,17 @@ def rebuild(request: Request, from_: str = "", report: bool = False) -> int:
     import time
 
     from hostwright.apply.rollout.limits import read_limits
-    from hostwright.cli.asking import ask, can_ask, of_decisions, refuse_unasked, reinstalled
+    from hostwright.cli.asking import who_is_asked
     from hostwright.cli.exits import shown
     from hostwright.cli.opening import ask_password, open_fleet, targets_of
     from hostwright.cli.timeline import check_timeline, drawn
-    from hostwright.cli.views.progress import run_audience
+    from hostwright.cli.views.progress import run_view
     from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt, status_of
-    from hostwright.inventory.patterns import counted
 
     if report:
         return _show_times(request)
     check_timeline(request)
     start = _start(from_)
-    if start == "reinstall" and not request.check:
-        refuse_unasked(OVERWRITES_DISKS, yes=request.yes, as_json=request.json)
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
     read_limits(request, len(targets))  # mistakes are reported before anybody types a password
@@ -57,25 +52,17 @@ def rebuild(request: Request, from_: str = "", report: bool = False) -> int:
             lambda decisions: show_decisions(targets, decisions, start=start, as_json=request.json),
         )
         return status_of(decisions)
-
-    def decided(decisions: Decisions) -> None:
-        if not request.json:
-            announce(decisions)
-        if wiped := reinstalled(decisions.of):
-            refuse_unasked(f"{OVERWRITES_DISKS} ({counted(wiped)})", yes=request.yes, as_json=request.json)
-        if not request.yes and can_ask(as_json=request.json):
-            ask(of_decisions(decisions.of), len(decisions.of))
-
-    with drawn(request.timeline, run_audience(request)) as audience:
+    with drawn(request.timeline, run_view(request)) as view:
         began_s = time.monotonic()
         rebuilt = shown(
             lambda: fleet.rebuild(
                 targets,
                 start,
                 request,
+                ask=who_is_asked(request),
                 password=password,
-                audience=audience,
-                decided=decided,
+                view=view,
+                decided=(lambda _: None) if request.json else announce,
             ),
             lambda rebuilt: show_rebuilt(targets, rebuilt, took_s=time.monotonic() - began_s, as_json=request.json),
         )
@@ -205,7 +192,7 @@ def power(request: Request, order: str, boot: str = "", image: str = "") -> int:
     from hostwright.cli.exits import shown
     from hostwright.cli.opening import ask_password, open_fleet, targets_of
     from hostwright.cli.views.power import show_powered
-    from hostwright.cli.views.progress import run_audience
+    from hostwright.cli.views.progress import run_view
     from hostwright.inventory.patterns import counted
     from hostwright.rebuild.orders import DISTURBING, Boot, Order, read_bmcs
 
@@ -223,7 +210,7 @@ def power(request: Request, order: str, boot: str = "", image: str = "") -> int:
         consequences = [f"{done} {counted(target.name for target in targets)}"]
         agree(what, consequences, len(targets), yes=request.yes, as_json=request.json)
     ended = shown(
-        lambda: fleet.power(targets, wanted, password=password, audience=run_audience(request)),
+        lambda: fleet.power(targets, wanted, password=password, view=run_view(request)),
         lambda ended: show_powered(ended.results, as_json=request.json),
     )
     return ended.status

@@ -23,18 +23,15 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from inspect import unwrap
 from itertools import count
 from pathlib import Path
 from typing import Any
-
-from invoke import Argument, Task
 
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import nearest, suggestion
 from hostwright.common.input.ownership import fault_of, in_named_site
 from hostwright.common.places import SITE_FILE, STATE_VARIABLE
-from hostwright.common.request import OPTIONS, Option, Request
+from hostwright.common.request import OPTIONS, Option
 from hostwright.common.userpaths import expanded
 from hostwright.plan.roles.site import Site
 
@@ -149,41 +146,6 @@ def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
     if setting is None or not (error.where or "").startswith("--"):
         return error
     return InputError(str(error), setting.origin)
-
-
-class Verb(Task[Any]):
-    """A task whose options have the defaults that are set. Called with a request, it is the verb's function."""
-
-    def __call__(self, *args: Any, **words: Any) -> int:
-        """As Invoke's; the exit status where another verb calls it with a request."""
-        function = unwrap(self.body) if args and isinstance(args[0], Request) else super().__call__
-        status: int = function(*args, **words)
-        return status
-
-    def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
-        """Invoke's, with the defaults that are set: ``--no-drain`` exists where ``drain = true`` is set."""
-        texts = dict(self.help)
-        settings = readable(Mistakes())  # what is wrong with others, the verb that is called will say
-        found = super().get_arguments(ignore_unknown_help)
-        self.help = texts  # Invoke took out what it used: a second call would have no help
-        return [_with(each, settings[each.names[0]]) if each.names[0] in settings else each for each in found]
-
-
-class _Several(Argument):
-    """An option that may be given more than once; the first one that is typed replaces what is set."""
-
-    def set_value(self, value: Any, cast: bool = True) -> None:  # noqa: ARG002 (Invoke's own signature)
-        self.raw_value = value
-        self._value = [*(self._value or []), value]
-
-
-def _with(argument: Argument, setting: Setting) -> Argument:
-    if argument.kind is list:
-        argument = _Several(names=argument.names, kind=list, help=argument.help, attr_name=argument.attr_name)
-        argument._value = None
-    argument.default = setting.value
-    argument.help = f"{argument.help or ''} (set in {Path(setting.origin).name})".strip()
-    return argument
 
 
 def _of_file() -> Iterator[tuple[str, str, Any, str]]:

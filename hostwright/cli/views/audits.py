@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -14,9 +14,10 @@ from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.cli import console
 from hostwright.cli.opening import ask_password, open_fleet, roles_here, targets_of
-from hostwright.cli.views.progress import audit_audience
+from hostwright.cli.views.progress import AuditView
 from hostwright.cli.views.reports import Outputs
 from hostwright.cli.views.shared import print_document, show_led, show_next
+from hostwright.common.command import Command
 from hostwright.common.errors import AS_DESIRED, DIFFERS, FAILED, InputError
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.request import Request
@@ -28,7 +29,7 @@ def auditor_of(request: Request, options: AuditOptions) -> Auditor:
     """What audits the hosts that were named, or all of them."""
     fleet = open_fleet(request)
     targets = targets_of(fleet, replace(request, hosts=request.hosts or EVERY_HOST))
-    return fleet.auditor(targets, options, password=ask_password(request), audience=audit_audience())
+    return fleet.auditor(targets, options, password=ask_password(request), view=AuditView())
 
 
 def audits_table(request: Request, auditor: Auditor, look: AuditResult, *, first: bool = False) -> Group:
@@ -54,14 +55,14 @@ def show_audited(request: Request, outputs: Outputs, auditor: Auditor, look: Aud
 
 def show_diagnosed(request: Request, auditor: Auditor, look: AuditResult) -> None:
     """The known problems of hosts, and what is next."""
-    from hostwright.audit.reports.diagnosis import next_verbs, show_diagnosis
+    from hostwright.audit.reports.diagnosis import next_commands, show_diagnosis
 
     if request.json:
         print_document("doctor", {"hosts": [_diagnosis(host) for host in look.audit.hosts]})
         return
     out = console.make_console()
     out.print(console.with_sums(Group(*show_diagnosis(look.audit.hosts, look.ages))))
-    _show_next(out, auditor, look, next_verbs(look.audit.hosts, auditor.treatments))
+    _show_next(out, auditor, look, next_commands(look.audit.hosts, auditor.treatments))
 
 
 def diagnosis_status(audit: FleetAudit) -> int:
@@ -91,16 +92,14 @@ def exit_status(audit: FleetAudit) -> int:
     return AS_DESIRED if all(host.status == "desired" for host in audit.hosts) else DIFFERS
 
 
-def _show_next(
-    out: Console, auditor: Auditor, look: AuditResult, verbs: Iterable[tuple[str, tuple[str, ...], str]]
-) -> None:
-    """What is next: each verb with its hosts and more options."""
+def _show_next(out: Console, auditor: Auditor, look: AuditResult, commands: Mapping[Command, Sequence[str]]) -> None:
+    """What is next: each command with its hosts."""
     desired = [host.host for host in look.audit.hosts if host.status == "desired"]
-    for verb, hosts, more in verbs:
-        if verb == "plan":
-            show_next(out, verb, hosts, auditor.targets, more, done=desired)
+    for command, hosts in commands.items():
+        if command.verb == "plan":
+            show_next(out, command, hosts, auditor.targets, done=desired)
         else:
-            show_led(out, verb, hosts, auditor.targets, more)
+            show_led(out, command, hosts, auditor.targets)
 
 
 def write_reports(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:

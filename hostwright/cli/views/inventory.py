@@ -15,6 +15,7 @@ from hostwright.apply.journal.redaction import MIN_INLINE, Redactor, secrets_in
 from hostwright.cli import console
 from hostwright.cli.console import Hanging
 from hostwright.cli.views.shared import print_document, warn
+from hostwright.common.command import Command
 from hostwright.common.errors import InputErrors, Mistakes
 from hostwright.common.request import Request
 from hostwright.common.secret import MASK, Secret
@@ -171,7 +172,7 @@ def show_remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
     for mistake in mistakes.found[:_REMARKS]:
         warn(f"cannot be provisioned: {mistake}")
     if len(mistakes.found) > _REMARKS:
-        warn(f"and {len(mistakes.found) - _REMARKS} further mistakes; `invoke hosts --strict` shows all")
+        warn(f"and {len(mistakes.found) - _REMARKS} further mistakes; {Command('hosts', strict=True)} shows all")
     for note in strangers_noted(chosen, fleet.binder):
         warn(note)
 

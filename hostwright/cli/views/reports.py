@@ -17,7 +17,7 @@ from hostwright.audit.auditstore import AuditStore
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.reports.ages import Ages
-from hostwright.cli.arguments import current
+from hostwright.cli.shell.advice import current
 from hostwright.common.errors import InputError
 from hostwright.common.places import ANOTHER_FILE, PRIVATE_DIR, PRIVATE_FILE, plain_name, refused, write_whole
 from hostwright.common.quoting import sh

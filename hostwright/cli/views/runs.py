@@ -116,15 +116,17 @@ def show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: b
         out.print(Text(f"  {printable(_record_text(record))}"))
 
 
-def _show_host(out: Console, host: HostRun, *, outputs: bool) -> None:
+def _show_host(out: Console, host_run: HostRun, *, outputs: bool) -> None:
     title = Text.assemble(
-        "\n", (printable(host.host), "bold"), "  ", (printable(host.result), result_style(host.result))
+        "\n", (printable(host_run.host), "bold"), "  ", (printable(host_run.result), result_style(host_run.result))
     )
-    out.print(title.append(f"  {printable(host.sentence)}" if host.sentence else ""))
-    for number, plan in enumerate(host.plans, start=1):
+    out.print(title.append(f"  {printable(host_run.sentence)}" if host_run.sentence else ""))
+    for number, plan in enumerate(host_run.plans, start=1):
         out.print(Text(f"  plan {number}: {printable(_planned(plan))}", style="dim"))
-    lines: list[tuple[float, list[Text]]] = [(role.began_s, list(_role(role, outputs=outputs))) for role in host.roles]
-    lines += [(_number(record, "t"), [Text(f"  {printable(_record_text(record))}")]) for record in host.said]
+    lines: list[tuple[float, list[Text]]] = [
+        (role.began_s, list(_role(role, outputs=outputs))) for role in host_run.roles
+    ]
+    lines += [(_number(record, "t"), [Text(f"  {printable(_record_text(record))}")]) for record in host_run.said]
     for _, texts in sorted(lines, key=lambda line: line[0]):
         for text in texts:
             out.print(text)

@@ -24,6 +24,7 @@ from hostwright.cli.views.shared import (
     show_stand_ins,
     warning_lines,
 )
+from hostwright.common.command import Command
 from hostwright.common.text import count, printable, shown_seconds
 from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import fold, headed
@@ -95,9 +96,9 @@ def conclude(
     # of the others, the known problems are shown already, where the host was asked for them
     failed = [verdict.host for verdict in wrong if verdict.host not in differing and verdict.examination is None]
     failed += [host for host in unproved if host not in differing]
-    show_next_of_errors(out, "verify", results.errors, targets, [*dict.fromkeys(failed)])
+    show_next_of_errors(out, Command("verify"), results.errors, targets, [*dict.fromkeys(failed)])
     if differing:
-        show_next(out, "provision", [verdict.host for verdict in wrong if verdict.host in differing], targets)
+        show_next(out, Command("provision"), [verdict.host for verdict in wrong if verdict.host in differing], targets)
 
 
 def _bare(targets: Sequence[TargetHost], results: Results[Verdict]) -> Set[str]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from hostwright.apply import events
+from hostwright.apply.delivery.sources.settings import DIRECT, read_file_settings
 from hostwright.apply.disturb import draining
 from hostwright.apply.disturb.rebooting import NotBack
 from hostwright.apply.host import applying, departure
@@ -43,7 +44,7 @@ class HostRebuild:
     def __init__(self, tools: Tools, start: Start | None = None):
         self._tools = tools
         self._start = start
-        self._emit = tools.settings.emit
+        self._emit = tools.run.emit
         self._taken: list[Way] = []
         self._reasons: list[str] = []
         self._rules: list[str] = []
@@ -130,7 +131,7 @@ class HostRebuild:
         probed = self._probed
         if probed is not None and probed.facts is not None:
             freeing.refuse_locked(self._tools, probed.facts)
-        if way in POWER and self._tools.settings.local:
+        if way in POWER and self._tools.target.host.local:
             raise Refused(self.name, applying.OWN_REBOOT % "; ".join(self._reasons))
         if way in ("relayer", "reinstall"):
             self._require_files()
@@ -179,9 +180,10 @@ class HostRebuild:
 
     def _require_files(self) -> None:
         """Before anything is taken away: all files for reprovisioning it are here. Raises ``ArtifactError``."""
-        for artifact in self._tools.target.files_for(self._probed.facts if self._probed else None):
-            if self._tools.settings.files.way != "direct":
-                self._tools.settings.locate(artifact)
+        target = self._tools.target
+        if read_file_settings(target.host).way != DIRECT:
+            for artifact in target.files_for(self._probed.facts if self._probed else None):
+                self._tools.run.locate(artifact)
 
     def _clean(self) -> None:
         """Make room: what we delivered and no longer need, and what apt can fetch again."""
@@ -195,27 +197,18 @@ class HostRebuild:
 
     def _converge(self, desired: Desired, phase: Phase) -> None:
         """Bring the host to these states; reboots on the way are a phase of their own."""
-
-        rebooted_s = 0.0
-
-        def emit(event: events.Event) -> None:
-            nonlocal rebooted_s
-            if isinstance(event, events.Rebooted):
-                rebooted_s += event.seconds
-            self._emit(event)
-
-        settings = replace(self._tools.settings, emit=emit, undrain=False, depart=False, again="", accept=None)
-        host = applying.HostApply(self._tools.connect, desired, settings)
+        target = self._tools.target
+        host = applying.HostApply(self._tools.run, applying.HostJob(target, desired, rebuilds=True))
         try:
             with self._phases.phase(phase):
                 try:
                     left = host.apply().left
                 finally:
                     host.close()
-            if left is not None and left.reboot and self._tools.settings.local:
+            if left is not None and left.reboot and target.host.local:
                 raise HostError(self.name, applying.OWN_REBOOT % left.reboot)
         finally:
-            self._phases.move(phase, "reboot", rebooted_s)
+            self._phases.move(phase, "reboot", host.rebooted_s)
 
     def _verify(self) -> None:
         """Every layer's checks; one that does not hold is the way's failure."""
@@ -235,11 +228,11 @@ class HostRebuild:
 
     def _accept(self) -> None:
         """What else is asked of the host before work comes back to it. Raises ``NotAccepted``."""
-        settings = self._tools.settings
-        if settings.accept is not None:
+        tools = self._tools
+        if tools.accept is not None:
             try:
                 with self._phases.phase("prove"):
-                    settings.accept(settings.holder)
+                    tools.accept.accept(tools.run, tools.target, locked=False)
             except NotAccepted as error:
                 self._keep_away(error.sentence)
                 raise
@@ -270,7 +263,7 @@ class HostRebuild:
 
     def _back_to_work(self, *, changed: bool) -> None:
         """Let work back to the host: always after a change, since whoever gives work may have noticed its absence."""
-        hooks = self._tools.settings.hooks
+        hooks = self._tools.hooks
         facts = self._probed.facts if self._probed else None
         drained = facts is not None and hostdrained.drained(facts) is not None
         if hooks is None or not (changed or drained):
@@ -299,7 +292,7 @@ class HostRebuild:
         return keep_locked(tools, reason, answers=answers)
 
     def _go_on(self) -> None:
-        if self._tools.settings.stopping():
+        if self._tools.run.stopping.is_set():
             raise Stopped(self.name, f"stopped by the operator after {', '.join(self._taken) or 'the diagnosis'}")
 
     def _note(self, decision: Decision, *, shown: bool) -> None:
@@ -310,7 +303,7 @@ class HostRebuild:
             self._emit(events.Note(self.name, f"{decision.way}: {'; '.join(decision.reasons)}"))
 
     def _record(self, outcome: Outcome, sentence: str) -> Rebuild:
-        run = self._tools.settings.run
+        run = self._tools.run.stamp
         return Rebuild(
             host=self.name, run=run.id, at=self._began, operator=run.operator, ways=tuple(self._taken),
             outcome=outcome, sentence=sentence, reasons=tuple(self._reasons), rules=tuple(self._rules),

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from hostwright.common.command import Command
 from hostwright.common.errors import ArtifactError
 from hostwright.common.places import write_whole
 from hostwright.common.text import one_line, printable
@@ -100,9 +101,9 @@ class PrivateApt:
     def __init__(self, folder: Path, distribution: Distribution, archive: AptArchive):
         if shutil.which("apt-get") is None:
             raise ArtifactError(
-                "this machine has no apt, which knows what packages need: run invoke mirror with the same inventory on "
-                "a Debian or Ubuntu machine (a container does) and commit the lock file; with that, any machine "
-                "brings the files, also with --from DIR"
+                f"this machine has no apt, which knows what packages need: run {Command('mirror')} with the same "
+                "inventory on a Debian or Ubuntu machine (a container does) and commit the lock file; with that, "
+                "any machine brings the files, also with --from DIR"
             )
         self._folder = folder
         self._of = distribution

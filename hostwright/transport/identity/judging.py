@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hostwright.common.command import Command
 from hostwright.common.errors import Unreachable
 from hostwright.common.quoting import sh
 from hostwright.transport.identity.certificates import Certificate
@@ -185,8 +186,7 @@ class Judgement:
 
     def _changed(self, expected: KnownHost) -> HostKeyMismatch:
         name = self.known.name
-        trust = sh("invoke trust --hosts %s", self.host)
-        way = sh("ssh-keygen -R %s -f %s", name, expected.path) if self.jump else trust
+        way = sh("ssh-keygen -R %s -f %s", name, expected.path) if self.jump else Command("trust", hosts=self.host)
         also = "".join(f"; {reason}" for reason in dict.fromkeys(self.reasons))
         return HostKeyMismatch(
             self.host,

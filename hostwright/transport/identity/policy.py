@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import paramiko
 
+from hostwright.common.command import Command
 from hostwright.common.errors import InputError, Unreachable
 from hostwright.common.places import refused
-from hostwright.common.quoting import sh
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.identity import hostkeys
 from hostwright.transport.identity.certificates import Certificate
@@ -154,7 +154,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
 
     def _comparing(self) -> str:
         """How an unknown key is accepted. The keys of jump hosts are none that ``trust`` asks for."""
-        trust = "" if self._jump else sh("with `invoke trust --hosts %s`, ", self._host)
+        trust = "" if self._jump else f"with {Command('trust', hosts=self._host)}, "
         return (
             f"If the fingerprint is the one on its console, accept it {trust}with --accept-new, or log in once with ssh"
         )

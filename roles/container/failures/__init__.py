@@ -129,7 +129,7 @@ FAILURES = (
         r"|could not load NVML library|NVML Shared Library Not Found"
         r"|failed to initialize NVML: ERROR_LIBRARY_NOT_FOUND",
         "the container toolkit finds no loaded driver, so no container gets a GPU",
-        "Mend the driver layer where invoke plan names it; else see what leads the toolkit past the driver: root in"
+        "Mend the driver layer where `invoke plan` names it; else see what leads the toolkit past the driver: root in"
         " /etc/nvidia-container-runtime/config.toml, or LD_LIBRARY_PATH (nvidia-container-cli -d /dev/tty info tells)",
         "NVIDIA/nvidia-docker#1393",
         sign=Sign("container", without_driver, (REACHES_DRIVER,)),

@@ -25,7 +25,7 @@ from hostwright.cli.verb import (
     warn,
 )
 from hostwright.resources import Facts, Probe, Resource
-from hostwright.roles import AS_DESIRED, DIFFERS, HostError, InputError, Secret, expanded, sh
+from hostwright.roles import AS_DESIRED, DIFFERS, Command, HostError, InputError, Secret, expanded
 from hostwright.standard.roles.container.images.facts import read_images
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded, artifact_of
 from hostwright.standard.roles.container.images.reference import familiar
@@ -68,7 +68,7 @@ class _Push:
     request: Request
     archive: Path
     loaded: ImagesLoaded
-    again: str  #: its options, as they are typed
+    again: Command  #: as it is typed
 
     def reach(self, targets: Targets, state: Resource, at: str = "") -> int:
         """Bring hosts to this state; the exit status."""
@@ -98,9 +98,7 @@ def push(request: Request, archive: str, *, name: str = "", registry: bool = Fal
     at = registry_of(targets) if registry else ""
     path = expanded(archive)
     loaded = ImagesLoaded(artifact_of(path), path.name, names)
-    again = (
-        sh(" --archive %s", archive) + (sh(" --name %s", ",".join(names)) if names else "") + " --registry" * registry
-    )
+    again = Command(VERB, archive=archive, name=",".join(names), registry=registry)
     one = _Push(fleet, targets, request, path, loaded, again)
     return _through(one, at) if at else one.reach(targets, loaded)
 
@@ -120,7 +118,7 @@ def registry_of(targets: Targets) -> str:
     if "" in found:
         sentence = (
             f"{', '.join(found[''])} {'has' if len(found['']) == 1 else 'have'} no registry: add the role registry to "
-            "hostwright_roles, say registry_at, run `invoke registry.trust`, and provision"
+            f"hostwright_roles, say registry_at, run {Command('registry.trust')}, and provision"
         )
         raise InputError(sentence, "--registry")
     if len(found) > 1:

@@ -24,7 +24,7 @@ from hostwright.cli.verb import (
     shown,
     targets_of,
 )
-from hostwright.roles import HostError, InputError, count, printable, shown_bytes
+from hostwright.roles import Command, HostError, InputError, count, printable, shown_bytes
 from hostwright.standard.roles.container.images.facts import IMAGES_PROBE, ImageFacts, read_images
 from hostwright.standard.roles.container.images.scanning import (
     NO_SCANNER,
@@ -142,7 +142,7 @@ def _cut(hosts: Mapping[str, ImageFacts]) -> Iterator[str]:
         for sha256 in facts.cut:
             yield (
                 f"{host}: the load of the archive sha256:{sha256[:12]} was killed, and its names were not checked: run "
-                "`invoke images.push` with that archive again"
+                f"{Command('images.push')} with that archive again"
             )
 
 

@@ -127,7 +127,7 @@ FAILURES = (
         r"|no live upstreams while connecting to upstream"
         r"|WebSocket handshake: Unexpected response code: 50[234]",
         "the proxy answers 502, because the workspace behind it does not run or has not begun to answer",
-        "Read what it printed last (invoke workspace.logs); provision with --roles workspaces starts one that stands"
+        "Read what it printed last (`invoke workspace.logs`); provision with --roles workspaces starts one that stands"
         " still",
         "jupyter/notebook#625; twosigma/beakerx#2601",
         sign=Sign("proxy", without_workspace, (SERVED,), grave=False, provision=True),

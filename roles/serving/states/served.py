@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostwright.resources import ABSENT, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.roles import sh_file
+from hostwright.roles import Command, sh_file
 from hostwright.standard.roles.serving.states.brought import other_files, short
 from hostwright.standard.roles.serving.states.facts import MODELS_PROBE, ModelFacts, read_models
 from hostwright.standard.roles.serving.states.unserved import Unserved
@@ -95,9 +95,9 @@ class ModelServed(Resource):
             if have == digest:
                 continue
             sentence = (
-                f"version {number} of {self.name} is not on this host: bring it with `invoke serve.up --model DIR "
-                f"--name {self.name} --version {number}`, or take it out with `invoke serve.down --name {self.name} "
-                f"--version {number}`"
+                f"version {number} of {self.name} is not on this host: bring it with "
+                f"{Command('serve.up', model='DIR', name=self.name, version=number)}, or take it out with "
+                f"{Command('serve.down', name=self.name, version=number)}"
             )
             if have is not None:
                 sentence = other_files(self.name, number)

@@ -22,7 +22,7 @@ from hostwright.cli.verb import (
     targets_of,
 )
 from hostwright.cli.verb import provision as provision_hosts
-from hostwright.roles import AS_DESIRED, InputError, expanded, suggestion
+from hostwright.roles import AS_DESIRED, Command, InputError, expanded, suggestion
 from hostwright.standard.roles.serving.models.archive import pack
 from hostwright.standard.roles.serving.models.directory import SavedModel, called_like_a_version, read_model
 from hostwright.standard.roles.serving.states.brought import ModelBrought
@@ -61,7 +61,7 @@ class _Change:
     host: str
     name: str
     what: str  #: as sentences name it
-    back: str = ""  #: the command that takes it back; empty where it takes something out
+    back: Command | None = None  #: what takes it back; none where it takes something out
     yes: bool = False  #: the operator agreed to what it does
 
 
@@ -85,9 +85,9 @@ def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: b
     status = _bring(fleet, host, request, (name, version, model))
     if status:
         return status
-    model_down = f"invoke serve.down --name {name}"
+    model_down = Command("serve.down", name=name)
     first = space is None
-    back = model_down if first else f"{model_down} --version {version}"
+    back = model_down if first else model_down.also(version=version)
     change = _Change(host, name, f"version {version} of {name}", back)
     return _write(fleet, change, with_version, request, provision=provision)
 
@@ -101,7 +101,7 @@ def switch(request: Request, name: str, version: int, *, provision: bool = True)
         _comparable(fleet, host, request, space, version)
     what, back = (
         f"version {version} of {name} as the live one",
-        f"invoke serve.switch --name {name} --version {was_live}",
+        Command("serve.switch", name=name, version=was_live),
     )
     change = _Change(host, name, what, back)
     return _write(
@@ -120,8 +120,8 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
         entry = _known(fleet, host, name, version)
         if entry["live"] == version:
             raise InputError(
-                f"version {version} of {name} is the live one: make another live first, with `invoke serve.switch "
-                f"--name {name} --version N`, or leave --version out to take the model off",
+                f"version {version} of {name} is the live one: make another live first, with "
+                f"{Command('serve.switch', name=name, version='N')}, or leave --version out to take the model off",
                 "--version",
             )
         return {**entry, "versions": {number: file for number, file in entry["versions"].items() if number != version}}
@@ -262,5 +262,5 @@ def _write(
         chosen = replace(request, hosts=change.host, roles=ROLES, force=False, yes=answered(change.yes))
         status = provision_hosts(chosen)
         if status != AS_DESIRED:
-            say_what_stays(file, change.what, change.back, f"--hosts {change.host} --roles {ROLES}")
+            say_what_stays(file, change.what, change.back, Command("provision", hosts=change.host, roles=ROLES))
         return status

@@ -3,6 +3,7 @@
 : "${what:?}"
 : "${error:?}"
 why='' after=''
+export DOCKER_HOST=unix:///var/run/docker.sock # whatever context root has
 docker() { # a daemon that hangs would keep the step for ever; in a stop, 20 s are the container's own
   timeout 90 docker "$@" && return
   docker_status=$?
@@ -37,7 +38,7 @@ cure() { # what to do about what a program said
     echo 'the running kernel has lost its modules, as after an update: reboot the host' ;;
   *'annot allocate memory'*) echo 'the kernel has no memory left for control groups: reboot the host' ;;
   *nvidia-container-runtime*'not found'* | *nvidia-container-runtime*'no such file'*)
-    echo 'the host has lost nvidia-container-runtime: invoke provision --roles container puts it back' ;;
+    echo 'the host has lost nvidia-container-runtime: `invoke provision --roles container` puts it back' ;;
   *'executable file not found'*) echo 'the image does not have this program: name another (image: …)' ;;
   *'exec format error'*)
     echo 'the program is for another kind of processor, or a script without #! in its first line: name another image' ;;

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from hostwright.resources import ABSENT, NO_IDENTITY, Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.roles import count, sh, sh_file
+from hostwright.roles import Command, count, sh, sh_file
 from hostwright.standard.roles.container.images.reference import absent_because
+from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.declared.zones import zone_of
 from hostwright.standard.roles.workspaces.states.access import CLOSED
@@ -105,7 +106,7 @@ class WorkspaceRuns(Resource):
             script = back + self._start() + self._finish()
             return self._taken(found) or self._change(f"{_ended(held)}{note}", "running", script)
         elif found.outdated(held):
-            end = sh("docker stop --time 10 %s >/dev/null 2>&1 || :\n", f"{PREFIX}{self.name}")
+            end = sh(LOCAL_DOCKER + " stop --time 10 %s >/dev/null 2>&1 || :\n", f"{PREFIX}{self.name}")
             have = f"its libraries are of driver {held.libraries}"
             due = self._change(have, f"started again with those of {found.driver}", back + end + self._start())
             return self._in_use(held, have) or (replace(due, disturbs=ENDS_WORK) if held.at_work else due)
@@ -196,7 +197,7 @@ class WorkspaceRuns(Resource):
         before = found.definitions.get(self.name, {})
         if self.workspace.entry.kind == "ssh" and before.get("user") != self.workspace.owner:
             yield (
-                f"workspace {self.name} gets a new SSH host key: invoke workspace.url --name {self.name} shows its "
+                f"workspace {self.name} gets a new SSH host key: {Command('workspace.url', name=self.name)} shows its "
                 "fingerprint, and what to do where ssh knows another one"
             )
 

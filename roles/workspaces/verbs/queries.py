@@ -36,6 +36,7 @@ from hostwright.roles import (
     short,
     suggestion,
 )
+from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE, Workspace, workspaces_of
 from hostwright.standard.roles.workspaces.states.facts import PREFIX, WORKSPACES_PROBE, WorkspaceFacts, read_workspaces
@@ -174,7 +175,7 @@ def logs_script(space: Workspace, lines: int) -> str:
         read = sh("timeout 10 setpriv $owner --clear-groups -- head -c 65536 -- %s", f"{space.directory}/batch.json")
         why = sh("%s %s why", BATCH, space.name)
         ended = f"{_owner(space, '--reuid=%u --regid=%g')} && {read} 2>/dev/null || :; {why} 2>/dev/null || :"
-    printed = sh("docker logs --tail %s %s 2>&1 && status=0 || status=$?", lines, container)
+    printed = sh(LOCAL_DOCKER + " logs --tail %s %s 2>&1 && status=0 || status=$?", lines, container)
     memory = sh_file(__file__, "memory.sh", name=space.name, container=container, limit=space.entry.memory or "")
     return f'{ended}\n{printed}\n{memory}\nexit "$status"'
 
@@ -187,8 +188,8 @@ def exec_script(space: Workspace, command: str) -> str:
     an earlier version is root's."""
     words = sh("%s /bin/sh -c %s", f"{PREFIX}{space.name}", command)
     if space.entry.kind != "ssh":
-        return f"docker exec {words}"
-    return f'{_owner(space, "%u:%g")} && docker exec -u "$owner" {words}'
+        return LOCAL_DOCKER + " exec " + words
+    return f'{_owner(space, "%u:%g")} && {LOCAL_DOCKER} exec -u "$owner" {words}'
 
 
 def _owner(space: Workspace, form: str) -> str:

@@ -32,7 +32,7 @@ from hostwright.cli.verb import (
     show_plan,
     targets_of,
 )
-from hostwright.roles import HostError, InputError, InputErrors, Secret, printable
+from hostwright.roles import Command, HostError, InputError, InputErrors, Secret, printable
 from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
 from hostwright.standard.roles.workspaces.states.packages import Packages, differences, packages_script, read_packages
 from hostwright.standard.roles.workspaces.verbs.changing import show_written
@@ -103,8 +103,7 @@ def rebuild(request: Request, *, again: bool = False) -> int:
     if request.check:
         chosen = replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}"))
         fleet = open_fleet(chosen)
-        again_too = " --again" * again
-        return show_plan(fleet, targets_of(fleet, chosen), chosen, then="images.rebuild", more=again_too)
+        return show_plan(fleet, targets_of(fleet, chosen), chosen, then=Command("images.rebuild", again=again))
     read_limits(request, len(boxed))
     anew = f"makes the SSH boxes on {counted(target.name for target in boxed)} anew"
     parts = [f"{anew}: what runs in them ends; files and host keys stay"]

@@ -19,8 +19,8 @@ from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout import removal
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.run import RunResults
 from hostwright.cli.tasks.change import remove
 from hostwright.common.errors import HostError, Refused, Unreachable
 from hostwright.common.quoting import sh

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout import rollback as ways
-from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollback import WayBack, way_back
 from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.run import RunResults
 from hostwright.cli.tasks import restore
 from hostwright.common.errors import FAILED, HostError, InputError, Refused, Unreachable
 from hostwright.common.request import Request

@@ -186,7 +186,7 @@ def test_advice_has_every_inventory_of_the_call(
     strange = "gpu7,gpu 8,"
     assert typed(look.audit_diff, inventory=[site, strange]) == 0
     advice = " ".join(capsys.readouterr().out.split())
-    assert advice.endswith(f"run invoke audit --inventory {site} --inventory '{strange}'")
+    assert advice.endswith(f"run `invoke audit --inventory {site} --inventory '{strange}'`")
     assert typed(look.audit_diff) in (0, 2)
     assert "--inventory" not in "".join(capsys.readouterr())
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hostwright.common.errors import HostError
-from hostwright.fleet import Audience, Fleet
+from hostwright.fleet import Fleet, Listener
 from hostwright.prove import proving
 from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.model import ProofResult
@@ -46,7 +46,7 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
     made = Hosts()
 
     class Prove:
-        def __init__(self, target: Any, _connect: object, *, proofs: Any, **_: Any):
+        def __init__(self, _run: object, target: Any, proofs: Any, _later: Any = ()):
             self.about = target.name, tuple(proof.key for proof in proofs)
 
         def prove(self) -> HostProof:
@@ -61,7 +61,7 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
 
 def prove(fleet: Fleet, **options: Any) -> Proved:
     chosen = ProveOptions("quick", ("base.memory",), **options)
-    return fleet.prove(fleet.targets("all", ["base"]), chosen, audience=Audience.of(lambda _: None))
+    return fleet.prove(fleet.targets("all", ["base"]), chosen, view=Listener(lambda _: None))
 
 
 def of(proved: Proved, name: str) -> ProofResult:

@@ -22,7 +22,7 @@ from hostwright.standard.roles.cuda.failures.sources import SOURCES
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
-from hostwright.standard.roles.environment.failures.sonames import NAMES
+from hostwright.standard.roles.environment.failures import NAMES
 from hostwright.standard.roles.environment.failures.variables import VARIABLES
 from hostwright.standard.roles.environment.winning import LOGIN
 from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS

@@ -175,9 +175,9 @@ def _slowest(row: RunRow, lanes: Sequence[Lanes]) -> Lanes | None:
     return max((lane for lane in lanes if lane.key in names), key=lambda lane: lane.end_s, default=None)
 
 
-def _cells(host: HostRun, layers: Sequence[str]) -> list[LayerCell | None]:
+def _cells(host_run: HostRun, layers: Sequence[str]) -> list[LayerCell | None]:
     of_layer: dict[str, list[RoleRun]] = {}
-    for role in host.roles:
+    for role in host_run.roles:
         of_layer.setdefault(role.role, []).append(role)
     return [_cell(of_layer[layer]) if layer in of_layer else None for layer in layers]
 
@@ -205,9 +205,9 @@ def _times(hosts: Iterable[HostRun], layers: Sequence[str]) -> Iterator[LayerTim
         )
 
 
-def steps_of(host: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
+def steps_of(host_run: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
     """The steps of a host with their layers, those that failed first, and how many are left out."""
-    steps = [(name(role.role), step) for role in host.roles for step in role.steps]
+    steps = [(name(role.role), step) for role in host_run.roles for step in role.steps]
     return first(sorted(steps, key=lambda one: one[1].status == 0), STEPS)
 
 

@@ -90,7 +90,7 @@ def _until(step: float, whole_s: float) -> Iterator[float]:
         yield place * step
 
 
-def _row(host: HostRun, spans: Sequence[RunSpan], whole_s: float) -> Lanes:
+def _row(host_run: HostRun, spans: Sequence[RunSpan], whole_s: float) -> Lanes:
     lanes = _lanes(spans)
     pieces = tuple(_piece(span, lane, whole_s) for span, lane in zip(spans, lanes, strict=True))
     of = {id(span): lane for span, lane in zip(spans, lanes, strict=True)}
@@ -100,13 +100,13 @@ def _row(host: HostRun, spans: Sequence[RunSpan], whole_s: float) -> Lanes:
         for step in span.steps
         if step.waited_s >= SHOWN_WAIT_S
     )
-    path = chain_of(spans, needs_of(host))
+    path = chain_of(spans, needs_of(host_run))
     critical = (Bar(*_place(link.began_s, link.lasted_s, whole_s), of[id(link.span)], "critical path") for link in path)
     end_s = max(span.end_s for span in spans)
     return Lanes(
-        host.host,
-        name(host.host),
-        name(host.result),
+        host_run.host,
+        name(host_run.host),
+        name(host_run.result),
         pieces,
         max(lanes) + 1,
         tuple(waits),

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from hostwright.failures import FailureRule, ForPeople, Sign
 from hostwright.resources import Probe
 from hostwright.roles import sh_file
-from hostwright.standard.roles.base.failures.trust import FOREIGN, KEY_EXPIRED, KEYRING_UNREADABLE, WITHOUT_RELEASE
+from hostwright.standard.roles.base.failures.trust import (
+    FOREIGN,
+    KEY_EXPIRED,
+    KEYRING_UNREADABLE,
+    OWN_KEYRING_UNREADABLE,
+    WITHOUT_RELEASE,
+)
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
@@ -63,6 +69,16 @@ SIGNATURES = (
         "apt apt-key and methods/gpgv.cc",
         sign=KEYRING_UNREADABLE,
         treatment=ForPeople(),
+    ),
+    FailureRule(
+        "stack-keyring-unreadable",
+        "",
+        "apt's user _apt may not read the keyring of a repository of the stack's, as one that was written under umask"
+        " 027: apt says NO_PUBKEY although the right key is there",
+        "Provision again: the layer that has the repository gives the file its mode, 644; where a directory above it is"
+        " closed to others, open it (chmod 755)",
+        "apt methods/gpgv.cc; NVIDIA/nvidia-docker#1658",
+        sign=OWN_KEYRING_UNREADABLE,
     ),
     FailureRule(
         "repository-key-expired",

@@ -147,7 +147,7 @@ def test_the_verb_says_that_a_run_was_cut_off_and_what_to_do(root: Path, capsys:
     assert follow(run="run1") == 1
     out = capsys.readouterr().out
     assert "run1 was cut off" in out
-    assert "next: invoke runs.follow --hosts gpu01,gpu02 --inventory /fleet/inventory\n" in out
+    assert "next: `invoke runs.follow --hosts gpu01,gpu02 --inventory /fleet/inventory`\n" in out
 
 
 def test_json_is_that_of_the_run_at_its_end(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

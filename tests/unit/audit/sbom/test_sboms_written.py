@@ -19,7 +19,7 @@ from hostwright.cli.tasks.look import audit_fleet
 from hostwright.cli.views.reports import Outputs
 from hostwright.common.errors import InputError
 from hostwright.common.request import Request
-from hostwright.fleet import Audience, Fleet
+from hostwright.fleet import Fleet, Listener
 from hostwright.plan.model import Answer, Facts
 from hostwright.resources.packages.dpkg import DPKG
 from tests.places import PROJECT
@@ -50,8 +50,9 @@ def kept(inventory: Path) -> Kept:
     def make(warned: list[str] | None = None, names: tuple[str, ...] = ("gpu01", "gpu02"), **rows: str) -> Auditor:
         fleet = Fleet.load(inventory)
         hosts = fleet.targets("all")
-        audience = replace(Audience.of(lambda _: None), warn=(warned if warned is not None else []).append)
-        auditor = fleet.auditor(hosts, AuditOptions(offline=True), audience=audience)
+        view = Listener(lambda _: None)
+        view.warn = (warned if warned is not None else []).append  # type: ignore[method-assign]
+        auditor = fleet.auditor(hosts, AuditOptions(offline=True), view=view)
         for host in hosts:
             if host.name in names:
                 found = answers(host) | {DPKG: Answer(0, debs(host, **rows))}

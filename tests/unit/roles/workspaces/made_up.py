@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from hostwright.standard.roles.proxy.failures import SERVED, UNIT, UNITS
-from hostwright.standard.roles.workspaces.failures.spaces import CARDS_INSIDE
+from hostwright.standard.roles.workspaces.failures import CARDS_INSIDE
 from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE
 from tests.lab.audit.made_up_case import Change, MadeUp, made_up, says, together
 

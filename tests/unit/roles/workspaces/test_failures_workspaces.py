@@ -20,8 +20,7 @@ from hostwright.audit.judging.context import Unread
 from hostwright.audit.judging.judging import judge
 from hostwright.fleet import Fleet, TargetHost
 from hostwright.plan.model import Answer, Facts
-from hostwright.standard.roles.workspaces.failures import FAILURES
-from hostwright.standard.roles.workspaces.failures.spaces import CARDS_INSIDE
+from hostwright.standard.roles.workspaces.failures import CARDS_INSIDE, FAILURES
 from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE
 from tests.unit.roles.workspaces.made_up import MADE_UP, MadeUp
 from tests.unit.roles.workspaces.spaces import recorded

@@ -18,6 +18,7 @@ from tests.unit.roles.workspaces.spaces import answers, facts, recorded, space, 
 from tests.unit.support.stubs import stub
 
 DOCKER = """
+[ "$1" != -H ] || shift 2
 case $1 in
 logs) echo "the last line"; exit "${LOGS:-0}" ;;
 container) [ -n "${STATE:-}" ] && echo "$STATE" ;;

@@ -270,7 +270,7 @@ def test_a_plan_says_of_a_box_that_its_key_goes_or_is_new() -> None:
         lines = [line for line in RECORDED.splitlines() if not line.startswith(("listen", files)) and row not in line]
         made = planned(replies=answers("\n".join(lines) + "\n"))["workspace alice-box"]
         assert isinstance(made, Change)
-        sentence = "workspace alice-box gets a new SSH host key: invoke workspace.url --name alice-box shows"
+        sentence = "workspace alice-box gets a new SSH host key: `invoke workspace.url --name alice-box` shows"
         assert bool(made.warnings and made.warnings[0].startswith(sentence)) is told
     later = replace(ENTRIES["alice-box"], memory="1g")
     made = planned(variables(alice_box=later))["workspace alice-box"]

@@ -20,8 +20,8 @@ from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.verbs import changing, hostkeys, queries
 from hostwright.standard.roles.workspaces.verbs.queries import browser_lines, declared_of, url_lines
-from tests.unit.cli.test_answers import Terminal
 from tests.unit.roles.workspaces.spaces import KEY, space
+from tests.unit.support.terminals import Terminal
 
 HOSTS = """
 all:

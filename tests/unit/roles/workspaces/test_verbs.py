@@ -16,6 +16,7 @@ from hostwright.common.errors import InputError, InputErrors
 from hostwright.fleet import Fleet
 from hostwright.inventory import load
 from hostwright.plan.model import Answer, Facts
+from hostwright.standard.roles.container.running import LOCAL_DOCKER
 from hostwright.standard.roles.workspaces import tasks
 from hostwright.standard.roles.workspaces.declared.entries import TENSORFLOW
 from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
@@ -261,7 +262,7 @@ def test_a_command_reaches_the_workspace_as_one_word() -> None:
     )
     command = "echo 'a  b' \"$HOME\"; exit 3"
     assert shlex.split(exec_script(space, command)) == [
-        "docker", "exec", "workspace-bob-lab", "/bin/sh", "-c", command,
+        *LOCAL_DOCKER.split(), "exec", "workspace-bob-lab", "/bin/sh", "-c", command,
     ]  # fmt: skip
 
 
