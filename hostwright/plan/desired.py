@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -14,6 +15,7 @@ from hostwright.plan.model import Probe, Resource
 from hostwright.plan.probing import ordered
 from hostwright.stack.ages import NONE, Advisories
 from hostwright.stack.fitting import RoleRules
+from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 
 #: What the engine itself asks of every host, beside who uses it: what the rules are about, and what it says that it is.
@@ -45,6 +47,8 @@ class Desired:
     occupancy: Occupancies = field(default_factory=standard_occupancies)
     #: the ends of life and security floors that are known
     advisories: Advisories = field(default=NONE, compare=False, repr=False)
+    #: the stacks that fit a host with these facts, the best first: asked only where this one does not
+    fitting: Callable[[HostFacts], tuple[str, ...]] = field(default=lambda _: (), compare=False, repr=False)
 
     def versions(self) -> dict[str, str]:
         """The versions that the stack pins for these roles."""

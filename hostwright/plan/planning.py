@@ -295,7 +295,9 @@ def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
         sentence = f"whether the stack fits is not known: {error}; look at what hangs there"
         return (Refusal("host", "no answer", "an answer", NOT_ANSWERED, sentence),)
     misfits = check_host(desired.stack, fitting, desired.rules, {role.name for role in desired.roles})
-    return tuple(Refusal(misfit.rule, "does not fit", "fits", misfit.rule, str(misfit)) for misfit in misfits)
+    others = desired.fitting(fitting)[:1] if misfits else ()
+    ending = "".join(f"; the stack {name} fits this host" for name in others if name != desired.stack.name)
+    return tuple(Refusal(misfit.rule, "does not fit", "fits", misfit.rule, f"{misfit}{ending}") for misfit in misfits)
 
 
 def _record_refused(facts: Facts) -> tuple[Refusal, ...]:

@@ -37,7 +37,7 @@ from hostwright.plan.roles.wants import desire
 from hostwright.plan.stacks.distribution import mirrored, package_files
 from hostwright.stack.ages import FILE as ADVISORIES
 from hostwright.stack.ages import NONE, Advisories, combined, read_advisories
-from hostwright.stack.rules import check_stack
+from hostwright.stack.rules import HostFacts, check_stack
 from hostwright.stack.stack import Artifact, Stack
 from hostwright.stack.stackfile import Kinds, default_stack, load_stack
 from hostwright.stack.store.artifacts import Store
@@ -66,6 +66,8 @@ class TargetHost:
     packages: PackageMirror | None = field(default=None, compare=False, repr=False)
     #: the ends of life and security floors that are known
     advisories: Advisories = field(default=NONE, compare=False, repr=False)
+    #: the stacks that fit a host with these facts, the best first
+    fitting: Callable[[HostFacts], tuple[str, ...]] = field(default=lambda _: (), compare=False, repr=False)
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -109,7 +111,8 @@ class TargetHost:
             files = tuple(file for role in found.roles for state in role.resources for file in state.role_files())
             files = (*files, *(self.packages.files if self.packages else ()))
             stack = self.stack.with_files(files)
-            return replace(found, stack=stack, occupancy=self.occupancy, advisories=self.advisories)
+            known = replace(found, occupancy=self.occupancy, advisories=self.advisories, fitting=self.fitting)
+            return replace(known, stack=stack)
 
         return self.shared("desired", make)
 
@@ -215,6 +218,10 @@ class Knowledge(Protocol):
         """The hosts that ``@failed`` and the like in a pattern stand for, by name."""
         ...
 
+    def fitting(self, roster: Roster, facts: HostFacts) -> tuple[str, ...]:
+        """The names of the stacks that fit a host with these facts, the best first."""
+        ...
+
     def explain(self, roster: Roster, output: str) -> Finding | None:
         """The known problem that the output of something that failed names."""
         ...
@@ -243,6 +250,10 @@ class NoKnowledge:
     def named_sets(self, *_: Any) -> Mapping[str, Iterable[str]]:
         """No run and no audit is known."""
         return {}
+
+    def fitting(self, *_: Any) -> tuple[str, ...]:
+        """No stack is known."""
+        return ()
 
     def explain(self, *_: Any) -> Finding | None:
         """No problem is known."""
@@ -366,6 +377,10 @@ class Roster:
         of_roles = (role.advisories for role in self.roles)
         return combined((*of_roles, read_advisories(state_root() / ADVISORIES)))
 
+    def fitting_names(self, facts: HostFacts) -> tuple[str, ...]:
+        """The names of the stacks that fit a host with these facts, the best first."""
+        return self.memory.kept("fitting stacks", facts, lambda: self.knowledge.fitting(self, facts))
+
     @cached_property
     def default_stack(self) -> str:
         """The name of the stack of hosts that name none. Raises ``InputError`` where neither the site nor the package
@@ -457,6 +472,7 @@ class Roster:
         return TargetHost(
             host, stack, ordered.planned, variables, self.options, self.request.force, ordered.every, self.templates,
             ordered.of_host, self.memory, self._packages(stack) if mirrored(variables) else None, self.advisories,
+            self.fitting_names,
         )  # fmt: skip
 
     def _roles_in_order(self, host: Host, stack: Stack, chosen: frozenset[str] | None) -> _Ordered:

@@ -22,7 +22,7 @@ from hostwright.common.untrusted import json_object
 from hostwright.stack.ages import Advisories, Floor, Product, numbers
 
 MAX_FILES = 20_000  #: of a directory and those below it; ten years of one maker's bulletins are 8,000
-MAX_BYTES = 4 * 1024 * 1024  #: of a file; the largest of NVIDIA's has 0.6 MB
+MAX_BYTES = 4 * 1024 * 1024  #: of a file; the largest that was read has 0.6 MB
 MAX_PRODUCTS = 20_000  #: of a bulletin
 MAX_DEPTH = 12  #: of its product tree; real ones have 4
 

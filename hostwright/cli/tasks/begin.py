@@ -16,7 +16,7 @@ def init(_: Request, directory: str, stack: str = "") -> int:
     """Create a site: a directory for your hosts and for your own stacks, roles and checks.
 
     hostwright init ~/fleet
-    hostwright init ~/fleet --stack tensorflow-2.12
+    hostwright init ~/fleet --stack NAME
     """
     from hostwright.cli.sitefiles import make_site
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from hostwright.fleet import Fleet
+from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.plan.planning import make_plan
 from hostwright.plan.stacks.fits import fits
 from hostwright.stack.ages import NONE
 from tests.unit.support import stackfleet
@@ -67,3 +72,22 @@ def test_a_host_of_which_little_is_known_is_not_refused_by_what_nobody_knows() -
     (found,) = fits(facts, [NINE], ROLES, NONE, TODAY)
     assert found.fits
     assert found.aged == ()
+
+
+def test_a_refusal_names_the_stack_that_fits_this_host(tmp_path: Path) -> None:
+    """Debian 12 cannot have the default stack, and there is one for it."""
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
+    (target,) = Fleet.load(tmp_path).targets("all")
+    bookworm = {OS_RELEASE: 'ID=debian\nVERSION_ID="12"\n', UNAME: "6.1.0-42-amd64 x86_64\n"}
+    cards = {PCI: "0x10de 0x030200 0x20b2\n", PYTHONS: "/usr/bin/python3.11 3.11\n", AVX: ""}
+    answers = {**bookworm, **cards, MEMORY: "500000000\n"}
+
+    def refusals(system: dict[Probe, str]) -> list[str]:
+        facts = {probe: Answer(1, "") for probe in target.desired.probes()}
+        facts.update({probe: Answer(0, text) for probe, text in system.items()})
+        return [one for one in make_plan(target.desired, Facts(facts)).refusals if "what works" in one]
+
+    assert all(one.endswith("; the stack tensorflow-2.9-debian12 fits this host") for one in refusals(answers))
+    assert refusals(answers)
+    strange = {**answers, OS_RELEASE: "ID=plan9\nVERSION_ID=4\n"}
+    assert not any("fits this host" in one for one in refusals(strange))
