@@ -156,7 +156,7 @@ def _places(python: str) -> Mapping[Tag, tuple[int, int]]:
         *cpython_tags(series, _abis(python), platforms),
         *compatible_tags(series, f"cp{series[0]}{series[1]}", platforms),
     ]
-    return {tag: (_glibc(tag.platform), place) for place, tag in enumerate(tags)}
+    return {tag: (glibc_of(tag.platform), place) for place, tag in enumerate(tags)}
 
 
 def _abis(python: str) -> list[str]:
@@ -172,6 +172,7 @@ def _platforms() -> Iterator[str]:
             yield f"{_LEGACY[minor]}_{_MACHINE}"
 
 
-def _glibc(platform: str) -> int:
+def glibc_of(platform: str) -> int:
+    """The minor version of glibc 2.x that a wheel for this platform needs, 17 at least."""
     minor = whole(platform.removeprefix("manylinux_2_").removesuffix(f"_{_MACHINE}"))
     return max(minor or 0, _GLIBC_COMMON)
