@@ -58,6 +58,31 @@ def mirror(
     )
 
 
+@verb(
+    requirement="what shall be installed, as pip writes it: torch==2.14.1, 'jax[cuda13]==0.12.0.1'; repeatable",
+    python="the version of Python, such as 3.12; repeatable",
+    out="write STEM-py312.txt and so on, one file for each Python (default: print them)",
+    glibc="take wheels that run on this glibc and newer ones",
+)
+def pins(
+    _: Request,
+    requirement: list[str] | None = None,
+    python: list[str] | None = None,
+    out: str = "",
+    glibc: str = "2.28",
+) -> int:
+    """Write pip constraints for a stack: every package that a requirement brings, with the hash of its wheel.
+
+    This machine's pip resolves the requirement for each Python, from the index that it is set to, and installs nothing.
+    No address of an index is written.
+
+    hostwright pins --requirement torch==2.14.1 --python 3.11 --python 3.12 --out inventory/stacks/constraints/torch
+    """
+    from hostwright.cli.verbs import pins as pinning
+
+    return pinning.pins(tuple(requirement or ()), tuple(python or ()), out=out, glibc=glibc)
+
+
 @verb("json", called="list", default=True, limit="how many of the latest runs to show; 0 shows all")
 def runs_list(request: Request) -> int:
     """Show the latest runs: who, when, on which hosts, with what result.

@@ -6,7 +6,7 @@ The role of such a layer is a section that names the package, and a function tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
 from typing import Annotated, Any, ClassVar, Literal
@@ -132,19 +132,19 @@ def environment_states(
             yield Debs(COMPILER)
     else:
         yield VenvPackage(section.pythons, compiles=section.compiles)
-    yield Venv(path, tuple(_recipe(section, stack, path, python, v.wheels_from, wheels) for python in section.usable))
+    recipes = (_recipe(section, stack, path, python) for python in section.usable)
+    known, mirrored = f"{wheels}\n{section.wheels}", v.wheels_from == "mirror"
+    yield Venv(path, tuple(replace(recipe, wheels=known, mirrored=mirrored) for recipe in recipes))
 
 
-def _recipe(section: EnvironmentSection, stack: Stack, path: str, python: str, wheels_from: str, known: str) -> Recipe:
-    wheels = section.wheelhouses.get(python)
+def _recipe(section: EnvironmentSection, stack: Stack, path: str, python: str) -> Recipe:
+    wheelhouse = section.wheelhouses.get(python)
     return Recipe(
         name=path.rpartition("/")[2],
         python=python,
         requirement=section.requirement,
         constraints=section.constraints.get(python, ""),  # the rules refuse a stack without any
-        wheelhouse=stack.artifact(wheels) if wheels else None,
-        wheels=f"{known}\n{section.wheels}",
-        mirrored=wheels_from == "mirror",
+        wheelhouse=stack.artifact(wheelhouse) if wheelhouse else None,
         interpreter=f"{interpreter_home(python)}/bin/python{python}" if section.interpreter else "",
     )
 
