@@ -9,7 +9,7 @@ from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.jax.section import JaxSection
 
 
-@role(needs=["base"], uses=["cuda"])
+@role(needs=["base"], uses=["cuda", "environment"])
 def jax(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[Resource]:
     """A venv with every package at its pin, JAX's CUDA plugin and CUDA's libraries among them.
 

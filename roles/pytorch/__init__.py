@@ -9,7 +9,7 @@ from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.pytorch.section import PytorchSection
 
 
-@role(needs=["base"], uses=["cuda"], short="pt")
+@role(needs=["base"], uses=["cuda", "environment"], short="pt")
 def pytorch(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[Resource]:
     """A venv with every package at its pin, CUDA's libraries among them, and what Triton compiles with.
 

@@ -11,7 +11,7 @@ from hostwright.roles import RoleContext, role
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 
-@role(needs=["base"], uses=["cuda", "cudnn"], short="tf")
+@role(needs=["base"], uses=["cuda", "cudnn", "environment"], short="tf")
 def tensorflow(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[Resource]:
     """A venv of a Python that this TensorFlow has wheels for, with every package at its pin.
 

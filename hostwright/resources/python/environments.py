@@ -30,6 +30,7 @@ from hostwright.stack.stack import WORK, Section, Share, Stack, taken
 from hostwright.stack.stackvalues import (
     ArtifactName,
     ExactVersion,
+    Name,
     PythonVersion,
     RelativePath,
     StackPart,
@@ -58,7 +59,8 @@ class EnvironmentSection(Section):
     ``constraints`` is the text of a pip constraints file by Python version (in YAML, the name of a file beside it),
     which may hold hashes; ``wheelhouses`` names an archive of wheels by Python version, for hosts without an index.
     ``wheels`` is a list of wheels with their sha256, in the form of ``sha256sum``. Where all pinned ones have a hash,
-    pip takes no other.
+    pip takes no other. ``libraries`` are the libraries that it opens on the host at run time, with the layer that
+    brings each; those that come as wheels are not among them.
     """
 
     title: ClassVar[str]  #: as sentences call it: ``Science``
@@ -74,6 +76,12 @@ class EnvironmentSection(Section):
     constraints: Annotated[Mapping[PythonVersion, Annotated[str, TextFile]], WithoutNulls] = {}
     wheelhouses: Mapping[PythonVersion, Annotated[str, ArtifactName]] = {}
     wheels: Annotated[str, TextFile] = ""
+    libraries: Mapping[str, Name] = {}
+
+    @property
+    def opens(self) -> tuple[str, ...]:
+        """The layers of its ``libraries``."""
+        return tuple(dict.fromkeys(self.libraries.values()))
 
     @property
     def usable(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Constraints with hashes, made of a requirement: this machine's pip resolves it for any Python, and installs nothing.
 
-Index, proxy and certificates are those that pip's settings name. Only metadata is fetched where the index has it apart
-from the wheels (PEP 658).
+Index, proxy and certificates are those that pip's settings name. Of wheels it fetches only metadata, where the index has
+that apart from them (PEP 658) or hands out ranges of files.
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ def _resolved(requirements: Sequence[str], python: str, glibc: int) -> Mapping[s
 
 def _words(python: str, glibc: int, folder: str) -> Iterator[str]:
     yield from ("install", "--dry-run", "--ignore-installed", "--quiet", "--no-input", "--disable-pip-version-check")
+    yield "--use-feature=fast-deps"  # without it, whole wheels where the index has no metadata apart
     yield from ("--only-binary=:all:", f"--target={folder}", f"--report={folder}/report.json")
     yield from ("--implementation=cp", f"--python-version={python}", f"--abi=cp{python.replace('.', '')}")
     yield from (f"--platform={platform}" for platform in platforms(glibc))  # of several wheels, that for the oldest
