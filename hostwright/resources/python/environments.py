@@ -163,14 +163,15 @@ def environment_values(
     """What audits compare of it: its Python, its version, and these packages of those that come with it."""
     venv = section.home(v.path)
     python = VenvPython(venv)
+    versions = {name: VenvVersion(venv, name.replace("-", "_")) for name in packages}  # as directories are named
     yield AuditValue("python", python, among=DISTRIBUTION)
     yield AuditValue(section.package, VenvVersion(venv, section.package), section.version)
     for series in section.constraints:
         pins = section.pins(series)
-        for name in packages:
-            yield AuditValue(name, VenvVersion(venv, name), pins.get(name), given=(python, series))
-    for name in packages:  # also for a Python that is not in the stack, or is missing
-        yield AuditValue(name, VenvVersion(venv, name), among=python)
+        for name, found in versions.items():
+            yield AuditValue(name, found, pins.get(name), given=(python, series))
+    for name, found in versions.items():  # also for a Python that is not in the stack, or is missing
+        yield AuditValue(name, found, among=python)
 
 
 def host_has_a_python(
